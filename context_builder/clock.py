@@ -1,0 +1,37 @@
+"""Time as a value that is passed in, so that logic never reads a clock."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One moment on both clocks, in seconds.
+
+    ``wall`` (Unix epoch) is published; ``monotonic`` measures durations, because the wall
+    clock may jump.
+    """
+
+    wall: float
+    monotonic: float
+
+    def iso(self) -> str:
+        """Local time without an offset, the form listeners send."""
+        return datetime.fromtimestamp(self.wall).isoformat()
+
+
+class Clock(Protocol):
+    """Tells the present moment."""
+
+    def now(self) -> Instant: ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> Instant:
+        return Instant(time.time(), time.monotonic())

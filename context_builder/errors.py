@@ -1,0 +1,102 @@
+"""The errors of this package; vendors' exceptions never leave an adapter.
+
+ContextBuilderError
+├── SettingError            a setting is wrong; names the setting (exit status 2)
+├── SessionIdError          a session id that could reach another session's keys
+├── MessageError            a delivery that cannot become a message; carries the reason
+├── PromptError             a prompt file is missing or incomplete; names the file
+├── EngineError             an embedded Redis or PostgreSQL could not be started
+├── TranscriptError         a transcript file cannot be read; names file and line
+├── StoreError              Redis
+│   ├── StoreUnavailable    cannot be reached or is not ready; worth another try
+│   ├── StoreDiverged       holds another revision than the one this process committed
+│   ├── SessionOwned        another process runs the session; names it (exit status 3)
+│   └── LeaseLost           this process no longer owns the session
+├── AnalystError            a model
+│   ├── AnalystUnavailable  cannot be reached, refuses, or is too slow; worth another try
+│   └── ReplyInvalid        answered, but not with what was asked for
+└── ArchiveError            the archive of summaries
+    ├── ArchiveUnavailable  cannot be reached; worth another try
+    └── ArchiveRejected     refuses this row or this caller; says why
+"""
+
+from __future__ import annotations
+
+
+class ContextBuilderError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class SettingError(ContextBuilderError):
+    """A setting that cannot be used; the message begins with its name."""
+
+
+class SessionIdError(ContextBuilderError):
+    """A session id outside ``[A-Za-z0-9._-]{1,128}``."""
+
+
+class MessageError(ContextBuilderError):
+    """A delivery that cannot become a message; ``str()`` is the reason, free of its content."""
+
+
+class PromptError(ContextBuilderError):
+    """A prompt file that is missing or lacks a placeholder."""
+
+
+class EngineError(ContextBuilderError):
+    """An embedded engine that cannot be found, started or stopped."""
+
+
+class TranscriptError(ContextBuilderError):
+    """A transcript that cannot be read."""
+
+
+class StoreError(ContextBuilderError):
+    """Redis did not do what was asked."""
+
+
+class StoreUnavailable(StoreError):
+    """Redis cannot be reached, is loading, is out of memory or is a read-only replica."""
+
+
+class StoreDiverged(StoreError):
+    """Redis holds another revision of the session than the one committed last from here."""
+
+
+class SessionOwned(StoreError):
+    """Another process runs this session."""
+
+
+class LeaseLost(StoreError):
+    """The session's lease is gone: it ended, was taken over, or the session was forgotten."""
+
+
+class AnalystError(ContextBuilderError):
+    """A model call that gave nothing usable."""
+
+
+class AnalystUnavailable(AnalystError):
+    """The model cannot be reached, refuses, or did not answer in time.
+
+    ``retry_after`` is the wait in seconds that the server asked for, if it did.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ReplyInvalid(AnalystError):
+    """The model's reply is cut off, does not fit its schema, or is not what was asked for."""
+
+
+class ArchiveError(ContextBuilderError):
+    """The archive of summaries did not take a row."""
+
+
+class ArchiveUnavailable(ArchiveError):
+    """The archive cannot be reached now."""
+
+
+class ArchiveRejected(ArchiveError):
+    """The archive will not take this row however often it is sent."""

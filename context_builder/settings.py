@@ -1,0 +1,205 @@
+"""The only reader of the environment.
+
+Every setting is a field below with its default, its unit and one line of why; ``.env.example``
+is generated from them (``context-builder settings --env``). A setting is read from the
+environment or from ``.env`` under its name in capitals; with the prefix ``CONTEXT_BUILDER_``
+it wins over the plain name, which other programs may share. A wrong value, or an unknown name
+with the prefix, is a :class:`~context_builder.errors.SettingError` that names it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+from urllib.parse import urlsplit
+
+from dotenv import dotenv_values
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+
+from context_builder.errors import SettingError
+
+PREFIX: Final = "CONTEXT_BUILDER_"
+
+Seconds = Annotated[float, Field(gt=0, le=10 * 365 * 86400, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
+ModelName = Annotated[str, Field(min_length=1)]
+
+
+def _url_of(*schemes: str) -> AfterValidator:
+    def check(value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            _ = parts.port
+        except ValueError as error:
+            raise ValueError(f"is not a URL: {error}") from None
+        if parts.scheme not in schemes:
+            raise ValueError(f"must begin with {' or '.join(f'{s}://' for s in schemes)}")
+        if not parts.netloc and not parts.path.strip("/"):
+            raise ValueError("names no host")
+        return value
+
+    return AfterValidator(check)
+
+
+def _secret_url_of(*schemes: str) -> AfterValidator:
+    check = _url_of(*schemes)
+
+    def check_secret(value: SecretStr) -> SecretStr:
+        check.func(value.get_secret_value())  # type: ignore[call-arg]
+        return value
+
+    return AfterValidator(check_secret)
+
+
+HttpUrl = Annotated[str, _url_of("http", "https")]
+RedisUrl = Annotated[SecretStr, _secret_url_of("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")]
+PostgresUrl = Annotated[SecretStr, _secret_url_of("postgres", "postgresql")]
+
+
+class Settings(BaseModel):
+    """Everything that can be set, with the documented defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # Redis: the queue and the published state
+    redis_url: RedisUrl | None = Field(None, description="Redis or Valkey; wins over REDIS_HOST. URL")
+    redis_host: str | None = Field(None, description="Redis host, when there is no REDIS_URL. name")
+    redis_port: int = Field(6379, ge=1, le=65535, description="Redis port, with REDIS_HOST. number")
+    redis_password: SecretStr | None = Field(None, description="Redis password, with REDIS_HOST. text")
+
+    # The archive of summaries
+    supabase_url: HttpUrl | None = Field(None, description="Supabase project that archives summaries. URL")
+    supabase_key: SecretStr | None = Field(None, description="Its service key; an anon key cannot write. key")
+    database_url: PostgresUrl | None = Field(None, description="PostgreSQL archive, when there is no Supabase. URL")
+
+    # The model
+    openai_api_key: SecretStr | None = Field(None, description="Without it, plain text analysis does the work. key")
+    openai_base_url: HttpUrl | None = Field(None, description="Any server that speaks OpenAI's API. URL")
+    keyword_model: ModelName = Field("gpt-4o-mini", description="Model that extracts keywords. name")
+    keyword_temperature: Temperature = Field(0.2, description="Low, so that keywords are consistent. 0 to 2")
+    keyword_max_tokens: Count = Field(100, description="Reply limit for each message of a keyword call. tokens")
+    domain_model: ModelName = Field("gpt-4o-mini", description="Model that infers the domains. name")
+    domain_temperature: Temperature = Field(0.2, description="Low, so that domains do not flicker. 0 to 2")
+    domain_max_tokens: Count = Field(400, description="Reply limit of a domain call. tokens")
+    summary_model: ModelName = Field("gpt-4o", description="Model that writes summary points. name")
+    summary_temperature: Temperature = Field(0.3, description="Low, so that points stay close to what was said. 0 to 2")
+    summary_max_tokens: Count = Field(1000, description="Budget of the rolling summary, and of a reply. tokens")
+    summary_input_tokens: Count = Field(12000, description="Most new messages in one summary call. tokens")
+    llm_timeout: Seconds = Field(30.0, description="A model call is given up after this long. seconds")
+    llm_attempts: Count = Field(3, description="Tries of a model call before the fallback answers. number")
+    llm_concurrency: Count = Field(8, description="Model calls in flight at once in this process. number")
+    keyword_batch: Count = Field(20, description="Most messages in one keyword call. messages")
+
+    # When things happen
+    poll_interval: Seconds = Field(0.5, description="How often the session ticks when nothing comes. seconds")
+    raw_buffer_time_window: Seconds = Field(120.0, description="Age of the oldest message that starts a summary. seconds")
+    raw_buffer_max_messages: Count = Field(1000, description="Most messages in the published buffer. messages")
+    summary_keep_last: int = Field(0, ge=0, description="Newest messages that a summary leaves in the buffer. messages")
+    domain_inference_interval: Count = Field(5, description="New messages that start a domain inference. messages")
+    domain_inference_time_interval: Seconds = Field(
+        30.0, description="Time after which one new message is enough for it. seconds"
+    )
+    silence_threshold: Seconds = Field(4.0, description="Nobody spoke for this long: silence. seconds")
+    summary_retry_interval: Seconds = Field(15.0, description="Wait after a failed summary. seconds")
+
+    # What is kept, and for how long
+    state_ttl: Seconds = Field(3600.0, description="Life of the published state after the last write. seconds")
+    conversation_state_ttl: Seconds = Field(10.0, description="Life of the conversation state. seconds")
+    session_retention: Seconds = Field(604800.0, description="A finished session is kept this long. seconds")
+    lease_time: Seconds = Field(10.0, description="A dead owner blocks its session this long at most. seconds")
+    consilience_responses_max: Count = Field(100, description="Newest assistant responses in the state. messages")
+    max_message_bytes: Count = Field(262144, description="A larger message goes to the dead letters. bytes")
+    dead_letters_max: Count = Field(1000, description="Newest dead letters kept for a session. messages")
+    pending_max_messages: Count = Field(
+        5000, description="More than this waiting for a failing model: plain text analysis takes them. messages"
+    )
+
+    # This program
+    home: Path | None = Field(None, description="Data folder of the embedded engines; default: the user's. path")
+    http_port: int | None = Field(None, ge=1, le=65535, description="Serve /metrics, /livez, /readyz here. port")
+    http_host: str = Field("127.0.0.1", description="Address that HTTP_PORT listens on. address")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log event shown.")
+    log_format: Literal["auto", "console", "json"] = Field("auto", description="auto: readable in a terminal, else JSON.")
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        if self.supabase_url and not self.supabase_key:
+            raise ValueError("SUPABASE_KEY: is missing, but SUPABASE_URL is set")
+        if self.supabase_key and not self.supabase_url:
+            raise ValueError("SUPABASE_URL: is missing, but SUPABASE_KEY is set")
+        if self.supabase_key and _supabase_role(self.supabase_key.get_secret_value()) == "anon":
+            raise ValueError("SUPABASE_KEY: is an anon key, which cannot write; use the service key")
+        if self.conversation_state_ttl <= self.poll_interval:
+            raise ValueError("POLL_INTERVAL: must be below CONVERSATION_STATE_TTL, or the state would expire")
+        if self.lease_time <= 2 * self.poll_interval:
+            raise ValueError("LEASE_TIME: must be more than twice POLL_INTERVAL, or the lease would expire")
+        if self.summary_keep_last >= self.raw_buffer_max_messages:
+            raise ValueError("SUMMARY_KEEP_LAST: must be below RAW_BUFFER_MAX_MESSAGES")
+        return self
+
+
+def _supabase_role(key: str) -> str | None:
+    """Role that a Supabase key gives: the JWT's claim, or what the prefix of a new key says."""
+    if key.startswith("sb_publishable_"):
+        return "anon"
+    if key.startswith("sb_secret_"):
+        return "service_role"
+    try:
+        payload = key.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return str(claims.get("role"))
+    except (IndexError, ValueError, binascii.Error, AttributeError):
+        return None
+
+
+def load_settings(
+    environ: Mapping[str, str] | None = None, *, env_file: Path | None = Path(".env"), **overrides: object
+) -> Settings:
+    """Settings from ``overrides``, the environment and the ``.env`` file, in this order of precedence.
+
+    An empty value counts as not set. Raises :class:`SettingError` naming the first wrong setting.
+    """
+    environ = os.environ if environ is None else environ
+    from_file = dotenv_values(env_file) if env_file is not None and env_file.is_file() else {}
+    known = {name.upper(): name for name in Settings.model_fields}
+    values: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
+    for source in (from_file, environ):
+        for name in _unknown(source, known):
+            raise SettingError(f"{name}: unknown setting{_suggestion(name, known)}")
+        for capital, field in known.items():
+            for name in (capital, PREFIX + capital) if capital != "HOME" else (PREFIX + capital,):
+                if source.get(name):
+                    values[field], spelled[field] = source[name], name
+    values.update({name: value for name, value in overrides.items() if value is not None})
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        raise SettingError(_first_line(error, spelled)) from None
+
+
+def _unknown(source: Mapping[str, str | None], known: Mapping[str, str]) -> Iterable[str]:
+    return sorted(name for name in source if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in known)
+
+
+def _suggestion(name: str, known: Mapping[str, str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name.removeprefix(PREFIX), known, n=1)
+    return f"; did you mean {PREFIX}{close[0]}?" if close else ""
+
+
+def _first_line(error: ValidationError, spelled: Mapping[str, str]) -> str:
+    """The first thing wrong, as ``NAME: what is wrong``, without the value (it may be a secret)."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    text = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return text
+    field = str(first["loc"][0])
+    return f"{spelled.get(field, field.upper())}: {text[:1].lower()}{text[1:]}"
