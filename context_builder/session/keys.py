@@ -1,0 +1,114 @@
+"""Every Redis key of a session, and how long each lives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.errors import SessionIdError
+
+FENCE: Final = "context_builder:fence"
+"""Counter that fencing tokens come from. No expiry: a token must never be given out twice."""
+
+SESSIONS: Final = "context_builder:sessions"
+"""Sorted set of session ids by the time of their last commit. No expiry: it is how sessions that
+outlived their retention are found; a swept or forgotten session leaves it."""
+
+_SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+
+def validate_session_id(session_id: str) -> str:
+    """The id itself; :class:`SessionIdError` when it could reach another session's keys."""
+    if not _SESSION_ID.fullmatch(session_id):
+        raise SessionIdError(f"session id {session_id[:128]!r}: use 1 to 128 of A-Z a-z 0-9 . _ -")
+    return session_id
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one session.
+
+    ===================== ======= =========================================================== ==========
+    key                   type    holds                                                       lives
+    ===================== ======= =========================================================== ==========
+    ``input``             list    deliveries not yet acknowledged, oldest at the right end    producers'
+    ``state``             string  the published state                                         STATE_TTL
+    ``conversation``      string  the published silence clock                                 10 s
+    ``checkpoint``        hash    what is needed to continue: ``head``, ``order``, one field  session
+                                  for each buffered message and assistant response
+    ``pending``           list    messages waiting for their summary outside the buffer       session
+    ``seen``              set     identities of all messages taken in                         session
+    ``outbox``            list    summaries on their way to the archive                       session
+    ``dead``              list    deliveries that cannot become messages, with the reason     session
+    ``owner``             string  the lease: fencing token and holder                         LEASE_TIME
+    ``control``           string  what another process asks of the owner                      10 min
+    ===================== ======= =========================================================== ==========
+
+    "session" means: until ``SESSION_RETENTION`` after the last commit, and never while input,
+    buffer, pending or outbox hold anything. Redis cannot express that as an expiry (a push to
+    ``input`` would have to prolong it), so such sessions are swept by the next daemon to run.
+    """
+
+    session_id: str
+
+    def __post_init__(self) -> None:
+        validate_session_id(self.session_id)
+
+    def _key(self, name: str) -> str:
+        return f"context_builder:{self.session_id}:{name}"
+
+    @property
+    def input(self) -> str:
+        return self._key("input")
+
+    @property
+    def state(self) -> str:
+        return self._key("state")
+
+    @property
+    def conversation(self) -> str:
+        return f"conversation_state:{self.session_id}"
+
+    @property
+    def checkpoint(self) -> str:
+        return self._key("checkpoint")
+
+    @property
+    def pending(self) -> str:
+        return self._key("pending")
+
+    @property
+    def seen(self) -> str:
+        return self._key("seen")
+
+    @property
+    def outbox(self) -> str:
+        return self._key("outbox")
+
+    @property
+    def dead(self) -> str:
+        return self._key("dead")
+
+    @property
+    def owner(self) -> str:
+        return self._key("owner")
+
+    @property
+    def control(self) -> str:
+        return self._key("control")
+
+    def all(self) -> tuple[str, ...]:
+        """Every key that exists for this session alone."""
+        return (
+            self.input,
+            self.state,
+            self.conversation,
+            self.checkpoint,
+            self.pending,
+            self.seen,
+            self.outbox,
+            self.dead,
+            self.owner,
+            self.control,
+        )
