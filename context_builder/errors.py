@@ -62,13 +62,22 @@ class StoreUnavailable(StoreError):
 class StoreDiverged(StoreError):
     """Redis holds another revision of the session than the one committed last from here."""
 
+    def __init__(self, held: int, expected: int) -> None:
+        super().__init__(f"Redis holds revision {held} where {expected} was committed")
+        self.held = held
+        self.expected = expected
+
 
 class SessionOwned(StoreError):
     """Another process runs this session."""
 
 
 class LeaseLost(StoreError):
-    """The session's lease is gone: it ended, was taken over, or the session was forgotten."""
+    """The session's lease is gone: it ran out (``expired``), was taken over, or the session was forgotten."""
+
+    def __init__(self, message: str, *, expired: bool = False) -> None:
+        super().__init__(message)
+        self.expired = expired
 
 
 class AnalystError(ContextBuilderError):

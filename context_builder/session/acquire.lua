@@ -1,0 +1,15 @@
+-- Take the lease of a session: when it is free, when its holder is the dead one named by the caller,
+-- or by force. The token is counted up once and never again given to anybody else.
+-- Answers {1, the lease value} or {0, the present holder's lease value}.
+
+local owner, fence = KEYS[1], KEYS[2]
+local holder, lease_ms, expected, force = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local present = redis.call('GET', owner)
+if present and force ~= '1' and present ~= expected then
+  return {0, present}
+end
+local token = redis.call('INCR', fence)
+local value = '{"token":' .. token .. ',' .. string.sub(holder, 2)
+redis.call('SET', owner, value, 'PX', lease_ms)
+return {1, value}

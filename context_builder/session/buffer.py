@@ -1,0 +1,118 @@
+"""The messages that are still there word for word, in conversation order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from context_builder.session.entry import Entry
+
+
+class Buffer:
+    """Entries in order; the newest ``limit`` are published, older ones wait in the pending list.
+
+    ``pending`` counts the list, whose entries this process does not hold. Entries that a summary is
+    being made of are pinned: they do not move to the pending list, so that no message is taken twice.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.entries: dict[int, Entry] = {}
+        self.pending = 0
+        self._order: list[Entry] = []
+        self._pinned: frozenset[int] = frozenset()
+        self._highest_number = -1
+        self._latest_time = float("-inf")
+        self._has_late = False
+
+    def insert(self, entry: Entry) -> None:
+        """Put the entry where the contract's order wants it: last, unless it came late."""
+        self.entries[entry.id] = entry
+        index = self._late_index(entry)
+        if index is None:
+            self._order.append(entry)
+        else:
+            self._order.insert(index, entry)
+            self._has_late = True
+        if not entry.consilience and entry.number is not None:
+            self._highest_number = max(self._highest_number, entry.number)
+            self._latest_time = max(self._latest_time, entry.time)
+
+    def restore(self, entries: Iterable[Entry], order: list[int], pending: int) -> None:
+        """Fill an empty buffer from a checkpoint; ``order`` is empty when ids tell it."""
+        for entry in sorted(entries, key=lambda e: e.id):
+            self.insert(entry)
+        position = {entry_id: i for i, entry_id in enumerate(order)}
+        self._order = sorted(self.entries.values(), key=lambda e: position.get(e.id, e.id))
+        self._has_late = bool(order)
+        self.pending = pending
+        if pending:  # what exceeds the limit was pinned, and is older than what is pending
+            self.pin(self._order[: max(0, len(self._order) - self.limit)])
+
+    def order(self) -> list[int]:
+        """Ids in order, or nothing when they ascend."""
+        if not self._has_late:
+            return []
+        ids = [entry.id for entry in self._order]
+        self._has_late = ids != sorted(ids)
+        return ids if self._has_late else []
+
+    def ordered(self) -> list[Entry]:
+        return self._order
+
+    def published(self) -> list[Entry]:
+        return self._order[-self.limit :]
+
+    def newest(self, count: int) -> list[Entry]:
+        return self._order[-count:]
+
+    def without_newest(self, count: int) -> list[Entry]:
+        return self._order[: max(0, len(self._order) - count)]
+
+    def oldest_entered(self, *, keep_last: int) -> float | None:
+        """Monotonic arrival of the oldest entry but for the ``keep_last`` newest."""
+        if keep_last:
+            return min((entry.entered for entry in self.without_newest(keep_last)), default=None)
+        first = next(iter(self.entries.values()), None)  # ids are given in order of arrival
+        return None if first is None else first.entered
+
+    def waiting_outside(self) -> int:
+        """Messages that are neither published nor summarized."""
+        return self.pending + max(0, len(self._order) - self.limit)
+
+    def overflow(self) -> list[Entry]:
+        """Take out what no longer fits, oldest first; it now counts as pending."""
+        excess = len(self._order) - self.limit
+        leaving = [entry for entry in self._order[: max(0, excess)] if entry.id not in self._pinned]
+        self.remove(entry.id for entry in leaving)
+        self.pending += len(leaving)
+        return leaving
+
+    def pin(self, entries: Iterable[Entry]) -> None:
+        self._pinned = frozenset(entry.id for entry in entries)
+
+    def pinned(self) -> list[Entry]:
+        return [entry for entry in self._order if entry.id in self._pinned] if self._pinned else []
+
+    def remove(self, ids: Iterable[int]) -> None:
+        leaving = set(ids)
+        if leaving:
+            self._order = [entry for entry in self._order if entry.id not in leaving]
+            self._pinned -= leaving
+            for entry_id in leaving:
+                self.entries.pop(entry_id, None)
+
+    def _late_index(self, entry: Entry) -> int | None:
+        """Where a late listener message belongs: before the first with a higher number and a later time."""
+        if entry.consilience or entry.number is None:
+            return None
+        if entry.number >= self._highest_number or entry.time >= self._latest_time:
+            return None
+        for index, other in enumerate(self._order):
+            if (
+                not other.consilience
+                and other.number is not None
+                and other.number > entry.number
+                and other.time > entry.time
+            ):
+                return index
+        return None

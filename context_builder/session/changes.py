@@ -1,0 +1,64 @@
+"""What changed in a conversation since the last commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from context_builder.archive.archive import SummaryRow
+from context_builder.session.entry import Entry
+
+
+@dataclass(slots=True)
+class Changes:
+    """Collected while events are applied, written down by the next commit.
+
+    ``fields`` are checkpoint fields to set (an entry is encoded when it is written, so a field that changes
+    twice is encoded once) and ``dropped`` fields to delete.
+    """
+
+    dirty: bool = False
+    fields: dict[str, Entry | bytes] = field(default_factory=dict)
+    dropped: dict[str, None] = field(default_factory=dict)
+    pending_added: list[Entry] = field(default_factory=list)
+    pending_trimmed: int = 0
+    outbox: list[SummaryRow] = field(default_factory=list)
+
+    def mark(self) -> None:
+        self.dirty = True
+
+    def put(self, entry: Entry) -> None:
+        self.fields[entry.field] = entry
+
+    def drop(self, entry: Entry) -> None:
+        self.fields.pop(entry.field, None)
+        self.dropped[entry.field] = None
+
+    def move_to_pending(self, entry: Entry) -> None:
+        self.drop(entry)
+        self.pending_added.append(entry)
+
+    def trim_pending(self, count: int) -> None:
+        self.pending_trimmed += count
+
+    def put_response(self, entry_id: int, record: dict[str, Any]) -> None:
+        self.fields[f"c:{entry_id}"] = orjson.dumps(record)
+
+    def drop_response(self, entry_id: int) -> None:
+        self.fields.pop(f"c:{entry_id}", None)
+        self.dropped[f"c:{entry_id}"] = None
+
+    def archive(self, row: SummaryRow) -> None:
+        self.outbox.append(row)
+
+    def follow(self, earlier: Changes) -> None:
+        """Take in changes that were to be written before these."""
+        self.dropped = earlier.dropped | self.dropped
+        self.pending_added = earlier.pending_added + self.pending_added
+        self.pending_trimmed += earlier.pending_trimmed
+        self.outbox = earlier.outbox + self.outbox
+
+    def encoded_fields(self) -> dict[str, bytes]:
+        return {name: value if isinstance(value, bytes) else value.encode() for name, value in self.fields.items()}

@@ -1,0 +1,77 @@
+"""A conversation written down so that another process can continue it.
+
+The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
+message makes it differ from the order of ids), ``m:ID`` for each buffered message and ``c:ID`` for each
+assistant response, each written only when it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import orjson
+
+from context_builder.analysis.analyst import DomainReading
+from context_builder.clock import Instant
+from context_builder.errors import StoreError
+from context_builder.session.conversation import Conversation
+from context_builder.session.entry import Entry
+from context_builder.session.rules import Rules
+
+SCHEMA_VERSION: Final = 1
+
+
+def write_head(conversation: Conversation) -> bytes:
+    """Everything but buffered messages and responses."""
+    return orjson.dumps(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "session_id": conversation.session_id,
+            "counters": conversation.counters(),
+            "last_id": conversation.last_id,
+            "highest_message_number": conversation.highest_number,
+            "domains": {
+                "confidence": dict(conversation.domains.confidence),
+                "keywords": conversation.domains.keywords,
+                "analyst": conversation.domains.analyst,
+            },
+            "summary": conversation.summary.checkpoint(),
+        }
+    )
+
+
+def write_order(conversation: Conversation) -> bytes:
+    return orjson.dumps(conversation.buffer.order())
+
+
+def restore(
+    session_id: str,
+    fields: Mapping[str, bytes],
+    pending: int,
+    rules: Rules,
+    now: Instant,
+    count_tokens: Callable[[str], int],
+) -> Conversation:
+    """The conversation that the checkpoint's ``fields`` describe; a new one when there are none.
+
+    Raises :class:`StoreError` for a checkpoint of a newer version.
+    """
+    conversation = Conversation(session_id, rules, now, count_tokens)
+    if "head" not in fields:
+        return conversation
+    head = orjson.loads(fields["head"])
+    if head["schema_version"] > SCHEMA_VERSION:
+        raise StoreError(
+            f"session {session_id} was written by a newer version (schema {head['schema_version']}); upgrade to run it"
+        )
+    conversation.restore_counters(head["counters"], head["last_id"], now)
+    domains = head["domains"]
+    conversation.domains = DomainReading(domains["confidence"], tuple(domains["keywords"]), domains["analyst"])
+    conversation.summary.restore(head["summary"])
+    entries = [Entry.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
+    order = orjson.loads(fields.get("order", b"[]"))
+    conversation.buffer.restore(entries, order, pending)
+    responses = {int(name[2:]): orjson.loads(v) for name, v in fields.items() if name.startswith("c:")}
+    conversation.consilience.update(sorted(responses.items()))
+    return conversation

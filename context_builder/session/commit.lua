@@ -1,0 +1,78 @@
+-- One commit of a session: checks the fencing token and the revision, then writes state, checkpoint,
+-- outbox and the rest, and acknowledges the deliveries they came from. Redis runs a script alone, so a
+-- crash falls before or after it, never inside.
+--
+-- Answers {status, input length, outbox length, control request, state key present, detail}.
+-- status: ok | fenced (detail: the present owner) | diverged (detail: the present revision) | input_changed
+
+local owner, input, state, conversation, checkpoint = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local pending, seen, outbox, dead, control, sessions = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+
+local at = 0
+local function take()
+  at = at + 1
+  return ARGV[at]
+end
+
+local token, lease_ms = take(), take()
+local from_revision, to_revision = take(), take()
+local state_ttl_ms, conversation_ttl_ms = take(), take()
+local state_json, conversation_json = take(), take()
+local session_id, active_at, dead_max = take(), take(), tonumber(take())
+local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
+local pending_trimmed = tonumber(take())
+
+local present = redis.call('GET', owner)
+if present ~= token then
+  return {'fenced', 0, 0, '', 0, present or ''}
+end
+redis.call('PEXPIRE', owner, lease_ms)
+
+-- Sends ARGV's next `count` values to a command, in pieces that fit Lua's stack.
+local function send(command, key, count)
+  local last = at + count
+  while at < last do
+    local stop = math.min(at + 4000, last)
+    redis.call(command, key, unpack(ARGV, at + 1, stop))
+    at = stop
+  end
+end
+
+local revision = redis.call('HGET', checkpoint, 'revision') or '0'
+if from_revision ~= to_revision and revision ~= to_revision then
+  if revision ~= from_revision then
+    return {'diverged', 0, 0, '', 0, revision}
+  end
+  if acknowledged > 0 then
+    local oldest, newest = redis.call('LINDEX', input, -1), redis.call('LINDEX', input, -acknowledged)
+    if not newest or redis.sha1hex(oldest) ~= oldest_digest or redis.sha1hex(newest) ~= newest_digest then
+      return {'input_changed', 0, 0, '', 0, ''}
+    end
+    redis.call('LTRIM', input, 0, -(acknowledged + 1))
+  end
+  send('HSET', checkpoint, tonumber(take()))
+  send('HDEL', checkpoint, tonumber(take()))
+  redis.call('HSET', checkpoint, 'revision', to_revision)
+  send('RPUSH', pending, tonumber(take()))
+  if pending_trimmed > 0 then
+    redis.call('LTRIM', pending, pending_trimmed, -1)
+  end
+  send('SADD', seen, tonumber(take()))
+  send('RPUSH', outbox, tonumber(take()))
+  local dead_count = tonumber(take())
+  if dead_count > 0 then
+    send('LPUSH', dead, dead_count)
+    redis.call('LTRIM', dead, 0, dead_max - 1)
+  end
+  redis.call('ZADD', sessions, active_at, session_id)
+end
+
+local published = 1
+if state_json ~= '' then
+  redis.call('SET', state, state_json, 'PX', state_ttl_ms)
+else
+  published = redis.call('PEXPIRE', state, state_ttl_ms)
+end
+redis.call('SET', conversation, conversation_json, 'PX', conversation_ttl_ms)
+
+return {'ok', redis.call('LLEN', input), redis.call('LLEN', outbox), redis.call('GET', control) or '', published, ''}

@@ -1,0 +1,140 @@
+"""Owning a session and writing it down, through every failure of Redis that can be waited out."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from context_builder import metrics
+from context_builder.clock import Clock
+from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
+from context_builder.session import checkpoint
+from context_builder.session.conversation import Conversation
+from context_builder.session.holder import this_holder
+from context_builder.session.inbox import Batch
+from context_builder.session.persistence import until_available
+from context_builder.session.publication import conversation_state, session_state
+from context_builder.session.store import Commit, Committed, SessionStore
+
+log = structlog.get_logger(__name__)
+
+RECENT_IDENTITIES: Final = 2000
+"""So many identities can be given again to a Redis that lost its last second."""
+
+
+class Committer:
+    """Writes a conversation's changes under this process's lease.
+
+    Until :meth:`stop`, Redis being away is waited for; afterwards it ends the attempt.
+    """
+
+    def __init__(self, store: SessionStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._recent: deque[bytes] = deque(maxlen=RECENT_IDENTITIES)
+        self._stopping = False
+
+    def stop(self) -> None:
+        self._stopping = True
+
+    async def acquire(self, *, takeover: bool) -> None:
+        """Become the session's owner. Raises :class:`SessionOwned` when another process is."""
+        async for attempt in until_available(self._is_worth_waiting):
+            with attempt:
+                await self._store.acquire(this_holder(self._clock.now().wall), takeover=takeover)
+
+    async def commit(
+        self, conversation: Conversation, batches: Sequence[Batch] = (), *, publish: bool = False
+    ) -> Committed:
+        """Write what changed, or refresh what expires; again and again until Redis has it.
+
+        Raises :class:`LeaseLost` when the session belongs to somebody else, and
+        :class:`StoreUnavailable` only when told to stop: what is not acknowledged then is read again by the next run.
+        """
+        for batch in batches:
+            self._recent.extend(message.identity for message in batch.messages)
+        commit = self._describe(conversation, batches, publish=publish)
+        started = time.perf_counter()
+        async for attempt in until_available(self._is_worth_waiting):
+            with attempt:
+                committed = await self._write(commit, conversation)
+        metrics.COMMIT_SECONDS.observe(time.perf_counter() - started)
+        return committed
+
+    def _describe(self, conversation: Conversation, batches: Sequence[Batch], *, publish: bool) -> Commit:
+        changes = conversation.take_changes()
+        now = self._clock.now()
+        written = changes.dirty or bool(batches)
+        published = changes.dirty or publish
+        return Commit(
+            conversation_state=conversation_state(conversation, now),
+            active_at=conversation.last_message.wall,
+            state=session_state(conversation, self._store.revision + 1, now) if published else b"",
+            head=checkpoint.write_head(conversation) if written else b"",
+            order=checkpoint.write_order(conversation) if written else b"",
+            changes=changes,
+            acknowledged=[raw for batch in batches for raw in batch.raw],
+            identities=[message.identity for batch in batches for message in batch.messages],
+            dead=[letter for batch in batches for letter in batch.dead],
+        )
+
+    async def _write(self, commit: Commit, conversation: Conversation) -> Committed:
+        try:
+            return await self._store.commit(commit)
+        except LeaseLost as lost:
+            if not lost.expired:
+                raise
+            await self._own_again(lost)
+        except StoreDiverged:
+            pass
+        return await self._rewrite(commit, conversation)
+
+    async def _own_again(self, lost: LeaseLost) -> None:
+        """After a long silence from Redis, or a suspended machine: go on if nobody else came in between."""
+        token = self._store.token
+        try:
+            await self._store.acquire(this_holder(self._clock.now().wall))
+        except SessionOwned:
+            raise lost from None
+        redis_started_anew = self._store.token <= token
+        if await self._store.revision_in_redis() != self._store.revision and not redis_started_anew:
+            await self._store.release()  # another process ran the session, or it was forgotten
+            raise lost
+        log.warning("session.owned_again", session_id=self._store.keys.session_id)
+
+    async def _rewrite(self, commit: Commit, conversation: Conversation) -> Committed:
+        """Commit on top of what Redis holds; all of the session if that is older than what this process holds."""
+        held, revision = await self._store.revision_in_redis(), self._store.revision
+        if held > revision:
+            raise LeaseLost(f"session {self._store.keys.session_id} was continued by another process")
+        if held < revision:
+            log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held)
+            self._store.rebase(held)
+            commit = self._complete(commit, conversation)
+        return await self._store.commit(commit)
+
+    def _complete(self, commit: Commit, conversation: Conversation) -> Commit:
+        """``commit``, with everything that earlier commits wrote."""
+        now = self._clock.now()
+        conversation.everything_changed()
+        everything = conversation.take_changes()
+        everything.follow(commit.changes)
+        return replace(
+            commit,
+            state=session_state(conversation, self._store.revision + 1, now),
+            head=checkpoint.write_head(conversation),
+            order=checkpoint.write_order(conversation),
+            changes=everything,
+            identities=[*self._recent],
+        )
+
+    def _is_worth_waiting(self, error: Exception) -> bool:
+        if not isinstance(error, StoreUnavailable):
+            return False
+        metrics.STORE_FAILURES.inc()
+        return not self._stopping

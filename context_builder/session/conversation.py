@@ -1,0 +1,349 @@
+"""One conversation's state. No I/O, no clock: messages, readings and moments go in, state comes out.
+
+The same events in the same order always give the same conversation, so it can be tested without
+sleeping and continued from its checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from context_builder.analysis.analyst import DomainReading, KeywordReading, SummaryReading, SummaryRequest
+from context_builder.clock import Instant
+from context_builder.session.buffer import Buffer
+from context_builder.session.changes import Changes
+from context_builder.session.entry import Entry
+from context_builder.session.ledger import Ledger
+from context_builder.session.message import CONSILIENCE, Message
+from context_builder.session.rules import Rules
+from context_builder.session.summary import Summary
+from context_builder.session.triggers import Triggers
+from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
+
+LEDGER_TAIL_TOKENS: Final = 300
+"""So much of the ledger's tail an analyst is shown, to continue it without repeating it."""
+
+
+class Conversation:
+    """Buffer, domains, rolling summary and silence of one session.
+
+    Published times are epoch seconds; what is measured (ages, silence, intervals) runs on the monotonic
+    clock. ``count_tokens`` measures texts against the budgets in ``rules``.
+    """
+
+    def __init__(self, session_id: str, rules: Rules, now: Instant, count_tokens: Callable[[str], int]) -> None:
+        self.session_id = session_id
+        self.rules = rules
+        self.buffer = Buffer(rules.buffer_max)
+        self.summary = Summary(Ledger(rules.summary_budget, count_tokens))
+        self.consilience: dict[int, dict[str, Any]] = {}
+        self.domains = DomainReading({}, (), analyst="")
+        self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
+        self.received = 0
+        self.dead_letters = 0
+        self.highest_number = 0
+        self.since_summary = 0
+        self.since_domains = 0
+        self.last_message = self.last_domains = self.last_summary = now
+        self.ended_at: float | None = None
+        self.last_id = 0
+        self._count_tokens = count_tokens
+        self._changes = Changes()
+        self._triggers = Triggers(rules)
+        self._keywords_running: set[int] = set()
+        self._domains_running = False
+        self._summary_running = False
+        self._taking: set[int] | None = None
+        self._closing = False
+
+    # What happens
+
+    def receive(self, messages: Iterable[Message], now: Instant) -> None:
+        """Take in messages that were never seen before, in the order they arrived."""
+        for message in messages:
+            self.last_id += 1
+            entry = Entry(self.last_id, message, now)
+            if message.consilience:
+                self._remember_response(entry, message)
+            elif message.number is not None:
+                self.highest_number = max(self.highest_number, message.number)
+            self.buffer.insert(entry)
+            self._changes.put(entry)
+            self.received += 1
+            self.since_summary += 1
+            self.since_domains += 1
+            self.last_message = now
+            self.ended_at = None
+        for entry in self.buffer.overflow():
+            self._changes.move_to_pending(entry)
+        self._changes.mark()
+
+    def bury(self, count: int) -> None:
+        """Count deliveries that could not become messages."""
+        self.dead_letters += count
+        self._changes.mark()
+
+    def finish(self, work: Work, reading: Reading, now: Instant) -> None:
+        """Fold in what an analyst made of work that was handed out."""
+        if isinstance(work, KeywordWork) and isinstance(reading, KeywordReading):
+            self._fold_keywords(work, reading)
+        elif isinstance(work, DomainWork) and isinstance(reading, DomainReading):
+            self._fold_domains(work, reading, now)
+        elif isinstance(work, SummaryWork) and isinstance(reading, SummaryReading):
+            self._fold_summary(work, reading, now)
+        else:
+            raise TypeError(f"{type(reading).__name__} does not answer {type(work).__name__}")
+        self._changes.mark()
+
+    def fail(self, work: Work, now: Instant) -> None:
+        """Nothing came of the work; it is handed out again after a while."""
+        if isinstance(work, KeywordWork):
+            self._keywords_running.difference_update(said.id for said in work.messages)
+            self._triggers.keywords_failed(now)
+        elif isinstance(work, DomainWork):
+            self._domains_running = False
+            self._triggers.domains_failed(now)
+        else:
+            self._summary_running = False
+            self._triggers.summary_failed(now)
+
+    def close(self) -> None:
+        """From here on everything is summarized without waiting for its age."""
+        self._closing = True
+        self._triggers.hurry()
+
+    def end(self, now: Instant) -> None:
+        """Note that the session was closed on purpose; a new message opens it again."""
+        self.ended_at = now.wall
+        self._changes.mark()
+
+    def everything_changed(self) -> None:
+        """Let the next commit write down all that this process holds."""
+        for entry in self.buffer.ordered():
+            self._changes.put(entry)
+        for entry_id, record in self.consilience.items():
+            self._changes.put_response(entry_id, record)
+        self._changes.mark()
+
+    def pending_lost(self) -> int:
+        """The pending list turned out to be empty; how many messages were counted in it."""
+        lost, self.buffer.pending = self.buffer.pending, 0
+        self.since_summary -= lost
+        self._changes.mark()
+        return lost
+
+    def take_changes(self) -> Changes:
+        """What changed since the last call; the caller writes it down."""
+        changes, self._changes = self._changes, Changes()
+        return changes
+
+    # What is to be understood next
+
+    def keywords_work(self, now: Instant) -> KeywordWork | None:
+        """The oldest published messages without keywords, if any."""
+        if now.monotonic < self._triggers.keywords_due_at():
+            return None
+        wanted = []
+        for entry in self.buffer.published():
+            if entry.needs_keywords and entry.id not in self._keywords_running:
+                wanted.append(entry.said())
+                if len(wanted) == self.rules.keyword_batch:
+                    break
+        self._keywords_running.update(said.id for said in wanted)
+        return KeywordWork(wanted) if wanted else None
+
+    def domains_work(self, now: Instant) -> DomainWork | None:
+        """The newest messages, when enough of them or enough time has passed since the last inference."""
+        if self._domains_running or now.monotonic < self._domains_due_at():
+            return None
+        newest = self.buffer.newest(self.rules.domain_window)
+        if not newest:
+            return None
+        self._domains_running = True
+        return DomainWork([entry.said() for entry in newest], self.last_id, self.since_domains)
+
+    def summary_due(self, now: Instant) -> bool:
+        return not self._summary_running and now.monotonic >= self._summary_due_at()
+
+    @property
+    def takes_pending_next(self) -> bool:
+        """Whether the next part of a summary is the oldest of the pending list, which the caller reads."""
+        return bool(self.buffer.pending) and not self.buffer.pinned()
+
+    def summary_work(self, pending: Sequence[Entry] = ()) -> SummaryWork | None:
+        """The next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
+        if self._taking is None:
+            self._taking = {entry.id for entry in self.buffer.without_newest(self._keep_last())}
+        from_pending = self.takes_pending_next
+        if from_pending:
+            entries = self._part(pending)
+        else:
+            entries = self._part(self.buffer.pinned() if self.buffer.pending else self._takeable())
+            self.buffer.pin(entries)
+        if not entries:
+            self._taking = None
+            return None
+        self._summary_running = True
+        request = SummaryRequest(
+            [entry.said() for entry in entries],
+            self.summary.ledger.tail(LEDGER_TAIL_TOKENS),
+            self.domains.keywords,
+        )
+        return SummaryWork(entries, request, from_pending=from_pending, last_resort=self._cannot_wait())
+
+    def next_moment(self, now: Instant) -> float:
+        """Monotonic time at which something is due although nothing happens."""
+        moments = [now.monotonic + self.rules.tick]
+        if not self._domains_running:
+            moments.append(self._domains_due_at())
+        if not self._summary_running:
+            moments.append(self._summary_due_at())
+        silent_from = self.last_message.monotonic + self.rules.silence
+        if silent_from >= now.monotonic:
+            moments.append(silent_from + 0.001)  # silence begins when the threshold has been exceeded
+        return max(now.monotonic, min(moments))
+
+    @property
+    def all_summarized(self) -> bool:
+        return not self.buffer.entries and not self.buffer.pending
+
+    # What readers see
+
+    def silent_for(self, now: Instant) -> float:
+        """Seconds since the last message, or since the session began."""
+        return max(0.0, now.monotonic - self.last_message.monotonic)
+
+    def is_silent(self, now: Instant) -> bool:
+        return self.silent_for(now) > self.rules.silence
+
+    def active_keywords(self) -> list[str]:
+        """The topic's keywords and, after them, the active domains: monitors match items against both."""
+        return [*self.domains.keywords, *self.domains.domains]
+
+    def counters(self) -> dict[str, Any]:
+        """The plain numbers and times of the state, published and checkpointed alike."""
+        return {
+            "last_message_time": self.last_message.wall,
+            "last_summary_time": self.last_summary.wall,
+            "last_domain_inference_time": self.last_domains.wall,
+            "messages_since_summary": self.since_summary,
+            "messages_since_domain_inference": self.since_domains,
+            "highest_message_number": self.highest_number,
+            "received_messages": self.received,
+            "dead_letters": self.dead_letters,
+            "analyst": self.analysts,
+            "ended_at": self.ended_at,
+        }
+
+    def restore_counters(self, counters: Mapping[str, Any], last_id: int, now: Instant) -> None:
+        """Take over what :meth:`counters` gave; moments keep their age."""
+        self.last_message = _moment(counters["last_message_time"], now)
+        self.last_summary = _moment(counters["last_summary_time"], now)
+        self.last_domains = _moment(counters["last_domain_inference_time"], now)
+        self.since_summary = counters["messages_since_summary"]
+        self.since_domains = counters["messages_since_domain_inference"]
+        self.highest_number = counters["highest_message_number"]
+        self.received = counters["received_messages"]
+        self.dead_letters = counters["dead_letters"]
+        self.analysts = dict(counters["analyst"])
+        self.ended_at = counters["ended_at"]
+        self.last_id = last_id
+
+    # Folding in
+
+    def _remember_response(self, entry: Entry, message: Message) -> None:
+        record = {
+            "id": entry.id,
+            "message_number": message.number,
+            "speaker": CONSILIENCE,
+            "text": message.text,
+            "timestamp": message.timestamp,
+            "type": "consilience",
+            "metadata": message.metadata,
+        }
+        self.consilience[entry.id] = record
+        self._changes.put_response(entry.id, record)
+        while len(self.consilience) > self.rules.consilience_max:
+            oldest = next(iter(self.consilience))
+            del self.consilience[oldest]
+            self._changes.drop_response(oldest)
+
+    def _fold_keywords(self, work: KeywordWork, reading: KeywordReading) -> None:
+        self._keywords_running.difference_update(said.id for said in work.messages)
+        self.analysts["keywords"] = reading.analyst
+        for said, keywords in zip(work.messages, reading.keywords, strict=True):
+            entry = self.buffer.entries.get(said.id)
+            if entry is not None:
+                entry.set_keywords(keywords, reading.analyst)
+                self._changes.put(entry)
+
+    def _fold_domains(self, work: DomainWork, reading: DomainReading, now: Instant) -> None:
+        self._domains_running = False
+        self.domains = reading
+        self.analysts["domains"] = reading.analyst
+        self.since_domains -= work.new
+        self.last_domains = now
+        for entry in self.buffer.entries.values():
+            if reading.confidence and not entry.domains and entry.id <= work.through:
+                entry.tag(reading)
+                self._changes.put(entry)
+
+    def _fold_summary(self, work: SummaryWork, reading: SummaryReading, now: Instant) -> None:
+        self._summary_running = False
+        self._triggers.summary_succeeded()
+        self.analysts["summary"] = reading.analyst
+        self.summary.take(work.entries, reading, now, degraded=work.last_resort)
+        self.since_summary -= len(work.entries)
+        self.last_summary = now
+        if work.from_pending:
+            self.buffer.pending -= len(work.entries)
+            self._changes.trim_pending(len(work.entries))
+        else:
+            self.buffer.remove(entry.id for entry in work.entries)
+            for entry in work.entries:
+                self._changes.drop(entry)
+        self._changes.archive(self.summary.row(self.session_id, work.entries, self.domains.domains))
+        if not self.buffer.pending and not self._takeable():
+            self._taking = None
+
+    # When it is due
+
+    def _domains_due_at(self) -> float:
+        new = self.since_domains if self.buffer.entries else 0
+        return self._triggers.domains_due_at(self.last_domains, new)
+
+    def _summary_due_at(self) -> float:
+        under_way = self._taking is not None or self.buffer.pending > 0
+        return self._triggers.summary_due_at(
+            self.buffer.oldest_entered(keep_last=self._keep_last()),
+            at_once=under_way or (self._closing and bool(self.buffer.entries)),
+        )
+
+    def _cannot_wait(self) -> bool:
+        """A failing model is waited for while little waits, but not when the session closes."""
+        waiting = self.buffer.pending + len(self.buffer.entries)
+        return self._triggers.summary_failures > 0 and (self._closing or waiting > self.rules.pending_max)
+
+    def _keep_last(self) -> int:
+        return 0 if self._closing else self.rules.summary_keep_last
+
+    def _takeable(self) -> list[Entry]:
+        taking = self._taking or ()
+        return [entry for entry in self.buffer.ordered() if entry.id in taking]
+
+    def _part(self, entries: Sequence[Entry]) -> list[Entry]:
+        """As many of the oldest entries as one call may hold, at least one."""
+        part: list[Entry] = []
+        tokens = 0
+        for entry in entries:
+            tokens += self._count_tokens(entry.text)
+            if part and tokens > self.rules.summary_input:
+                break
+            part.append(entry)
+        return part
+
+
+def _moment(wall: float, now: Instant) -> Instant:
+    """A published moment on both clocks; one that lies ahead (the clock was set back) counts as now."""
+    return Instant(wall, now.monotonic - max(0.0, now.wall - wall))

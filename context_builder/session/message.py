@@ -1,0 +1,196 @@
+"""A delivery from the input list, made into a message or refused with a reason."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+import orjson
+
+from context_builder.clock import Instant
+from context_builder.errors import MessageError
+
+CONSILIENCE: Final = "Consilience"
+UNKNOWN_SPEAKER: Final = "Unknown"
+MAX_NUMBER: Final = 2**53 - 1
+"""Largest integer that every JSON reader keeps exact (RFC 8259, section 6)."""
+
+_IDENTITY_BYTES: Final = 16
+_METADATA_DEPTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody said, in the types the state publishes.
+
+    ``timestamp`` is ISO 8601 as it came, or the arrival time when it was missing or unreadable; the
+    original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, a
+    timestamp without an offset taken as local time.
+    """
+
+    text: str
+    speaker: str
+    number: int | None
+    timestamp: str
+    time: float
+    identity: bytes
+    confidence: float = 1.0
+    consilience: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    timestamp_raw: Any = None
+
+
+def decode(raw: bytes, now: Instant, *, max_bytes: int) -> Message:
+    """The message in one delivery. Raises :class:`MessageError` with the reason it is none."""
+    if len(raw) > max_bytes:
+        raise MessageError(f"larger than {max_bytes} bytes")
+    return from_fields(_parse(raw), now)
+
+
+def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
+    """The message in a parsed delivery. Raises :class:`MessageError` with the reason it is none."""
+    text = fields.get("text")
+    if not isinstance(text, str):
+        raise MessageError("text is missing" if text is None else "text is not a string")
+    if not text.strip():
+        raise MessageError("text is blank")
+    speaker = _speaker(fields.get("speaker"))
+    if not (_is_unicode(text) and _is_unicode(speaker)):
+        raise MessageError("invalid Unicode")
+    number = _number(fields.get("message_number"))
+    consilience = speaker == CONSILIENCE or fields.get("type") == "consilience"
+    came = fields.get("timestamp")
+    timestamp, time = _moment(came, now)
+    return Message(
+        text=text,
+        speaker=speaker,
+        number=number,
+        timestamp=timestamp,
+        time=time,
+        identity=_identity(consilience, number, speaker, text, came),
+        confidence=_confidence(fields.get("confidence")),
+        consilience=consilience,
+        metadata=_metadata(fields.get("metadata")),
+        timestamp_raw=None if timestamp == came else _publishable(came),
+    )
+
+
+def _parse(raw: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        value = _parse_leniently(raw)
+    if not isinstance(value, dict):
+        raise MessageError("not a JSON object")
+    return value
+
+
+def _parse_leniently(raw: bytes) -> Any:
+    """What Python producers write although strict JSON forbids it: NaN, and integers of any size."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise MessageError("not UTF-8") from None
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise MessageError("nested too deeply") from None
+    except ValueError:
+        raise MessageError("not JSON") from None
+
+
+def _speaker(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and value.strip() else UNKNOWN_SPEAKER
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _number(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        digits = value.strip()
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 32):
+            raise MessageError("message_number is not a whole number")
+        value = int(digits)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise MessageError("message_number is not a whole number")
+    if not 0 <= value <= MAX_NUMBER:
+        raise MessageError("message_number is outside 0 to 2^53-1")
+    return value
+
+
+def _confidence(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 1.0
+    try:
+        confidence = float(value)
+    except OverflowError:
+        return 1.0
+    return confidence if math.isfinite(confidence) else 1.0
+
+
+def _moment(value: Any, now: Instant) -> tuple[str, float]:
+    """``value`` and its epoch seconds, or the arrival time when it is no readable ISO 8601."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return now.iso(), now.wall
+        try:
+            return value, moment.timestamp()
+        except (ValueError, OverflowError, OSError):  # the years 1 and 9999, next to time zones
+            return value, now.wall
+    return now.iso(), now.wall
+
+
+def _metadata(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        return {}
+    try:
+        orjson.dumps(value)
+    except TypeError:  # orjson's EncodeError
+        cleaned = _publishable(value)
+        return cleaned if isinstance(cleaned, dict) else {}
+    return value
+
+
+def _publishable(value: Any, depth: int = 0) -> Any:
+    """``value`` with what strict JSON cannot carry made harmless."""
+    if depth > _METADATA_DEPTH:
+        return None
+    if isinstance(value, dict):
+        return {_clean(key): _publishable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_publishable(item, depth + 1) for item in value]
+    if isinstance(value, str):
+        return _clean(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return str(value) if value.bit_length() < 4096 else None
+    return value
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _identity(consilience: bool, number: int | None, speaker: str, text: str, timestamp: Any) -> bytes:  # noqa: FBT001
+    """Digest of what makes two deliveries the same message (the contract's "Identity")."""
+    when = _publishable(timestamp) if number is None else None
+    parts = orjson.dumps([consilience, number, speaker, text, when])
+    return blake2b(parts, digest_size=_IDENTITY_BYTES).digest()

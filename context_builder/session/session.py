@@ -1,0 +1,264 @@
+"""One live session: an actor that owns its conversation and nothing else.
+
+Deliveries, finished analysis and ticks are applied one by one; after each handful everything that
+changed is committed in one step. Nothing here owns a process, a thread or a connection, so that one
+process may run many sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+from redis.asyncio import Redis
+
+from context_builder import metrics
+from context_builder.analysis.analyst import Analyst
+from context_builder.archive.archive import Archive
+from context_builder.clock import Clock, SystemClock
+from context_builder.errors import SessionOwned, StoreUnavailable
+from context_builder.session import checkpoint
+from context_builder.session.archiver import Archiver
+from context_builder.session.committer import Committer
+from context_builder.session.conversation import Conversation
+from context_builder.session.entry import Entry
+from context_builder.session.inbox import Batch, Inbox
+from context_builder.session.jobs import Done, Jobs
+from context_builder.session.rules import Rules
+from context_builder.session.store import SessionStore
+
+log = structlog.get_logger(__name__)
+
+PENDING_READ: Final = 500
+"""Pending messages read at once for a part of a summary."""
+
+END_REQUEST: Final = "end"
+"""What another process writes to ``control`` to have the owner end the session."""
+
+Event = Batch | Done | None
+"""What the loop applies; ``None`` only wakes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a session works with, shared by all sessions of a process.
+
+    ``last_resort`` answers when a failing analyst cannot be waited for.
+    """
+
+    analyst: Analyst
+    last_resort: Analyst
+    archive: Archive
+    count_tokens: Callable[[str], int]
+    clock: Clock = field(default_factory=SystemClock)
+
+
+class Session:
+    """Runs one conversation: ``startup``, ``run``, ``shutdown``; ``serve`` is the three in a row."""
+
+    def __init__(self, client: Redis, session_id: str, rules: Rules, parts: Parts) -> None:
+        self.session_id = session_id
+        self.ready = asyncio.Event()
+        self._rules = rules
+        self._count_tokens = parts.count_tokens
+        self._clock = parts.clock
+        self._store = SessionStore(client, session_id, rules)
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._inbox = Inbox(self._store, rules, self._clock)
+        self._committer = Committer(self._store, self._clock)
+        self._archiver = Archiver(self._store, parts.archive)
+        self._jobs = Jobs(parts.analyst, parts.last_resort, self._events.put_nowait)
+        self._batches: list[Batch] = []
+        self._waiting = self._undelivered = 0
+        self._stopping = False
+        self._ending = False
+        self._conversation: Conversation | None = None
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation; there is none before ``startup``."""
+        if self._conversation is None:
+            raise RuntimeError("the session has not started")
+        return self._conversation
+
+    def stop(self) -> None:
+        """Finish the commit under way and leave; everything else is continued by the next run."""
+        self._stopping = True
+        self._committer.stop()
+        self._events.put_nowait(None)
+
+    def end(self) -> None:
+        """Summarize and archive what remains, then leave."""
+        self._ending = True
+        self._events.put_nowait(None)
+
+    async def serve(self, *, takeover: bool = False, wait: bool = True) -> None:
+        """Run the session until it is stopped or ended.
+
+        Raises :class:`SessionOwned` when another process runs it and ``wait`` is false, and
+        :class:`~context_builder.errors.LeaseLost` when it is taken over or forgotten.
+        """
+        if not await self.startup(takeover=takeover, wait=wait):
+            return
+        metrics.SESSIONS.inc()
+        try:
+            await self.run()
+        finally:
+            metrics.SESSIONS.dec()
+            await self.shutdown()
+
+    async def startup(self, *, takeover: bool = False, wait: bool = True) -> bool:
+        """Become the owner, continue from the checkpoint, publish. False when stopped before that."""
+        try:
+            if not await self._acquire(takeover=takeover, wait=wait):
+                return False
+            snapshot = await self._store.load()
+            self._conversation = checkpoint.restore(
+                self.session_id,
+                snapshot.fields,
+                snapshot.pending,
+                self._rules,
+                self._clock.now(),
+                self._count_tokens,
+            )
+            await self._commit(publish=True)
+        except StoreUnavailable:
+            if self._stopping:
+                return False
+            raise
+        self.ready.set()
+        received = self.conversation.received
+        log.info("session.ready", session_id=self.session_id, received=received, waiting=self._waiting)
+        return True
+
+    async def run(self) -> None:
+        """Apply what happens until told to stop, or until all is summarized and archived after ``end``."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                beside = (
+                    tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
+                    tasks.create_task(self._archiver.run(), name=f"archiver {self.session_id}"),
+                )
+                try:
+                    await self._live(tasks)
+                finally:
+                    self._jobs.cancel()
+                    for task in beside:
+                        task.cancel()
+        except ExceptionGroup as group:
+            if len(group.exceptions) == 1:
+                raise group.exceptions[0] from None
+            raise
+
+    async def shutdown(self) -> None:
+        """Give the lease back, so that the next run starts at once."""
+        try:
+            await self._store.release()
+        except StoreUnavailable as error:
+            log.warning("session.lease_kept", session_id=self.session_id, error=str(error))
+        log.info("session.stopped", session_id=self.session_id, revision=self._store.revision)
+
+    async def _acquire(self, *, takeover: bool, wait: bool) -> bool:
+        told: str | None = None
+        while not self._stopping:
+            try:
+                await self._committer.acquire(takeover=takeover)
+            except SessionOwned as owned:
+                if not wait:
+                    raise
+                if str(owned) != told:
+                    told = str(owned)
+                    log.warning("session.waiting", reason=told, hint="--takeover takes it, --no-wait gives up")
+                await self._next_event(self._rules.tick)
+            else:
+                return True
+        return False
+
+    async def _live(self, tasks: asyncio.TaskGroup) -> None:
+        while not self._stopping:
+            now = self._clock.now()
+            self._apply(await self._next_event(self.conversation.next_moment(now) - now.monotonic))
+            while not self._events.empty():
+                self._apply(self._events.get_nowait())
+            try:
+                await self._commit()
+                if await self._has_ended():
+                    return
+                await self._start_work(tasks)
+            except StoreUnavailable:
+                metrics.STORE_FAILURES.inc()  # the next commit waits until Redis is back
+
+    async def _next_event(self, timeout: float) -> Event:
+        try:
+            return await asyncio.wait_for(self._events.get(), timeout)
+        except TimeoutError:
+            return None
+
+    def _apply(self, event: Event) -> None:
+        now = self._clock.now()
+        if isinstance(event, Batch):
+            self._batches.append(event)
+            if event.messages:
+                self.conversation.receive(event.messages, now)
+            if event.dead:
+                self.conversation.bury(len(event.dead))
+        elif isinstance(event, Done):
+            if event.reading is None:
+                self.conversation.fail(event.work, now)
+            else:
+                self.conversation.finish(event.work, event.reading, now)
+
+    async def _commit(self, *, publish: bool = False) -> None:
+        batches, self._batches = self._batches, []
+        committed = await self._committer.commit(self.conversation, batches, publish=publish)
+        for batch in batches:
+            batch.committed.set()
+        self._waiting, self._undelivered = committed.waiting, committed.undelivered
+        if committed.undelivered:
+            self._archiver.wake()
+        if not committed.published:
+            self.conversation.everything_changed()
+        if committed.request == END_REQUEST and not self._ending:
+            self._ending = True
+            await self._store.clear_request()
+
+    async def _start_work(self, tasks: asyncio.TaskGroup) -> None:
+        """Hand out what is to be understood; only after the messages it is about have been published."""
+        now = self._clock.now()
+        if self._ending and not self._waiting:
+            self.conversation.close()
+        while self._jobs.keywords_in_flight < self._rules.keyword_jobs:
+            keywords = self.conversation.keywords_work(now)
+            if keywords is None:
+                break
+            self._jobs.start(keywords, tasks)
+        domains = self.conversation.domains_work(now)
+        if domains is not None:
+            self._jobs.start(domains, tasks)
+        if self.conversation.summary_due(now):
+            summary = self.conversation.summary_work(await self._pending())
+            if summary is not None:
+                self._jobs.start(summary, tasks)
+
+    async def _pending(self) -> list[Entry]:
+        if not self.conversation.takes_pending_next:
+            return []
+        encoded = await self._store.read_pending(PENDING_READ)
+        if not encoded:
+            log.error("pending.lost", session_id=self.session_id, messages=self.conversation.pending_lost())
+        now = self._clock.now()
+        return [Entry.decode(entry, now) for entry in encoded]
+
+    async def _has_ended(self) -> bool:
+        if not self._ending or self._waiting or not self.conversation.all_summarized:
+            return False
+        if self.conversation.ended_at is None:
+            self.conversation.end(self._clock.now())
+            await self._commit()
+        if self._undelivered and self._archiver.last_error is not None:
+            log.error("session.ended_undelivered", session_id=self.session_id, summaries=self._undelivered)
+            return True
+        return not self._undelivered

@@ -1,0 +1,288 @@
+"""A session's Redis: the lease, the input list, the checkpoint and the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha1
+from importlib import resources
+from typing import Any, Final, cast
+
+import orjson
+import redis.exceptions
+from redis.asyncio import Redis
+from redis.commands.core import AsyncScript
+
+from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreError, StoreUnavailable
+from context_builder.session.changes import Changes
+from context_builder.session.holder import describe, has_died
+from context_builder.session.keys import FENCE, SESSIONS, Keys
+from context_builder.session.rules import Rules
+
+TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
+_TOMBSTONE_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Everything one commit writes. Without ``head`` it only refreshes what expires; ``state`` is empty when
+    it has not changed.
+
+    ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
+    what became of them. ``active_at`` is the last message's time in epoch seconds.
+    """
+
+    conversation_state: bytes
+    active_at: float
+    state: bytes = b""
+    head: bytes = b""
+    order: bytes = b""
+    changes: Changes = field(default_factory=Changes)
+    acknowledged: Sequence[bytes] = ()
+    identities: Sequence[bytes] = ()
+    dead: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What Redis said: deliveries and summaries still waiting, a request to the owner, whether the state was there."""
+
+    waiting: int
+    undelivered: int
+    request: str
+    published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A session as Redis holds it."""
+
+    revision: int
+    fields: Mapping[str, bytes]
+    pending: int
+
+
+class SessionStore:
+    """One session in Redis, as seen by the process that may own it.
+
+    The client is shared; nothing here owns a connection. Every method raises
+    :class:`StoreUnavailable` when Redis cannot be reached or is not ready.
+    """
+
+    def __init__(self, client: Redis, session_id: str, rules: Rules) -> None:
+        self.keys = Keys(session_id)
+        self._client = client
+        self._rules = rules
+        self._lease = b""
+        self._revision = self._base = 0
+        self._commit = _script(client, "commit")
+        self._acquire = _script(client, "acquire")
+        self._release = _script(client, "release")
+
+    @property
+    def revision(self) -> int:
+        """Commits so far; the next one is accepted only on top of it."""
+        return self._revision
+
+    @property
+    def token(self) -> int:
+        """The fencing token of this process's lease."""
+        return int(orjson.loads(self._lease)["token"])
+
+    async def acquire(self, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
+        """Become the owner, at once also when the present one provably died.
+
+        Raises :class:`SessionOwned` naming the present owner.
+        """
+        lease_ms = int(self._rules.lease * 1000)
+        expected = b""
+        while True:
+            args: list[bytes | int] = [orjson.dumps(holder), lease_ms, expected, int(takeover)]
+            with _translated():
+                taken, value = await self._acquire(keys=[self.keys.owner, FENCE], args=args)
+            if taken:
+                self._lease = value
+                return
+            present = orjson.loads(value)
+            if expected == value or not has_died(present):
+                raise SessionOwned(f"session {self.keys.session_id} is run by {describe(present)}")
+            expected = value
+
+    async def release(self) -> None:
+        """Give the lease back so that the next owner need not wait."""
+        with _translated():
+            await self._release(keys=[self.keys.owner], args=[self._lease])
+
+    async def load(self) -> Snapshot:
+        """The session's checkpoint; commits continue from its revision."""
+        with _translated():
+            async with self._client.pipeline(transaction=True) as pipe:
+                pipe.hgetall(self.keys.checkpoint)
+                pipe.llen(self.keys.pending)
+                fields, pending = await pipe.execute()
+        named = {name.decode(): value for name, value in fields.items()}
+        self._revision = self._base = int(named.pop("revision", b"0"))
+        return Snapshot(self._revision, named, pending)
+
+    async def revision_in_redis(self) -> int:
+        """The revision Redis holds; equal to :attr:`revision` unless Redis lost data or somebody else commits."""
+        with _translated():
+            return int(await _answer(self._client.hget(self.keys.checkpoint, "revision")) or 0)
+
+    def rebase(self, revision: int) -> None:
+        """Let the next commit replace the older ``revision`` that Redis fell back to."""
+        self._base = revision
+
+    async def wait_for_input(self, seconds: int) -> bool:
+        """Wait until the input holds something. Moving the last element to its own place takes nothing away."""
+        with _translated():
+            return await self._client.blmove(self.keys.input, self.keys.input, seconds, "RIGHT", "RIGHT") is not None
+
+    async def read_input(self) -> list[bytes]:
+        """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
+        with _translated():
+            newest_first = await _answer(self._client.lrange(self.keys.input, -self._rules.read_batch, -1))
+        return cast(list[bytes], newest_first[::-1])
+
+    async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
+        """Which of the identities were taken in before."""
+        if not identities:
+            return []
+        with _translated():
+            return [bool(known) for known in await _answer(self._client.smismember(self.keys.seen, [*identities]))]
+
+    async def read_pending(self, count: int) -> list[bytes]:
+        """The oldest pending messages, oldest first."""
+        with _translated():
+            return cast(list[bytes], await _answer(self._client.lrange(self.keys.pending, 0, count - 1)))
+
+    async def oldest_summary(self) -> bytes | None:
+        """The summary that has waited longest in the outbox."""
+        with _translated():
+            return cast("bytes | None", await _answer(self._client.lindex(self.keys.outbox, 0)))
+
+    async def discard_summary(self, encoded: bytes) -> None:
+        """Take a delivered summary out of the outbox; again is without effect."""
+        with _translated():
+            await _answer(self._client.lrem(self.keys.outbox, 1, encoded.decode()))
+
+    async def clear_request(self) -> None:
+        with _translated():
+            await self._client.delete(self.keys.control)
+
+    async def commit(self, commit: Commit) -> Committed:
+        """Write everything in one atomic step. Sent again after its answer was lost, it counts once.
+
+        Raises :class:`LeaseLost` when somebody else owns the session and :class:`StoreDiverged`
+        when Redis holds another revision than the one this process wrote last.
+        """
+        target = self._revision + 1 if commit.head else self._base
+        acknowledged = commit.acknowledged
+        while True:
+            with _translated():
+                answer = await self._commit(keys=self._commit_keys(), args=self._args(commit, target, acknowledged))
+            status, waiting, undelivered, request, published, detail = answer
+            if status == b"ok":
+                self._revision = self._base = target
+                return Committed(waiting, undelivered, request.decode(), bool(published))
+            if status == b"input_changed":
+                acknowledged = ()  # somebody else removed deliveries; what is left is recognized as seen
+            elif status == b"fenced":
+                raise LeaseLost(self._why_fenced(detail), expired=not detail)
+            else:
+                raise StoreDiverged(int(detail), self._revision)
+
+    def _why_fenced(self, present: bytes) -> str:
+        if not present:
+            return f"the lease of session {self.keys.session_id} ran out"
+        return f"session {self.keys.session_id} is now run by {describe(orjson.loads(present))}"
+
+    def _commit_keys(self) -> list[str]:
+        k = self.keys
+        return [
+            k.owner,
+            k.input,
+            k.state,
+            k.conversation,
+            k.checkpoint,
+            k.pending,
+            k.seen,
+            k.outbox,
+            k.dead,
+            k.control,
+            SESSIONS,
+        ]
+
+    def _args(self, commit: Commit, target: int, acknowledged: Sequence[bytes]) -> list[Any]:
+        """ARGV of ``commit.lua``, in the order in which it takes them."""
+        rules, changes = self._rules, commit.changes
+        fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
+        for name, value in changes.encoded_fields().items():
+            fields += (name, value)
+        lists: list[Sequence[Any]] = [
+            fields,
+            list(changes.dropped),
+            [entry.encode() for entry in changes.pending_added],
+            commit.identities,
+            [row.model_dump_json() for row in changes.outbox],
+            commit.dead,
+        ]
+        args: list[Any] = [
+            self._lease,
+            int(rules.lease * 1000),
+            self._base,
+            target,
+            int(rules.state_ttl * 1000),
+            int(rules.conversation_state_ttl * 1000),
+            commit.state,
+            commit.conversation_state,
+            self.keys.session_id,
+            commit.active_at,
+            rules.dead_letters_max,
+            len(acknowledged),
+            _digest(acknowledged[0]) if acknowledged else "",
+            _digest(acknowledged[-1]) if acknowledged else "",
+            changes.pending_trimmed,
+        ]
+        for values in lists:
+            args.append(len(values))
+            args.extend(values)
+        return args
+
+
+def _script(client: Redis, name: str) -> AsyncScript:
+    source = resources.files("context_builder.session").joinpath(f"{name}.lua").read_text(encoding="utf-8")
+    return client.register_script(source)
+
+
+def _digest(raw: bytes) -> str:
+    return sha1(raw, usedforsecurity=False).hexdigest()
+
+
+async def _answer(command: Awaitable[Any] | Any) -> Any:
+    """redis-py types its commands as sync or async at once; these are async."""
+    return await command
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Redis' exceptions as ours, without connection details that may hold a password."""
+    try:
+        yield
+    except (redis.exceptions.AuthenticationError, redis.exceptions.AuthorizationError) as error:
+        raise StoreError(f"Redis refuses the password or user: {error}") from None
+    except (
+        redis.exceptions.ConnectionError,  # also BusyLoadingError
+        redis.exceptions.TimeoutError,
+        redis.exceptions.ReadOnlyError,
+        redis.exceptions.OutOfMemoryError,
+        redis.exceptions.TryAgainError,
+        OSError,
+    ) as error:
+        raise StoreUnavailable(f"Redis is not available: {error}") from None
+    except redis.exceptions.ResponseError as error:
+        text = str(error)
+        if text.startswith(("OOM", "LOADING", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS", "MISCONF", "UNKILLABLE")):
+            raise StoreUnavailable(f"Redis is not available: {text}") from None
+        raise StoreError(f"Redis refused a command: {text}") from None

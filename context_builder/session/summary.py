@@ -1,0 +1,109 @@
+"""The rolling summary: the ledger, and what of the conversation it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from context_builder.analysis.analyst import SummaryReading
+from context_builder.archive.archive import SummaryRow
+from context_builder.clock import Instant
+from context_builder.session.entry import Entry
+from context_builder.session.ledger import Ledger, Point
+
+
+class Summary:
+    """Grows by one reading at a time. ``seq`` counts them from 1.
+
+    ``covers`` is the hull of summarized listener numbers, (0, 0) before any. ``degraded_messages`` counts those
+    that were summarized by the last resort because the model failed for too long.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.seq = 0
+        self.covers: tuple[int, int] | None = None
+        self.message_count = 0
+        self.degraded_messages = 0
+        self.rejected_points = 0
+        self.last_updated: str | None = None
+        self._start: tuple[float, str] | None = None
+        self._end: tuple[float, str] | None = None
+
+    def take(self, entries: Sequence[Entry], reading: SummaryReading, now: Instant, *, degraded: bool = False) -> None:
+        """Take in the reading that covers ``entries``."""
+        accepted = self.ledger.add(reading.points, {entry.id: entry for entry in entries})
+        self.rejected_points += reading.rejected + len(reading.points) - accepted
+        self.seq += 1
+        self.message_count += len(entries)
+        self.degraded_messages += len(entries) if degraded else 0
+        self.last_updated = now.iso()
+        for entry in entries:
+            moment = (entry.time, entry.timestamp)
+            self._start = moment if self._start is None else min(self._start, moment)
+            self._end = moment if self._end is None else max(self._end, moment)
+            if entry.number is not None and not entry.consilience:
+                low, high = self.covers or (entry.number, entry.number)
+                self.covers = (min(low, entry.number), max(high, entry.number))
+
+    def row(self, session_id: str, entries: Iterable[Entry], domains: Sequence[str]) -> SummaryRow:
+        """The archive's row of the summary as it stands, just after it took ``entries``."""
+        low, high = self.covers or (0, 0)
+        covered = dict.fromkeys(domains)
+        for entry in entries:
+            covered.update(dict.fromkeys(entry.domains))
+        return SummaryRow(
+            session_id=session_id,
+            summary_seq=self.seq,
+            summary_text=self.ledger.render(),
+            covers_message_start=low,
+            covers_message_end=high,
+            message_count=self.message_count,
+            time_range_start=self._start[1] if self._start else None,
+            time_range_end=self._end[1] if self._end else None,
+            domains_covered=list(covered),
+        )
+
+    def wire(self) -> dict[str, Any]:
+        """The contract's ``rolling_summary``, with the ledger itself as ``points``."""
+        return {
+            "text": self.ledger.render(),
+            "covers_messages": list(self.covers or (0, 0)),
+            "message_count": self.message_count,
+            "time_range_start": self._start[1] if self._start else None,
+            "time_range_end": self._end[1] if self._end else None,
+            "last_updated": self.last_updated,
+            "summary_seq": self.seq,
+            "degraded_messages": self.degraded_messages,
+            "rejected_points": self.rejected_points,
+            "points": [point.wire() for point in self.ledger.points],
+        }
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Everything :meth:`restore` needs."""
+        return {
+            "covers": self.covers,
+            "start": self._start,
+            "end": self._end,
+            "last_updated": self.last_updated,
+            "seq": self.seq,
+            "message_count": self.message_count,
+            "degraded_messages": self.degraded_messages,
+            "rejected_points": self.rejected_points,
+            "points": [point.wire() for point in self.ledger.points],
+        }
+
+    def restore(self, fields: Mapping[str, Any]) -> None:
+        self.ledger.restore(Point.from_wire(point) for point in fields["points"])
+        self.seq = fields["seq"]
+        self.covers = _pair(fields["covers"])
+        self.message_count = fields["message_count"]
+        self.degraded_messages = fields["degraded_messages"]
+        self.rejected_points = fields["rejected_points"]
+        self.last_updated = fields["last_updated"]
+        self._start = _pair(fields["start"])
+        self._end = _pair(fields["end"])
+
+
+def _pair(value: Sequence[Any] | None) -> tuple[Any, Any] | None:
+    return None if value is None else (value[0], value[1])

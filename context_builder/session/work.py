@@ -1,0 +1,48 @@
+"""What a conversation asks to have understood: handed out by it, done beside the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from context_builder.analysis.analyst import (
+    DomainReading,
+    KeywordReading,
+    Said,
+    SummaryReading,
+    SummaryRequest,
+)
+from context_builder.session.entry import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordWork:
+    """Messages whose keywords are wanted."""
+
+    messages: Sequence[Said]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainWork:
+    """The newest messages, and how far they go: ``through`` is the newest id, ``new`` how many since last time."""
+
+    messages: Sequence[Said]
+    through: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryWork:
+    """One part of a summary: messages in order, and how many of them lie in the pending list.
+
+    ``last_resort`` says that they must not wait for a better analyst any longer.
+    """
+
+    entries: Sequence[Entry]
+    request: SummaryRequest
+    from_pending: bool = False
+    last_resort: bool = False
+
+
+Work = KeywordWork | DomainWork | SummaryWork
+Reading = KeywordReading | DomainReading | SummaryReading

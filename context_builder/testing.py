@@ -1,0 +1,119 @@
+"""Stand-ins for every protocol, and a clock that moves when told to; for tests of programs that use this package."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from context_builder.analysis.analyst import (
+    MIN_KEYWORD_TEXT,
+    DomainReading,
+    DraftPoint,
+    KeywordReading,
+    PointKind,
+    Said,
+    SummaryReading,
+    SummaryRequest,
+)
+from context_builder.archive.archive import SummaryRow
+from context_builder.clock import Instant
+from context_builder.errors import AnalystError, ArchiveError
+
+
+class ManualClock:
+    """A clock that stands still until it is moved; both clocks start at 1,700,000,000 s and 1,000 s."""
+
+    def __init__(self) -> None:
+        self._wall = 1_700_000_000.0
+        self._monotonic = 1_000.0
+
+    def now(self) -> Instant:
+        return Instant(self._wall, self._monotonic)
+
+    def advance(self, seconds: float) -> Instant:
+        """Let time pass."""
+        self._wall += seconds
+        self._monotonic += seconds
+        return self.now()
+
+    def set_wall(self, jump: float) -> Instant:
+        """Set the wall clock forward or back, as a time server may; no time passes."""
+        self._wall += jump
+        return self.now()
+
+
+class StubAnalyst:
+    """Answers at once and predictably: long words, one fixed domain, one point a message.
+
+    While ``failure`` is set every call raises it; while ``gate`` is cleared every call waits.
+    """
+
+    def __init__(self, name: str = "stub", domain: str = "Biology / Life Sciences") -> None:
+        self.name = name
+        self.domain = domain
+        self.failure: AnalystError | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.keyword_calls: list[Sequence[Said]] = []
+        self.domain_calls: list[Sequence[Said]] = []
+        self.summary_calls: list[SummaryRequest] = []
+
+    async def _answer(self) -> None:
+        await self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+
+    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+        self.keyword_calls.append(messages)
+        await self._answer()
+        return KeywordReading(tuple(_long_words(said.text) for said in messages), self.name)
+
+    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+        self.domain_calls.append(messages)
+        await self._answer()
+        return DomainReading({self.domain: 0.9}, ("topic",), self.name)
+
+    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+        self.summary_calls.append(request)
+        await self._answer()
+        points = (DraftPoint(said.text, (said.id,), PointKind.CLAIM) for said in request.messages)
+        return SummaryReading(tuple(points), self.name)
+
+    async def close(self) -> None:
+        return None
+
+
+class MemoryArchive:
+    """Keeps rows in a dictionary. While ``failure`` is set every delivery raises it."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, int], SummaryRow] = {}
+        self.deliveries = 0
+        self.failure: ArchiveError | None = None
+
+    async def deliver(self, row: SummaryRow) -> None:
+        self.deliveries += 1
+        if self.failure is not None:
+            raise self.failure
+        self.rows.setdefault((row.session_id, row.summary_seq), row)
+
+    async def forget(self, session_id: str) -> int:
+        gone = [key for key in self.rows if key[0] == session_id]
+        for key in gone:
+            del self.rows[key]
+        return len(gone)
+
+    async def check(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    async def close(self) -> None:
+        return None
+
+
+def _long_words(text: str) -> tuple[str, ...]:
+    if len(text) < MIN_KEYWORD_TEXT:
+        return ()
+    return tuple(dict.fromkeys(word for word in text.split() if len(word) > 4))[:10]
