@@ -98,7 +98,9 @@ class Settings(BaseModel):
 
     # When things happen
     poll_interval: Seconds = Field(0.5, description="How often the session ticks when nothing comes. seconds")
-    raw_buffer_time_window: Seconds = Field(120.0, description="Age of the oldest message that starts a summary. seconds")
+    raw_buffer_time_window: Seconds = Field(
+        120.0, description="Age of the oldest message that starts a summary. seconds"
+    )
     raw_buffer_max_messages: Count = Field(1000, description="Most messages in the published buffer. messages")
     summary_keep_last: int = Field(0, ge=0, description="Newest messages that a summary leaves in the buffer. messages")
     domain_inference_interval: Count = Field(5, description="New messages that start a domain inference. messages")
@@ -125,7 +127,9 @@ class Settings(BaseModel):
     http_port: int | None = Field(None, ge=1, le=65535, description="Serve /metrics, /livez, /readyz here. port")
     http_host: str = Field("127.0.0.1", description="Address that HTTP_PORT listens on. address")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log event shown.")
-    log_format: Literal["auto", "console", "json"] = Field("auto", description="auto: readable in a terminal, else JSON.")
+    log_format: Literal["auto", "console", "json"] = Field(
+        "auto", description="auto: readable in a terminal, else JSON."
+    )
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
@@ -203,3 +207,16 @@ def _first_line(error: ValidationError, spelled: Mapping[str, str]) -> str:
         return text
     field = str(first["loc"][0])
     return f"{spelled.get(field, field.upper())}: {text[:1].lower()}{text[1:]}"
+
+
+def example_env() -> str:
+    """The text of ``.env.example``: every setting with its default, its unit and why it is there."""
+    lines = [
+        "# Every setting, with its default and its unit. Copy this file to .env and set what you need.",
+        f"# Each may also be given with the prefix {PREFIX}, which wins over the plain name.",
+    ]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None else field.default
+        prefix = PREFIX if name == "home" else ""
+        lines += ["", f"# {field.description}", f"#{prefix}{name.upper()}={default}"]
+    return "\n".join(lines) + "\n"

@@ -153,9 +153,13 @@ class Conversation:
         self._keywords_running.update(said.id for said in wanted)
         return KeywordWork(wanted) if wanted else None
 
-    def domains_work(self, now: Instant) -> DomainWork | None:
-        """The newest messages, when enough of them or enough time has passed since the last inference."""
-        if self._domains_running or now.monotonic < self._domains_due_at():
+    def domains_due(self, now: Instant) -> bool:
+        """Whether enough messages or enough time have come since the last inference."""
+        return not self._domains_running and now.monotonic >= self._domains_due_at()
+
+    def domains_work(self, now: Instant, *, at_once: bool = False) -> DomainWork | None:
+        """The newest messages, when it is due or ``at_once``."""
+        if not at_once and not self.domains_due(now):
             return None
         newest = self.buffer.newest(self.rules.domain_window)
         if not newest:
@@ -164,6 +168,7 @@ class Conversation:
         return DomainWork([entry.said() for entry in newest], self.last_id, self.since_domains)
 
     def summary_due(self, now: Instant) -> bool:
+        """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
         return not self._summary_running and now.monotonic >= self._summary_due_at()
 
     @property

@@ -28,15 +28,12 @@ from context_builder.session.entry import Entry
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Done, Jobs
 from context_builder.session.rules import Rules
-from context_builder.session.store import SessionStore
+from context_builder.session.store import END_REQUEST, SessionStore
 
 log = structlog.get_logger(__name__)
 
 PENDING_READ: Final = 500
 """Pending messages read at once for a part of a summary."""
-
-END_REQUEST: Final = "end"
-"""What another process writes to ``control`` to have the owner end the session."""
 
 Event = Batch | Done | None
 """What the loop applies; ``None`` only wakes it."""
@@ -62,6 +59,7 @@ class Session:
     def __init__(self, client: Redis, session_id: str, rules: Rules, parts: Parts) -> None:
         self.session_id = session_id
         self.ready = asyncio.Event()
+        self.told_to_stop = asyncio.Event()
         self._rules = rules
         self._count_tokens = parts.count_tokens
         self._clock = parts.clock
@@ -72,8 +70,8 @@ class Session:
         self._archiver = Archiver(self._store, parts.archive)
         self._jobs = Jobs(parts.analyst, parts.last_resort, self._events.put_nowait)
         self._batches: list[Batch] = []
-        self._waiting = self._undelivered = 0
-        self._stopping = False
+        self._waiting = 0
+        self.undelivered = 0
         self._ending = False
         self._conversation: Conversation | None = None
 
@@ -86,7 +84,7 @@ class Session:
 
     def stop(self) -> None:
         """Finish the commit under way and leave; everything else is continued by the next run."""
-        self._stopping = True
+        self.told_to_stop.set()
         self._committer.stop()
         self._events.put_nowait(None)
 
@@ -126,7 +124,7 @@ class Session:
             )
             await self._commit(publish=True)
         except StoreUnavailable:
-            if self._stopping:
+            if self.told_to_stop.is_set():
                 return False
             raise
         self.ready.set()
@@ -163,7 +161,7 @@ class Session:
 
     async def _acquire(self, *, takeover: bool, wait: bool) -> bool:
         told: str | None = None
-        while not self._stopping:
+        while not self.told_to_stop.is_set():
             try:
                 await self._committer.acquire(takeover=takeover)
             except SessionOwned as owned:
@@ -178,7 +176,7 @@ class Session:
         return False
 
     async def _live(self, tasks: asyncio.TaskGroup) -> None:
-        while not self._stopping:
+        while not self.told_to_stop.is_set():
             now = self._clock.now()
             self._apply(await self._next_event(self.conversation.next_moment(now) - now.monotonic))
             while not self._events.empty():
@@ -216,7 +214,7 @@ class Session:
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
         for batch in batches:
             batch.committed.set()
-        self._waiting, self._undelivered = committed.waiting, committed.undelivered
+        self._waiting, self.undelivered = committed.waiting, committed.undelivered
         if committed.undelivered:
             self._archiver.wake()
         if not committed.published:
@@ -258,7 +256,7 @@ class Session:
         if self.conversation.ended_at is None:
             self.conversation.end(self._clock.now())
             await self._commit()
-        if self._undelivered and self._archiver.last_error is not None:
-            log.error("session.ended_undelivered", session_id=self.session_id, summaries=self._undelivered)
+        if self.undelivered and self._archiver.last_error is not None:
+            log.error("session.ended_undelivered", session_id=self.session_id, summaries=self.undelivered)
             return True
-        return not self._undelivered
+        return not self.undelivered

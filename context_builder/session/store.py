@@ -20,8 +20,11 @@ from context_builder.session.holder import describe, has_died
 from context_builder.session.keys import FENCE, SESSIONS, Keys
 from context_builder.session.rules import Rules
 
+END_REQUEST: Final = "end"
+"""What another process writes to ``control`` to have the owner end the session."""
+
 TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
-_TOMBSTONE_MS: Final = 60_000
+TOMBSTONE_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,9 @@ class SessionStore:
         self._rules = rules
         self._lease = b""
         self._revision = self._base = 0
-        self._commit = _script(client, "commit")
-        self._acquire = _script(client, "acquire")
-        self._release = _script(client, "release")
+        self._commit = script(client, "commit")
+        self._acquire = script(client, "acquire")
+        self._release = script(client, "release")
 
     @property
     def revision(self) -> int:
@@ -99,7 +102,7 @@ class SessionStore:
         expected = b""
         while True:
             args: list[bytes | int] = [orjson.dumps(holder), lease_ms, expected, int(takeover)]
-            with _translated():
+            with translated():
                 taken, value = await self._acquire(keys=[self.keys.owner, FENCE], args=args)
             if taken:
                 self._lease = value
@@ -111,12 +114,12 @@ class SessionStore:
 
     async def release(self) -> None:
         """Give the lease back so that the next owner need not wait."""
-        with _translated():
+        with translated():
             await self._release(keys=[self.keys.owner], args=[self._lease])
 
     async def load(self) -> Snapshot:
         """The session's checkpoint; commits continue from its revision."""
-        with _translated():
+        with translated():
             async with self._client.pipeline(transaction=True) as pipe:
                 pipe.hgetall(self.keys.checkpoint)
                 pipe.llen(self.keys.pending)
@@ -127,7 +130,7 @@ class SessionStore:
 
     async def revision_in_redis(self) -> int:
         """The revision Redis holds; equal to :attr:`revision` unless Redis lost data or somebody else commits."""
-        with _translated():
+        with translated():
             return int(await _answer(self._client.hget(self.keys.checkpoint, "revision")) or 0)
 
     def rebase(self, revision: int) -> None:
@@ -136,12 +139,12 @@ class SessionStore:
 
     async def wait_for_input(self, seconds: int) -> bool:
         """Wait until the input holds something. Moving the last element to its own place takes nothing away."""
-        with _translated():
+        with translated():
             return await self._client.blmove(self.keys.input, self.keys.input, seconds, "RIGHT", "RIGHT") is not None
 
     async def read_input(self) -> list[bytes]:
         """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
-        with _translated():
+        with translated():
             newest_first = await _answer(self._client.lrange(self.keys.input, -self._rules.read_batch, -1))
         return cast(list[bytes], newest_first[::-1])
 
@@ -149,26 +152,26 @@ class SessionStore:
         """Which of the identities were taken in before."""
         if not identities:
             return []
-        with _translated():
+        with translated():
             return [bool(known) for known in await _answer(self._client.smismember(self.keys.seen, [*identities]))]
 
     async def read_pending(self, count: int) -> list[bytes]:
         """The oldest pending messages, oldest first."""
-        with _translated():
+        with translated():
             return cast(list[bytes], await _answer(self._client.lrange(self.keys.pending, 0, count - 1)))
 
     async def oldest_summary(self) -> bytes | None:
         """The summary that has waited longest in the outbox."""
-        with _translated():
+        with translated():
             return cast("bytes | None", await _answer(self._client.lindex(self.keys.outbox, 0)))
 
     async def discard_summary(self, encoded: bytes) -> None:
         """Take a delivered summary out of the outbox; again is without effect."""
-        with _translated():
+        with translated():
             await _answer(self._client.lrem(self.keys.outbox, 1, encoded.decode()))
 
     async def clear_request(self) -> None:
-        with _translated():
+        with translated():
             await self._client.delete(self.keys.control)
 
     async def commit(self, commit: Commit) -> Committed:
@@ -180,7 +183,7 @@ class SessionStore:
         target = self._revision + 1 if commit.head else self._base
         acknowledged = commit.acknowledged
         while True:
-            with _translated():
+            with translated():
                 answer = await self._commit(keys=self._commit_keys(), args=self._args(commit, target, acknowledged))
             status, waiting, undelivered, request, published, detail = answer
             if status == b"ok":
@@ -251,7 +254,7 @@ class SessionStore:
         return args
 
 
-def _script(client: Redis, name: str) -> AsyncScript:
+def script(client: Redis, name: str) -> AsyncScript:
     source = resources.files("context_builder.session").joinpath(f"{name}.lua").read_text(encoding="utf-8")
     return client.register_script(source)
 
@@ -266,7 +269,7 @@ async def _answer(command: Awaitable[Any] | Any) -> Any:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
     """Redis' exceptions as ours, without connection details that may hold a password."""
     try:
         yield

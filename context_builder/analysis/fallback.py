@@ -1,0 +1,88 @@
+"""Analysts in order of quality: when the better one fails, the next one answers, under its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from context_builder.analysis.analyst import (
+    Analyst,
+    DomainReading,
+    KeywordReading,
+    Said,
+    SummaryReading,
+    SummaryRequest,
+)
+from context_builder.analysis.breaker import Breaker, BreakerOpen
+from context_builder.errors import AnalystError
+
+_log = structlog.get_logger(__name__)
+
+
+class FallbackAnalyst:
+    """Asks ``primary`` while its breaker lets it, else ``fallback``.
+
+    Keywords and domains are answered by either. A summary lasts, so plain text analysis never
+    stands in for a model unasked: :meth:`summarize` raises the primary's error, and whoever has
+    waited long enough asks :attr:`last_resort`. For a chain, let ``fallback`` be another
+    ``FallbackAnalyst``: its model does answer summaries.
+
+    Implements :class:`~context_builder.analysis.analyst.Analyst`.
+    """
+
+    def __init__(self, primary: Analyst, fallback: Analyst, breaker: Breaker | None = None) -> None:
+        self._primary = primary
+        self._fallback = fallback
+        self._breaker = breaker or Breaker()
+
+    @property
+    def name(self) -> str:
+        return self._primary.name
+
+    @property
+    def last_resort(self) -> Analyst:
+        """The end of the chain, which needs no model."""
+        return self._fallback.last_resort if isinstance(self._fallback, FallbackAnalyst) else self._fallback
+
+    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+        try:
+            with self._breaker.guard():
+                return await self._primary.extract_keywords(messages)
+        except AnalystError as error:
+            self._log_fallback("keywords", error)
+        return await self._fallback.extract_keywords(messages)
+
+    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+        try:
+            with self._breaker.guard():
+                return await self._primary.infer_domains(messages)
+        except AnalystError as error:
+            self._log_fallback("domains", error)
+        return await self._fallback.infer_domains(messages)
+
+    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+        """By the first model of the chain that answers; raises the primary's error if none does."""
+        try:
+            with self._breaker.guard():
+                return await self._primary.summarize(request)
+        except AnalystError as error:
+            if not isinstance(self._fallback, FallbackAnalyst):
+                raise
+            self._log_fallback("summary", error)
+            try:
+                return await self._fallback.summarize(request)
+            except AnalystError:
+                raise error from None
+
+    async def close(self) -> None:
+        try:
+            await self._primary.close()
+        finally:
+            await self._fallback.close()
+
+    def _log_fallback(self, task: str, error: AnalystError) -> None:
+        """Failures are told; that calls are skipped because of them is not, or a log would be full of it."""
+        if not isinstance(error, BreakerOpen):
+            names = {"primary": self._primary.name, "fallback": self._fallback.name}
+            _log.warning("analyst.fell_back", task=task, reason=str(error), **names)

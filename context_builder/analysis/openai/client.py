@@ -1,0 +1,135 @@
+"""Questions to a model over HTTP: one client, bounded in flight, patient within reason."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import stamina
+
+from context_builder.analysis.analyst import Usage
+from context_builder.analysis.openai.completion import Completion
+from context_builder.analysis.openai.dialect import REFUSAL_STATUSES, Dialect, Question
+from context_builder.analysis.openai.options import CallOptions, Endpoint
+from context_builder.analysis.openai.refusals import Refused, translated
+from context_builder.analysis.openai.replies import parse_reply
+from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
+from context_builder.prompts import Prompt
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAIError
+
+T = TypeVar("T")
+
+
+class ModelClient:
+    """Asks the model at ``endpoint``; raises :class:`~context_builder.errors.AnalystError` alone.
+
+    The vendor's package, a second's work to import, is loaded in a thread at the first question.
+    """
+
+    def __init__(self, endpoint: Endpoint, options: CallOptions, json_mode: Prompt) -> None:
+        self._endpoint = endpoint
+        self._options = options
+        self._json_mode = json_mode
+        self._dialects: dict[str, Dialect] = {}
+        self._in_flight = asyncio.Semaphore(options.concurrency)
+        self._connecting = asyncio.Lock()
+        self._client: AsyncOpenAI | None = None
+
+    async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]:
+        """What ``read`` makes of the reply, and what all tries cost together.
+
+        ``read`` takes the parsed reply and may raise :class:`ReplyInvalid`, which is worth another
+        try like an invalid reply.
+        """
+        spent = Usage(model=question.options.model)
+        async for attempt in stamina.retry_context(
+            on=self._wait_after,
+            attempts=self._options.attempts,
+            timeout=None,
+            wait_initial=self._options.first_wait,
+            wait_max=self._options.longest_wait,
+            wait_jitter=self._options.first_wait,
+        ):
+            with attempt:
+                completion = await self._complete(question)
+                spent = completion.added_to(spent)
+                return read(self._parsed(question, completion)), spent
+        raise AssertionError("the last try returns or raises")
+
+    async def close(self) -> None:
+        """Close the connections; a question asked later opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _wait_after(self, error: Exception) -> bool | float:
+        """Whether to try again after ``error``, or the seconds to wait before."""
+        if not isinstance(error, AnalystError) or isinstance(error, Refused):
+            return False
+        wait = error.retry_after if isinstance(error, AnalystUnavailable) else None
+        if wait is None:
+            return True
+        return wait if wait <= self._options.longest_wait else False
+
+    async def _complete(self, question: Question) -> Completion:
+        """One completion, asked for in the model's dialect, which a refusal teaches."""
+        client = await self._connected()
+        import openai
+
+        model = question.options.model
+        while True:
+            dialect = self._dialects.get(model, Dialect())
+            try:
+                async with self._in_flight, asyncio.timeout(self._options.timeout):
+                    request = dialect.request(question, self._json_mode)
+                    return Completion.of(await client.chat.completions.create(**request))
+            except TimeoutError:
+                limit = f"{self._options.timeout:g} s"
+                raise AnalystUnavailable(f"{self._endpoint.label} did not answer within {limit}") from None
+            except openai.OpenAIError as error:
+                if not self._learnt_from(error, dialect, model):
+                    raise translated(error, self._endpoint.label, model) from None
+            except ValueError:
+                raise ReplyInvalid(f"{self._endpoint.label} answered with something that is no JSON") from None
+
+    def _learnt_from(self, error: OpenAIError, dialect: Dialect, model: str) -> bool:
+        """Whether the error refused a part of ``dialect`` that can be done without from now on."""
+        import openai
+
+        if not isinstance(error, openai.APIStatusError) or error.status_code not in REFUSAL_STATUSES:
+            return False
+        part = dialect.refused_part(f"{error.param} {error.message} {error.body}")
+        if part is None:
+            return False
+        self._dialects[model] = self._dialects.get(model, dialect).without(part)
+        return True
+
+    def _parsed(self, question: Question, completion: Completion) -> object:
+        """The reply in its form. A model that misses the form is told it from the next try on."""
+        content = completion.content
+        try:
+            return parse_reply(question.reply, content)
+        except ReplyInvalid:
+            model = question.options.model
+            self._dialects[model] = replace(self._dialects.get(model, Dialect()), schema_told=True)
+            raise
+
+    async def _connected(self) -> AsyncOpenAI:
+        async with self._connecting:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._new_client)
+            return self._client
+
+    def _new_client(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(
+            api_key=self._endpoint.api_key or "none",
+            base_url=self._endpoint.base_url,
+            timeout=self._options.timeout,
+            max_retries=0,
+        )

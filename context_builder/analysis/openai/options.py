@@ -1,0 +1,56 @@
+"""What the analyst is told: where the model is, what to ask it for, how patient to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server that speaks OpenAI's API; OpenAI itself without a ``base_url``."""
+
+    api_key: str = field(default="", repr=False)
+    base_url: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What people call it, free of credentials."""
+        if self.base_url is None:
+            return "OpenAI"
+        parts = urlsplit(self.base_url)
+        return f"the model server at {parts.netloc.rpartition('@')[2]}"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """How one task is asked for; ``max_tokens`` bounds a reply (of keywords: for each message)."""
+
+    model: str
+    temperature: float
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The three tasks, with the documented defaults."""
+
+    keywords: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 100)
+    domains: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 400)
+    summary: TaskOptions = TaskOptions("gpt-4o", 0.3, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """How calls are made.
+
+    ``timeout`` (seconds) holds for one try. Between tries the wait grows from ``first_wait`` to
+    ``longest_wait`` seconds, with jitter; a server that asks for a longer one is not tried again.
+    ``concurrency`` bounds the requests in flight of all sessions that share the analyst.
+    """
+
+    timeout: float = 30.0
+    attempts: int = 3
+    concurrency: int = 8
+    first_wait: float = 0.25
+    longest_wait: float = 10.0

@@ -1,0 +1,81 @@
+"""What the API's errors mean here, told without the key and without what anybody said.
+
+A server's own error text may quote the request, so none of it is passed on.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+
+from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
+
+if TYPE_CHECKING:
+    import openai
+
+
+class Refused(AnalystUnavailable):
+    """The server will refuse this request again: nothing is gained by another try."""
+
+
+_ADVICE: Final[Mapping[int, str]] = {
+    401: "refuses the key (401); check OPENAI_API_KEY",
+    402: "wants to be paid first (402); check the account's plan and billing",
+    403: "does not let this key use {model} (403); check the key's permissions",
+    404: "does not know {model} (404); check the model's name and OPENAI_BASE_URL",
+    413: "finds the request too large for {model} (413)",
+}
+_CODE_ADVICE: Final[Mapping[str, str]] = {
+    "insufficient_quota": "has no quota left for this key; check the account's plan and billing",
+    "context_length_exceeded": "finds the messages too long for the window of {model}",
+    "model_not_found": _ADVICE[404],
+    "invalid_api_key": _ADVICE[401],
+}
+_WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429})
+
+
+def translated(error: openai.OpenAIError, server: str, model: str) -> AnalystError:
+    """Our error for one of the client's; ``server`` is how people know it."""
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return AnalystUnavailable(f"{server} did not answer in time")
+    if isinstance(error, openai.APIConnectionError):
+        return AnalystUnavailable(f"{server} cannot be reached; check OPENAI_BASE_URL and the network")
+    if isinstance(error, openai.APIStatusError):
+        return _of_status(error, server, model)
+    if isinstance(error, openai.APIError):
+        return ReplyInvalid(f"{server} answered with something that is no completion")
+    return Refused(f"{server} cannot be asked: {type(error).__name__}; check OPENAI_API_KEY and OPENAI_BASE_URL")
+
+
+def _of_status(error: openai.APIStatusError, server: str, model: str) -> AnalystUnavailable:
+    status = error.status_code
+    if advice := _CODE_ADVICE.get(error.code or "") or _ADVICE.get(status):
+        return Refused(f"{server} {advice.format(model=model)}")
+    if status in _WORTH_ANOTHER_TRY or status >= 500:
+        what = "is over its rate limit" if status == 429 else "failed"
+        return AnalystUnavailable(f"{server} {what} ({status})", retry_after=_retry_after(error.response.headers))
+    return Refused(f"{server} rejects the request for {model} ({status}{_named(error.code)})")
+
+
+def _named(code: str | None) -> str:
+    return f", {code}" if code and re.fullmatch(r"[a-z0-9_.-]{1,64}", code) else ""
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait: a number, or a date as HTTP also allows."""
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(seconds, 0.0) if seconds < float("inf") else None

@@ -1,0 +1,103 @@
+"""The replies a model is asked for, as pydantic models and as the JSON schemas made from them.
+
+Names are short because the schema is part of what every call costs. A field that takes only
+certain words says so in the schema, but any word is read: what does not fit is dropped with the
+entry it stands in, not with the whole reply.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from context_builder.analysis.analyst import MAX_CITATIONS, MAX_KEYWORDS, PointKind
+from context_builder.domains import DOMAINS
+from context_builder.errors import ReplyInvalid
+
+MAX_POINTS: Final = 12
+"""Most points of one reply: what fits a thousand tokens."""
+
+
+class Reply(BaseModel):
+    """Asked for without further properties; read with them, for servers that are not strict."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
+
+
+def _at_most(items: int) -> Any:
+    return Field(json_schema_extra={"maxItems": items})
+
+
+def _one_of(*words: str) -> Any:
+    return Field(json_schema_extra={"enum": list(words)})
+
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Keywords = Annotated[list[str], _at_most(MAX_KEYWORDS)]
+
+
+class KeywordReply(Reply):
+    """A list a message: its number, then its keywords."""
+
+    keywords: list[Annotated[list[str], _at_most(MAX_KEYWORDS + 1)]]
+
+
+class DomainEntry(Reply):
+    domain: Annotated[str, _one_of(*DOMAINS)]
+    confidence: Number
+
+
+class DomainReply(Reply):
+    domains: Annotated[list[DomainEntry], _at_most(5)]
+    keywords: Keywords
+
+
+class PointEntry(Reply):
+    text: str
+    cites: Annotated[list[int], Field(json_schema_extra={"minItems": 1, "maxItems": MAX_CITATIONS})]
+    kind: Annotated[str, _one_of(*PointKind)]
+    replaces: int
+
+
+class SummaryReply(Reply):
+    points: Annotated[list[PointEntry], _at_most(MAX_POINTS)]
+    chatter: bool
+
+
+R = TypeVar("R", bound=Reply)
+
+
+@cache
+def schema_of(reply: type[Reply]) -> dict[str, Any]:
+    """The reply's JSON schema, without titles, descriptions and references."""
+    full = reply.model_json_schema()
+    compact: dict[str, Any] = _compact(full, full.get("$defs", {}))
+    return compact
+
+
+def _compact(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_compact(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _compact(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    if "properties" in node:
+        node = {**node, "properties": {k: _compact(v, definitions) for k, v in node["properties"].items()}}
+    else:
+        node = {key: _compact(value, definitions) for key, value in node.items()}
+    return {key: value for key, value in node.items() if key not in {"title", "description", "$defs"}}
+
+
+def parse_reply(reply: type[R], content: str) -> R:
+    """The reply in ``content``, which may stand in a code fence. Raises :class:`ReplyInvalid`."""
+    try:
+        return reply.model_validate_json(content[content.index("{") : content.rindex("}") + 1])
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"])) or "reply"
+        raise ReplyInvalid(f"the model's reply does not fit {reply.__name__}: {where}: {first['type']}") from None
+    except ValueError:
+        raise ReplyInvalid("the model's reply holds no JSON object") from None

@@ -1,0 +1,104 @@
+"""The analyst that needs no account: plain text analysis in this process.
+
+Its work is pure and runs in a thread, a portion at a time, so that the event loop stays free,
+a long summary can be cancelled, and many sessions take turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Final, TypeVar, TypeVarTuple
+
+from context_builder.analysis.analyst import (
+    DomainReading,
+    KeywordReading,
+    Said,
+    SummaryReading,
+    SummaryRequest,
+)
+from context_builder.analysis.text.domains import hear
+from context_builder.analysis.text.keywords import keywords, topic_keywords
+from context_builder.analysis.text.recurrence import Recurrence
+from context_builder.analysis.text.summary import Digest, SummarySize
+
+NAME: Final = "text"
+
+PORTION_CHARACTERS: Final = 8_000
+"""Text worked on between two chances to cancel, about 20 ms; a portion is one message at least."""
+
+Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
+
+
+class TextAnalyst:
+    """Plain text analysis behind the :class:`~context_builder.analysis.analyst.Analyst` protocol.
+
+    Give it the executor that the process has for such work; otherwise it keeps one thread of
+    its own, which ``close`` ends.
+    """
+
+    def __init__(self, executor: Executor | None = None, *, size: SummarySize | None = None) -> None:
+        self._own = ThreadPoolExecutor(1, "text-analysis") if executor is None else None
+        self._executor = executor or self._own
+        self._size = size
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+        """Keywords of each message; terms that recur among ``messages`` are preferred."""
+        recurring = Recurrence()
+        for portion in _portions(messages):
+            await self._run(_count, recurring, portion)
+        found: list[tuple[str, ...]] = []
+        for portion in _portions(messages):
+            found += await self._run(_keywords, recurring, portion)
+        return KeywordReading(tuple(found), NAME)
+
+    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+        """Domains and topic keywords of the messages; assistants' words count like people's."""
+        return await self._run(_domains, messages)
+
+    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+        """The points worth keeping, each a sentence as it was said, citing where it was said."""
+        digest = Digest(known=request.known, topic_keywords=request.topic_keywords, size=self._size)
+        for portion in _portions(request.messages):
+            await self._run(digest.add, portion)
+        return SummaryReading(await self._run(digest.points), NAME)
+
+    async def close(self) -> None:
+        """End the analyst's own thread, if it has one; what runs in it is finished first."""
+        if self._own is not None:
+            await asyncio.to_thread(self._own.shutdown, cancel_futures=True)
+
+    async def _run(self, work: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
+
+
+def _portions(messages: Sequence[Said]) -> Iterator[Sequence[Said]]:
+    start = length = 0
+    for index, said in enumerate(messages):
+        if length and length + len(said.text) > PORTION_CHARACTERS:
+            yield messages[start:index]
+            start, length = index, 0
+        length += len(said.text) + 1
+    if start < len(messages):
+        yield messages[start:]
+
+
+def _count(recurring: Recurrence, messages: Sequence[Said]) -> None:
+    for said in messages:
+        recurring.add(said.text)
+
+
+def _keywords(recurring: Recurrence, messages: Sequence[Said]) -> list[tuple[str, ...]]:
+    return [keywords(said.text, recurring) for said in messages]
+
+
+def _domains(messages: Sequence[Said]) -> DomainReading:
+    texts = [said.text for said in messages]
+    speakers = {said.speaker for said in messages}
+    return DomainReading(hear(texts).confidence(), topic_keywords(texts, speakers), NAME)

@@ -1,0 +1,116 @@
+"""Which of the eighteen domains a stretch of talk is about, by hand-written vocabularies.
+
+Every term heard speaks for its domains with the square of its weight in the profiles; the
+longest term at a place wins, so that "neural network" says nothing for medicine. A term that
+speaks for many domains tells less, and so does one heard again and again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.analysis.text.profiles import Lexicon, Weights, lexicon
+from context_builder.analysis.text.words import plain_words
+from context_builder.domains import DOMAINS
+
+MAX_CHARACTERS: Final = 30_000
+"""Of one message; its field is plain by then."""
+
+RECENCY: Final = 0.9
+"""What a message counts for against the one after it."""
+
+SHARPNESS: Final = 1.2
+"""How much a lead in evidence counts: softmax exponent of its square root."""
+
+DOUBT: Final = 4.0
+"""Evidence that halves the confidence when it is all there is: one typical term (2 squared)."""
+
+DOUBT_PER_WORD: Final = 0.1
+"""Evidence that so much small talk gathers by chance; without it, long chatter would have a topic."""
+
+ACTIVE: Final = 0.2
+"""A domain is active from this confidence on."""
+
+MAX_ACTIVE: Final = 4
+"""Most domains active at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was heard for each of ``DOMAINS``, and in how many words (older ones count less)."""
+
+    heard: tuple[float, ...]
+    words: float
+
+    def confidence(self) -> dict[str, float]:
+        """Active domains with their confidence, highest first; none where nothing points to one.
+
+        A confidence is the chance, as measured on texts it was not made from, that the domain is
+        right: its share among all domains times how far the evidence exceeds chance.
+        """
+        damped = [SHARPNESS * math.sqrt(found) for found in self.heard]
+        exponentials = [math.exp(value - max(damped)) for value in damped]
+        doubt = DOUBT + DOUBT_PER_WORD * self.words
+        total = sum(exponentials)
+        confident = [
+            (round(share / total * found / (found + doubt), 3), domain)
+            for share, found, domain in zip(exponentials, self.heard, DOMAINS, strict=True)
+        ]
+        confident.sort(key=lambda item: -item[0])
+        return {domain: value for value, domain in confident[:MAX_ACTIVE] if value >= ACTIVE}
+
+
+def hear(texts: Sequence[str]) -> Evidence:
+    """The evidence in messages given oldest first."""
+    known = lexicon()
+    times: dict[int, tuple[Weights, float]] = {}
+    length = 0.0
+    for age, text in enumerate(reversed(texts)):
+        spoken = plain_words(text[:MAX_CHARACTERS])
+        fresh = RECENCY**age
+        length += fresh * len(spoken)
+        for weights in _terms(spoken, known):
+            times[id(weights)] = weights, times.get(id(weights), (weights, 0.0))[1] + fresh
+    heard = [0.0] * len(DOMAINS)
+    for weights, count in times.values():
+        told = math.log2(1 + count) / math.sqrt(len(weights))
+        for domain, weight in weights.items():
+            heard[domain] += told * weight**2
+    return Evidence(tuple(heard), length)
+
+
+def _terms(spoken: Sequence[str], known: Lexicon) -> Iterator[Weights]:
+    """Weights of the terms in a text, each word used once, the longest term first."""
+    at = 0
+    while at < len(spoken):
+        length, weights = _phrase_at(spoken, at, known)
+        if weights is None:
+            weights = known.weights_of(spoken[at])
+        if weights is not None:
+            yield weights
+        at += length
+
+
+def _phrase_at(spoken: Sequence[str], at: int, known: Lexicon) -> tuple[int, Weights | None]:
+    for parts, weights in known.phrases.get(spoken[at], ()):
+        if tuple(spoken[at : at + len(parts)]) == parts:
+            return len(parts), weights
+    return 1, None
+
+
+def most_likely(evidence: Evidence) -> str | None:
+    """The domain with most evidence, however little; ``None`` when there is none at all."""
+    best = max(range(len(DOMAINS)), key=evidence.heard.__getitem__)
+    return DOMAINS[best] if evidence.heard[best] > 0 else None
+
+
+def smoothed(before: Mapping[str, float], now: Mapping[str, float], share: float) -> dict[str, float]:
+    """Exponential smoothing of confidences: ``share`` of what is heard now, the rest from before."""
+    return {
+        domain: share * now.get(domain, 0.0) + (1 - share) * before.get(domain, 0.0)
+        for domain in DOMAINS
+        if domain in now or domain in before
+    }

@@ -1,0 +1,231 @@
+"""Keywords of one message: the phrases that name what it is about.
+
+A phrase is a run of words that no function word, verb or punctuation interrupts, trimmed of
+general words at its ends (Rose et al. 2010, RAKE, for the runs). It is scored by how specific
+its words are, how often they recur here and in the session, and how early they come.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.analysis.analyst import MAX_KEYWORDS, MIN_KEYWORD_TEXT
+from context_builder.analysis.text.disfluency import fluent
+from context_builder.analysis.text.vocabulary import GENERAL_WORDS, MODALS, SUBJECTS, VAGUE_WORDS, VERBS
+from context_builder.analysis.text.words import (
+    LONGEST_WORD,
+    Word,
+    is_content,
+    is_identifier,
+    is_number,
+    specificity,
+    stem,
+    words,
+)
+
+ENOUGH: Final = 5
+"""With fewer phrases than this, general words that stand as a noun may help out ("their support")."""
+
+LONGEST_PHRASE: Final = 5
+"""Words in a phrase; a longer run is a list or a title and keeps its last words, where the head is."""
+
+MAX_CHARACTERS: Final = 30_000
+"""Of one message; what matters is named by then."""
+
+_POSSESSIVE: Final = re.compile(r"['’]s?$")
+_BEFORE_NOUNS: Final = frozenset(
+    "the a an this that these those my our your their his her its of with for and some more".split()
+)
+_DETERMINERS: Final = frozenset(
+    "the a an this these their its our my your his her each and in on with by whether how it them".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A candidate as first spelled, with the stems that identify it and where it began (in words)."""
+
+    text: str
+    stems: tuple[str, ...]
+    at: int
+    weight: float
+    """Sum of the specificity of its words."""
+
+
+def keywords(text: str, recurring: Mapping[str, int] | None = None, *, most: int = MAX_KEYWORDS) -> tuple[str, ...]:
+    """Up to ``most`` keywords of ``text``, best first, spelled as in it.
+
+    ``recurring`` tells in how many messages of the session, this one included, each stem has
+    occurred (:class:`~context_builder.analysis.text.recurrence.Recurrence` counts it); terms
+    that recur are preferred.
+    """
+    if len(text.strip()) < MIN_KEYWORD_TEXT:
+        return ()
+    tokens = _tokens(text)
+    recurring = recurring or {}
+    best = ranked(tokens, phrases(tokens), recurring, most)
+    if len(best) < ENOUGH:
+        helpers = ranked(tokens, nouns_by_place(tokens), recurring, ENOUGH)
+        best = _folded([*best, *helpers], min(ENOUGH, most))
+    return tuple(phrase.text for phrase, _ in best)
+
+
+def topic_keywords(texts: Sequence[str], speakers: Iterable[str] = (), *, most: int = MAX_KEYWORDS) -> tuple[str, ...]:
+    """Up to ``most`` keywords of a stretch of talk, given oldest first; newer ones are preferred.
+
+    The names of the ``speakers`` are no topic.
+    """
+    names = {stem(word.lower) for speaker in speakers for word in words(speaker)}
+    tokens = [word for text in reversed(texts) for word in _tokens(text)]
+    candidates = (phrase for phrase in phrases(tokens) if not names.issuperset(phrase.stems))
+    return tuple(phrase.text for phrase, _ in ranked(tokens, candidates, {}, most))
+
+
+def _tokens(text: str) -> list[Word]:
+    return list(words(fluent(text[:MAX_CHARACTERS])))
+
+
+def phrases(tokens: Sequence[Word]) -> Iterator[Phrase]:
+    """Every candidate phrase of a text, repeated as often as it occurs."""
+    run: list[int] = []
+    for index, word in enumerate(tokens):
+        ends = _ends_phrase(tokens, index)
+        if run and (ends or not word.joined):
+            yield from _trimmed(tokens, run)
+            run = []
+        if not ends:
+            run.append(index)
+    yield from _trimmed(tokens, run)
+
+
+def _ends_phrase(tokens: Sequence[Word], index: int) -> bool:
+    word = tokens[index]
+    if not is_content(word) or len(word.text) > LONGEST_WORD:
+        return True
+    if is_identifier(word.text):
+        return False
+    return word.lower in VERBS or _is_verb_here(tokens, index)
+
+
+def _is_verb_here(tokens: Sequence[Word], index: int) -> bool:
+    """Whether what stands around a word makes it a verb, as in "we model the" or "to model the"."""
+    word = tokens[index]
+    before = tokens[index - 1].lower if index and word.joined else ""
+    if before == "to":
+        after = tokens[index + 1].lower if index + 1 < len(tokens) else ""
+        return after in _DETERMINERS
+    if before in SUBJECTS or (before in MODALS and not _begins_question(tokens, index - 1)):
+        return not word.lower.endswith("ing")
+    return _is_verb_between_nouns(tokens, index)
+
+
+def _is_verb_between_nouns(tokens: Sequence[Word], index: int) -> bool:
+    """Whether a word on -s has content on both sides: a noun before a noun is hardly ever a plural."""
+    lower = tokens[index].lower
+    if not lower.endswith("s") or lower.endswith(("ss", "us", "is", "ics", "'s")):
+        return False
+    between = 0 < index < len(tokens) - 1 and tokens[index].joined and tokens[index + 1].joined
+    return between and is_content(tokens[index - 1]) and is_content(tokens[index + 1])
+
+
+def _begins_question(tokens: Sequence[Word], modal: int) -> bool:
+    """Whether a modal stands before its subject, as in "How can robots ..."."""
+    if modal == 0 or not tokens[modal].joined:
+        return True
+    before = tokens[modal - 1]
+    return not is_content(before) and before.lower not in SUBJECTS
+
+
+def _trimmed(tokens: Sequence[Word], run: Sequence[int]) -> Iterator[Phrase]:
+    inside = list(run)
+    while inside and _is_weak_end(tokens[inside[-1]]):
+        inside.pop()
+    while inside and _is_weak_start(tokens[inside[0]]):
+        inside.pop(0)
+    inside = inside[-LONGEST_PHRASE:]
+    if not inside or (len(inside) == 1 and len(tokens[inside[0]].text) == 1):
+        return
+    yield _phrase([tokens[index] for index in inside], inside[0])
+
+
+def _phrase(chosen: Sequence[Word], at: int) -> Phrase:
+    text = _POSSESSIVE.sub("", " ".join(word.text for word in chosen))
+    return Phrase(text, tuple(stem(word.lower) for word in chosen), at, sum(map(specificity, chosen)))
+
+
+def nouns_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
+    """General words and verbs that an article, possessive or preposition shows to be nouns here."""
+    for index, word in enumerate(tokens[1:], start=1):
+        if (
+            word.joined
+            and tokens[index - 1].lower in _BEFORE_NOUNS
+            and (word.lower in VERBS or word.lower in GENERAL_WORDS)
+            and word.lower not in VAGUE_WORDS
+            and not word.lower.endswith(("ing", "ed", "ly"))
+            and _closes(tokens, index)
+        ):
+            yield _phrase([word], index)
+
+
+def _closes(tokens: Sequence[Word], index: int) -> bool:
+    """Whether nothing with content follows directly, so that the word is no adjective."""
+    if index + 1 == len(tokens):
+        return True
+    after = tokens[index + 1]
+    return not after.joined or not is_content(after)
+
+
+def _is_weak_start(word: Word) -> bool:
+    return not is_identifier(word.text) and (word.lower in GENERAL_WORDS or is_number(word.lower))
+
+
+def _is_weak_end(word: Word) -> bool:
+    if is_identifier(word.text):
+        return is_number(word.lower)
+    return word.lower in GENERAL_WORDS or word.lower.endswith("ly") or is_number(word.lower)
+
+
+def ranked(
+    tokens: Sequence[Word], candidates: Iterable[Phrase], recurring: Mapping[str, int], most: int
+) -> list[tuple[Phrase, float]]:
+    """The best phrases with their scores, without those that repeat or are part of a better one."""
+    occurrences: Counter[tuple[str, ...]] = Counter()
+    first: dict[tuple[str, ...], Phrase] = {}
+    for phrase in candidates:
+        occurrences[phrase.stems] += 1
+        first.setdefault(phrase.stems, phrase)
+    counts = Counter(stem(word.lower) for word in tokens if is_content(word))
+    scored = {
+        phrase: _score(phrase, occurrences[phrase.stems], counts, recurring, len(tokens)) for phrase in first.values()
+    }
+    return _folded(sorted(scored.items(), key=lambda item: (-item[1], item[0].at)), most)
+
+
+def _score(
+    phrase: Phrase, occurrences: int, counts: Mapping[str, int], recurring: Mapping[str, int], length: int
+) -> float:
+    centrality = sum(math.log1p(counts[s]) for s in phrase.stems) / len(phrase.stems)
+    familiar = sum(math.log(max(1, recurring.get(s, 0))) for s in phrase.stems) / len(phrase.stems)
+    position = 1 - 0.5 * phrase.at / (length + 1)
+    return phrase.weight * (centrality + 0.3 * familiar) * (1 + math.log(occurrences)) * position
+
+
+def _folded(scored: Iterable[tuple[Phrase, float]], most: int) -> list[tuple[Phrase, float]]:
+    chosen: list[tuple[Phrase, float]] = []
+    for phrase, score in scored:
+        if any(_within(phrase.stems, other.stems) or _within(other.stems, phrase.stems) for other, _ in chosen):
+            continue
+        chosen.append((phrase, score))
+        if len(chosen) == most:
+            break
+    return chosen
+
+
+def _within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    size = len(part)
+    return any(whole[at : at + size] == part for at in range(len(whole) - size + 1))

@@ -1,0 +1,204 @@
+"""An extractive summary: the sentences that together say most, in the order they were said.
+
+Sentences are chosen greedily by the weight of the content words they add to what is covered
+(budgeted coverage, Lin and Bilmes 2011), so a repeated point earns nothing. Words weigh by how
+many messages carry them and how specific they are. The input is parted into stretches and a
+stretch that has been heard yields to the others, so that no part of a long talk is forgotten.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.analysis.analyst import DraftPoint, KnownPoint, PointKind, Said
+from context_builder.analysis.text.kinds import kind_of
+from context_builder.analysis.text.sentences import sentences
+from context_builder.analysis.text.words import is_content, specificity, stem, words
+
+SUBSTANCE: Final = 1.2
+"""Sum of specificity below which a sentence says nothing ("Yeah, sounds good.")."""
+
+SUBSTANCE_OF_CLAIM: Final = 2.0
+"""The same for a claim, which unlike "Let's go with Postgres." is only worth what it tells."""
+
+STRETCH: Final = 2
+"""Points that are expected of one stretch of the talk."""
+
+SHORTLIST: Final = 12
+"""Sentences of each stretch that are considered to the end."""
+
+KNOWN: Final = 0.3
+"""What a word counts for that an earlier point has already."""
+
+TOPICAL: Final = 1.5
+"""What a word of the current topic counts for."""
+
+LONGEST_EXCHANGE: Final = 320
+"""Characters of a question together with its answer."""
+
+_WORTH: Final = {
+    PointKind.CLAIM: 1.0,
+    PointKind.QUESTION: 0.9,
+    PointKind.DECISION: 1.5,
+    PointKind.ACTION: 1.2,
+    PointKind.DISAGREEMENT: 1.2,
+    PointKind.CONSILIENCE: 1.5,
+}
+
+_EXCHANGED: Final = (PointKind.QUESTION, PointKind.CLAIM)
+"""Kinds that are told together with the question before or the answer after."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummarySize:
+    """How many points a stretch of talk gets."""
+
+    messages_per_point: float = 5.0
+    """Messages with substance for one point."""
+    most: int = 25
+    """Points of one summary."""
+
+    def points_for(self, substantive: int) -> int:
+        """Points for so many messages with substance."""
+        return min(self.most, math.ceil(substantive / self.messages_per_point))
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A candidate: what was said, in which message (by order), and its words' stems."""
+
+    text: str
+    message: int
+    id: int
+    speaker: str
+    kind: PointKind
+    stems: tuple[str, ...]
+
+
+class Digest:
+    """Takes messages in, in as many steps as it likes, and gives the points of them all."""
+
+    def __init__(
+        self,
+        *,
+        known: Sequence[KnownPoint] = (),
+        topic_keywords: Sequence[str] = (),
+        size: SummarySize | None = None,
+    ) -> None:
+        self._size = size or SummarySize()
+        self._known = {s for point in known for s in _stems(point.text)}
+        self._topical = {s for keyword in topic_keywords for s in _stems(keyword)}
+        self._sentences: list[Sentence] = []
+        self._carried: Counter[str] = Counter()
+        self._specific: dict[str, float] = {}
+        self._messages = 0
+        self._substantive = 0
+
+    def add(self, messages: Iterable[Said]) -> None:
+        """Take in messages, oldest first, after those taken in before."""
+        for said in messages:
+            found = list(self._candidates(said))
+            self._messages += 1
+            self._substantive += bool(found)
+            self._sentences += found
+            self._carried.update({s for sentence in found for s in sentence.stems})
+
+    def _candidates(self, said: Said) -> Iterator[Sentence]:
+        for text in sentences(said.text):
+            weights = _stems(text)
+            kind = PointKind.CONSILIENCE if said.consilience else kind_of(text)
+            least = SUBSTANCE_OF_CLAIM if kind is PointKind.CLAIM else SUBSTANCE
+            if len(weights) < 2 or sum(weights.values()) < least:
+                continue
+            for found, weight in weights.items():
+                self._specific.setdefault(found, weight)
+            yield Sentence(text, self._messages, said.id, said.speaker, kind, tuple(weights))
+
+    def points(self) -> tuple[DraftPoint, ...]:
+        """The points worth keeping, in chronological order."""
+        count = self._size.points_for(self._substantive)
+        if not count:
+            return ()
+        weight = {found: self._weight(found) for found in self._carried}
+        chosen = _selected(self._shortlist(math.ceil(count / STRETCH), weight), count, weight)
+        return tuple(self._drafted(sorted(chosen)))
+
+    def _weight(self, found: str) -> float:
+        weight = self._specific[found] * math.log1p(self._carried[found])
+        if found in self._topical:
+            weight *= TOPICAL
+        return weight * KNOWN if found in self._known else weight
+
+    def _shortlist(self, stretches: int, weight: dict[str, float]) -> list[tuple[int, int, Sentence]]:
+        """The best sentences of each stretch, with the stretch and their place."""
+        ranked: list[list[tuple[float, int]]] = [[] for _ in range(stretches)]
+        for place, sentence in enumerate(self._sentences):
+            stretch = place * stretches // len(self._sentences)
+            ranked[stretch].append((_gain(sentence, weight), place))
+        return [
+            (stretch, place, self._sentences[place])
+            for stretch, found in enumerate(ranked)
+            for _, place in sorted(found, reverse=True)[:SHORTLIST]
+        ]
+
+    def _drafted(self, chosen: Sequence[int]) -> Iterator[DraftPoint]:
+        taken = set(chosen)
+        for place in chosen:
+            sentence = self._sentences[place]
+            question = place if sentence.kind is PointKind.QUESTION else place - 1
+            pair = {question, question + 1}
+            if sentence.kind in _EXCHANGED and self._is_exchange(question) and taken & pair == {place}:
+                asked, replied = self._sentences[question], self._sentences[question + 1]
+                yield DraftPoint(f"{asked.text} – {replied.text}", (asked.id, replied.id), PointKind.QUESTION)
+                taken |= pair
+            else:
+                yield DraftPoint(sentence.text, (sentence.id,), sentence.kind)
+
+    def _is_exchange(self, question: int) -> bool:
+        """Whether the sentence at ``question`` is a question and the next one another speaker's direct reply."""
+        if not 0 <= question < len(self._sentences) - 1:
+            return False
+        asked, replied = self._sentences[question : question + 2]
+        return (
+            asked.kind is PointKind.QUESTION
+            and replied.kind is PointKind.CLAIM
+            and replied.speaker != asked.speaker
+            and replied.message - asked.message in (1, 2)
+            and len(asked.text) + len(replied.text) <= LONGEST_EXCHANGE
+        )
+
+
+def _stems(text: str) -> dict[str, float]:
+    """Stems of the content words of ``text`` with their specificity."""
+    return {stem(word.lower): specificity(word) for word in words(text) if is_content(word)}
+
+
+def _gain(sentence: Sentence, weight: dict[str, float]) -> float:
+    """Weight of what a sentence adds against its length, which counts less than in full: a whole
+    sentence is worth more to a reader than the same words in shreds.
+    """
+    added = sum(weight[found] for found in sentence.stems)
+    return _WORTH[sentence.kind] * added / math.cbrt(len(sentence.text))
+
+
+def _selected(shortlist: Sequence[tuple[int, int, Sentence]], count: int, weight: dict[str, float]) -> list[int]:
+    """Places of the sentences that cover most together."""
+    open_weight = dict(weight)
+    heard: Counter[int] = Counter()
+    left = list(shortlist)
+    chosen: list[int] = []
+    while left and len(chosen) < count:
+        best = max(left, key=lambda item: _gain(item[2], open_weight) / (1 + heard[item[0]]))
+        stretch, place, sentence = best
+        if _gain(sentence, open_weight) <= 0:
+            break
+        left.remove(best)
+        heard[stretch] += 1
+        chosen.append(place)
+        for found in sentence.stems:
+            open_weight[found] = 0.0
+    return chosen

@@ -1,0 +1,185 @@
+"""The one place that turns settings into concrete parts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from redis.asyncio import Redis
+
+from context_builder.analysis.analyst import Analyst
+from context_builder.analysis.text.analyst import TextAnalyst
+from context_builder.archive.archive import Archive
+from context_builder.archive.deferred import DeferredArchive
+from context_builder.connection import answers, check_server, client_for, host_url, printable
+from context_builder.engines.home import default_home
+from context_builder.engines.postgres import PostgresEngine
+from context_builder.engines.redis import STANDARD_PORT, RedisEngine
+from context_builder.errors import StoreUnavailable
+from context_builder.session.rules import Rules
+from context_builder.session.session import Parts, Session
+from context_builder.settings import Settings
+from context_builder.tokens import TokenCounter, estimate_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """For the banner: what a part is, and what to set to have another."""
+
+    what: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Parts that all sessions of a process share. Open it with :func:`open_app`."""
+
+    settings: Settings
+    redis: Redis
+    parts: Parts
+    redis_is: Described
+    model_is: Described
+    archive_is: Described
+
+    async def check(self) -> None:
+        """Raise what makes this Redis unfit to hold a session; one that is away is waited for by the session."""
+        with suppress(StoreUnavailable):
+            await check_server(self.redis)
+
+    def session(self, session_id: str) -> Session:
+        """A session, ready to be served."""
+        return Session(self.redis, session_id, rules_of(self.settings), self.parts)
+
+
+@asynccontextmanager
+async def open_app(settings: Settings) -> AsyncIterator[App]:
+    """Everything a daemon needs; embedded engines are started where nothing else is set."""
+    async with AsyncExitStack() as stack:
+        redis, redis_is = await _open_redis(settings)
+        stack.push_async_callback(redis.aclose)
+        analyst, last_resort, count_tokens, model_is = _analysts(settings)
+        stack.push_async_callback(analyst.close)
+        archive, archive_is = _archive(settings)
+        stack.push_async_callback(archive.close)
+        parts = Parts(analyst, last_resort, archive, count_tokens)
+        yield App(settings, redis, parts, redis_is, model_is, archive_is)
+
+
+@asynccontextmanager
+async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
+    """The Redis that the settings name, or the embedded one."""
+    redis, _ = await _open_redis(settings)
+    try:
+        yield redis
+    finally:
+        await redis.aclose()
+
+
+@asynccontextmanager
+async def open_archive(settings: Settings) -> AsyncIterator[Archive]:
+    """The archive that the settings name, or the embedded one."""
+    archive, _ = _archive(settings)
+    try:
+        yield archive
+    finally:
+        await archive.close()
+
+
+def home_of(settings: Settings) -> Path:
+    """The folder of the embedded engines."""
+    return settings.home or default_home()
+
+
+def rules_of(settings: Settings) -> Rules:
+    """The part of the settings that sessions go by."""
+    return Rules(
+        tick=settings.poll_interval,
+        buffer_window=settings.raw_buffer_time_window,
+        buffer_max=settings.raw_buffer_max_messages,
+        summary_keep_last=settings.summary_keep_last,
+        summary_budget=settings.summary_max_tokens,
+        summary_input=settings.summary_input_tokens,
+        summary_retry=settings.summary_retry_interval,
+        pending_max=settings.pending_max_messages,
+        domain_messages=settings.domain_inference_interval,
+        domain_interval=settings.domain_inference_time_interval,
+        silence=settings.silence_threshold,
+        keyword_batch=settings.keyword_batch,
+        consilience_max=settings.consilience_responses_max,
+        max_message_bytes=settings.max_message_bytes,
+        dead_letters_max=settings.dead_letters_max,
+        state_ttl=settings.state_ttl,
+        conversation_state_ttl=settings.conversation_state_ttl,
+        lease=settings.lease_time,
+        retention=settings.session_retention,
+    )
+
+
+async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
+    if settings.redis_url is not None:
+        url = settings.redis_url.get_secret_value()
+        return client_for(url), Described(f"Redis at {printable(url)}")
+    password = settings.redis_password.get_secret_value() if settings.redis_password else None
+    url = host_url(settings.redis_host or "localhost", settings.redis_port, password)
+    client = client_for(url)
+    if settings.redis_host or password or settings.redis_port != STANDARD_PORT or await answers(client):
+        return client, Described(f"Redis at {printable(url)}")
+    await client.aclose()
+    address = await asyncio.to_thread(RedisEngine(home_of(settings)).ensure)
+    hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
+    return client_for(address.url), Described(address.name, hint)
+
+
+def _analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int], Described]:
+    text = TextAnalyst()
+    if settings.openai_api_key is None and settings.openai_base_url is None:
+        described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")
+        return text, text, estimate_tokens, described
+    from context_builder.analysis.fallback import FallbackAnalyst
+    from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskOptions, Tasks
+    from context_builder.prompts import load_prompts
+
+    endpoint = Endpoint(
+        settings.openai_api_key.get_secret_value() if settings.openai_api_key else "", settings.openai_base_url
+    )
+    tasks = Tasks(
+        TaskOptions(settings.keyword_model, settings.keyword_temperature, settings.keyword_max_tokens),
+        TaskOptions(settings.domain_model, settings.domain_temperature, settings.domain_max_tokens),
+        TaskOptions(settings.summary_model, settings.summary_temperature, settings.summary_max_tokens),
+    )
+    calls = CallOptions(
+        timeout=settings.llm_timeout, attempts=settings.llm_attempts, concurrency=settings.llm_concurrency
+    )
+    model = OpenAIAnalyst(endpoint, load_prompts(), tasks=tasks, calls=calls)
+    names = ", ".join(dict.fromkeys([settings.keyword_model, settings.domain_model, settings.summary_model]))
+    described = Described(f"{names} at {endpoint.label}; plain text analysis when it fails")
+    return FallbackAnalyst(model, text), text, TokenCounter(settings.summary_model).count, described
+
+
+def _archive(settings: Settings) -> tuple[Archive, Described]:
+    archive: Archive
+    if settings.supabase_url and settings.supabase_key:
+        from context_builder.archive.supabase import SupabaseArchive
+
+        archive = SupabaseArchive(settings.supabase_url, settings.supabase_key.get_secret_value())
+        return archive, Described(archive.name)
+    if settings.database_url:
+        from context_builder.archive.postgres import PostgresArchive
+
+        archive = PostgresArchive(settings.database_url.get_secret_value())
+        return archive, Described(archive.name)
+    archive = DeferredArchive("the embedded PostgreSQL", lambda: _open_embedded(home_of(settings)))
+    hint = "set SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL, for your own"
+    return archive, Described(f"embedded PostgreSQL in {home_of(settings)}", hint)
+
+
+async def _open_embedded(home: Path) -> Archive:
+    from context_builder.archive.migrations import apply
+    from context_builder.archive.postgres import PostgresArchive
+
+    address = await asyncio.to_thread(PostgresEngine(home).ensure)
+    await apply(address.url)
+    return PostgresArchive(address.url)

@@ -1,0 +1,19 @@
+"""A summary row as PostgreSQL's JSON functions take it, whichever way it gets there."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from context_builder.archive.archive import SummaryRow
+
+TABLE: Final = "context_summaries"
+COLUMNS: Final = tuple(SummaryRow.model_fields)
+KEY: Final = ("session_id", "summary_seq")
+
+
+def as_record(row: SummaryRow) -> dict[str, Any]:
+    """Values by column. NUL is dropped from texts: PostgreSQL's cannot hold it."""
+    return {
+        name: value.replace("\x00", "") if isinstance(value, str) else value
+        for name, value in row.model_dump(mode="json").items()
+    }

@@ -1,0 +1,101 @@
+"""The archive in any PostgreSQL, the embedded one included."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from context_builder.archive.archive import SummaryRow
+from context_builder.archive.columns import COLUMNS, KEY, TABLE, as_record
+from context_builder.archive.postgres_errors import translated
+from context_builder.errors import ArchiveRejected
+
+if TYPE_CHECKING:
+    import asyncpg
+
+TIMEOUT: Final = 5.0
+"""Seconds to connect, and to run a statement, before the archive counts as unavailable."""
+
+_MAX_CONNECTIONS: Final = 2
+
+_COLUMNS: Final = ", ".join(COLUMNS)
+# The row goes in as JSON, so that a table whose time or domain columns have other types takes it too.
+_DELIVER: Final = f"""
+INSERT INTO {TABLE} ({_COLUMNS})
+SELECT {_COLUMNS} FROM jsonb_populate_record(NULL::{TABLE}, $1::jsonb)
+ON CONFLICT ({", ".join(KEY)}) DO NOTHING
+"""  # noqa: S608 (only constants)
+_FORGET: Final = f"DELETE FROM {TABLE} WHERE session_id = $1"  # noqa: S608
+_READ_NOTHING: Final = f"SELECT {_COLUMNS} FROM {TABLE} LIMIT 0"  # noqa: S608
+_MAY_WRITE: Final = f"SELECT has_table_privilege('{TABLE}', 'INSERT')"
+
+
+class PostgresArchive:
+    """Keeps summaries at ``url``. See :class:`~context_builder.archive.archive.Archive`.
+
+    Connects at first use, with two connections at most. Works through a transaction pooler:
+    it keeps no prepared statements.
+    """
+
+    def __init__(self, url: str, *, timeout: float = TIMEOUT) -> None:
+        self._url = url
+        self._timeout = timeout
+        self._pool: asyncpg.Pool | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"PostgreSQL at {printable_host(self._url)}"
+
+    async def deliver(self, row: SummaryRow) -> None:
+        await self._execute(_DELIVER, json.dumps(as_record(row)))
+
+    async def forget(self, session_id: str) -> int:
+        status = await self._execute(_FORGET, session_id)
+        return int(status.removeprefix("DELETE "))
+
+    async def check(self) -> None:
+        async with self._connected() as pool:
+            await pool.execute(_READ_NOTHING)
+            may_write = await pool.fetchval(_MAY_WRITE)
+        if not may_write:
+            raise ArchiveRejected(f"{self.name} lets this role read {TABLE} but not write it; grant INSERT")
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            self._pool.terminate()  # no statement is worth waiting for: a delivery is repeated
+            self._pool = None
+
+    async def _execute(self, statement: str, argument: str) -> str:
+        async with self._connected() as pool:
+            return str(await pool.execute(statement, argument))
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[asyncpg.Pool]:
+        """The pool, with errors translated and time bounded.
+
+        The pool bounds a connect and a statement by itself, but not the wait for a free connection.
+        """
+        vendor = await asyncio.to_thread(importlib.import_module, "asyncpg")
+        with translated(self.name):
+            async with asyncio.timeout(2 * self._timeout):
+                async with self._opening:
+                    self._pool = self._pool or await vendor.create_pool(
+                        self._url,
+                        min_size=0,
+                        max_size=_MAX_CONNECTIONS,
+                        timeout=self._timeout,
+                        command_timeout=self._timeout,
+                        statement_cache_size=0,
+                    )
+                yield self._pool
+
+
+def printable_host(url: str) -> str:
+    """Host and port of a database URL, and nothing that could be secret."""
+    return urlsplit(url).netloc.rpartition("@")[2] or "localhost"

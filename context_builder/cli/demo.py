@@ -1,0 +1,193 @@
+"""``demo``: everything in about a minute, on a conversation that comes along."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from context_builder import log
+from context_builder.cli.command import run
+from context_builder.cli.pause import stopped
+from context_builder.cli.replay import replay
+from context_builder.cli.view.memory import Memory
+from context_builder.cli.view.palette import SpeakerColours, domain_colour, short_name
+from context_builder.cli.view.published import Published
+from context_builder.cli.watch import INTERVAL, follow
+from context_builder.client import SessionClient, Snapshot
+from context_builder.demo import load_demo
+
+if TYPE_CHECKING:
+    from context_builder.session.session import Session
+
+SPEED: Final = 8.0
+"""Times faster than people speak: eight minutes in one."""
+
+WINDOW: Final = 12.0
+"""Seconds after which what was said is summarized, so that a minute has several summaries."""
+
+SETTLING: Final = 20.0
+"""Most seconds that the last words wait for their summary."""
+
+
+class Seen:
+    """What the demo has shown so far."""
+
+    def __init__(self, session_id: str) -> None:
+        self.latest = Snapshot(session_id)
+        self.domains: dict[str, float] = {}
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Take notice of a snapshot: the highest confidence of each domain, in order of appearance."""
+        self.latest = snapshot
+        for domain, confidence in Published(snapshot).domains:
+            self.domains[domain] = max(confidence, self.domains.get(domain, 0.0))
+
+    @property
+    def summarized(self) -> bool:
+        """Whether everything that was said is in the summary."""
+        page = Published(self.latest)
+        return page.known and not (page.messages or page.waiting or page.count("pending_messages"))
+
+
+def demo(
+    speed: Annotated[float, typer.Option(min=0.1, help="Times faster than people speak.")] = SPEED,
+) -> None:
+    """See everything in about a minute: five researchers talk, and the session listens.
+
+    A conversation that comes along is replayed into a real, fresh session, which is shown live.
+    Nothing needs to be installed or set. Ctrl-C leaves.
+
+    Examples:
+
+        context-builder demo
+
+        context-builder demo --speed 4
+    """
+    run(_demo(speed, Console()), interrupted=0)
+
+
+async def _demo(speed: float, console: Console) -> None:
+    from context_builder.app import open_app
+    from context_builder.settings import load_settings
+
+    settings = load_settings(raw_buffer_time_window=WINDOW)
+    log.configure("error", settings.log_format)  # anything less would be written across the view
+    async with open_app(settings) as app:
+        session = app.session(f"demo-{secrets.token_hex(3)}")
+        async with _served(session) as stop:
+            client = SessionClient(app.redis, session.session_id)
+            seen = await play(
+                client, stop=stop, console=console, speed=speed, silence_threshold=settings.silence_threshold
+            )
+        seen.look(await client.snapshot())
+        console.print(closing(seen, app.archive_is.what))
+
+
+@asynccontextmanager
+async def _served(session: Session) -> AsyncIterator[asyncio.Event]:
+    """The session runs inside, and is ended after it: all summarized and archived.
+
+    The event is set when the session ends by itself.
+    """
+    ended = asyncio.Event()
+    serving = asyncio.create_task(session.serve(), name="demo.session")
+    serving.add_done_callback(lambda _: ended.set())
+    try:
+        yield ended
+    except BaseException:
+        session.stop()
+        raise
+    else:
+        session.end()
+    finally:
+        await serving
+
+
+async def play(
+    client: SessionClient,
+    *,
+    stop: asyncio.Event,
+    console: Console,
+    speed: float = SPEED,
+    silence_threshold: float = 4.0,
+) -> Seen:
+    """Replay the bundled conversation into a running session and show it live; what was seen.
+
+    Ends when all of it is summarized, or soon after the last word; ``stop`` ends it early, and
+    is set when it is over. Without a terminal it prints a line when something changes.
+    """
+    seen = Seen(client.session_id)
+    if console.is_terminal:
+        showing = follow(client, console, stop=stop, silence_threshold=silence_threshold, on_snapshot=seen.look)
+    else:
+        showing = _tell(client, console, seen, stop)
+    view = asyncio.create_task(showing, name="demo.view")
+    view.add_done_callback(lambda _: stop.set())
+    try:
+        await replay(client, load_demo(), speed=speed, stop=stop)
+        await _settle(seen, stop)
+    finally:
+        stop.set()
+        await view
+    return seen
+
+
+async def _settle(seen: Seen, stop: asyncio.Event) -> None:
+    """Until the last words are summarized, at most ``SETTLING`` seconds, or ``stop``."""
+    end = asyncio.get_running_loop().time() + SETTLING
+    while not seen.summarized and asyncio.get_running_loop().time() < end:
+        if await stopped(stop, INTERVAL):
+            return
+
+
+async def _tell(client: SessionClient, console: Console, seen: Seen, stop: asyncio.Event) -> None:
+    """Plain lines for a log: one when the domains change or a summary is made."""
+    told = None
+    while not await stopped(stop, INTERVAL):
+        seen.look(await client.snapshot())
+        page = Published(seen.latest)
+        if (news := ([domain for domain, _ in page.domains], page.summaries)) != told:
+            told = news
+            domains = ", ".join(f"{short_name(domain)} {confidence:.0%}" for domain, confidence in page.domains)
+            console.print(
+                f"{page.received} messages, {page.summaries} summaries, about: {domains or 'not known yet'}",
+                highlight=False,
+                markup=False,
+            )
+
+
+def closing(seen: Seen, stored: str) -> RenderableType:
+    """What happened, where it is kept, and what to try next."""
+    page = Published(seen.latest)
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim")
+    facts.add_column()
+    facts.add_row("messages", f"{page.received} heard, {page.summarized} summarized in {len(page.points)} points")
+    facts.add_row("summaries", f"{page.summaries}, kept in {stored}")
+    facts.add_row("domains", _domains(seen))
+    facts.add_row("made by", ", ".join(sorted(set(page.analysts().values()))) or "–")
+    commands = Table.grid(padding=(0, 2))
+    for command, purpose in (
+        (f"context-builder state {page.session_id}", "this session, as it is stored"),
+        ("context-builder run monday", "a session of your own"),
+        ('context-builder send monday "Hello" -s Alice', "say something in it, from a second terminal"),
+        ("context-builder watch monday", "look at it like this"),
+        ("context-builder doctor", "what to set for OpenAI and Supabase"),
+    ):
+        commands.add_row(Text(command, style="bold"), Text(purpose, style="dim"))
+    heading = Text("That was the demo.", style="bold")
+    points = Memory(page.points[-6:], SpeakerColours())
+    return Padding(Group(heading, Text(), facts, Text(), points, Text(), Text("Next:"), commands), (1, 2))
+
+
+def _domains(seen: Seen) -> Text:
+    return Text(", ").join(Text(short_name(domain), style=domain_colour(domain)) for domain in seen.domains)

@@ -1,0 +1,120 @@
+"""``doctor``: is everything as it should be, and what to do where it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from context_builder.cli.command import run
+from context_builder.errors import ContextBuilderError
+
+if TYPE_CHECKING:
+    from context_builder.app import App
+
+SKEW: Final = 2.0
+"""Seconds between this machine's clock and Redis' that are worth a word."""
+
+PATIENCE: Final = 45.0
+"""Seconds that one check may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; ``advice`` says what to do, if anything."""
+
+    check: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+    """Check Redis, model, archive, schema and clock; say what to do about each. Exit status 1 if one fails.
+
+    [bold]Example[/]
+
+      context-builder doctor
+    """
+    run(_doctor(as_json=json))
+
+
+async def _doctor(*, as_json: bool) -> None:
+    from context_builder import log
+    from context_builder.app import open_app
+    from context_builder.settings import load_settings
+
+    settings = load_settings()
+    log.configure("error", settings.log_format)
+    async with open_app(settings) as app:
+        findings = [await _examined(name, check, app) for name, check in CHECKS.items()]
+    if as_json:
+        import orjson
+
+        typer.echo(orjson.dumps([asdict(finding) for finding in findings], option=orjson.OPT_INDENT_2).decode())
+    else:
+        for finding in findings:
+            typer.echo(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<8} {finding.found}")
+            if finding.advice:
+                typer.echo(f"      {'':<8} → {finding.advice}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+async def _examined(name: str, check: Callable[[App], Awaitable[tuple[str, str]]], app: App) -> Finding:
+    try:
+        found, advice = await asyncio.wait_for(check(app), PATIENCE)
+    except TimeoutError:
+        return Finding(name, ok=False, found=f"no answer within {PATIENCE:g} s", advice=ADVICE[name])
+    except ContextBuilderError as error:
+        return Finding(name, ok=False, found=str(error), advice=ADVICE[name])
+    return Finding(name, ok=True, found=found, advice=advice)
+
+
+async def _redis(app: App) -> tuple[str, str]:
+    from context_builder.connection import check_server
+
+    version = await check_server(app.redis)
+    persistence = await app.redis.info("persistence")
+    advice = ""
+    if not persistence.get("aof_enabled"):
+        advice = "it is not append-only: a restart of Redis loses messages; set appendonly yes"
+    return f"{app.redis_is.what}, version {version}", advice
+
+
+async def _model(app: App) -> tuple[str, str]:
+    from context_builder.analysis.analyst import Said
+
+    said = Said(1, "Doctor", "How does DNA replication work in living cells?")
+    started = time.perf_counter()
+    reading = await app.parts.analyst.extract_keywords([said])
+    seconds = time.perf_counter() - started
+    model_failed = reading.analyst != app.parts.analyst.name
+    advice = f"the model did not answer, {reading.analyst} stood in: {ADVICE['model']}" if model_failed else ""
+    return f"{app.model_is.what}: {len(reading.keywords[0])} keywords in {seconds:.2f} s", advice or app.model_is.hint
+
+
+async def _archive(app: App) -> tuple[str, str]:
+    await app.parts.archive.check()
+    return f"{app.archive_is.what}: the table is there", app.archive_is.hint
+
+
+async def _clock(app: App) -> tuple[str, str]:
+    before = time.time()
+    seconds, micros = await app.redis.time()
+    skew = seconds + micros / 1e6 - (before + time.time()) / 2
+    advice = "set the clocks by NTP: ages and silence are this machine's" if abs(skew) > SKEW else ""
+    return f"{abs(skew):.2f} s from Redis' clock", advice
+
+
+CHECKS: Final = {"redis": _redis, "model": _model, "archive": _archive, "clock": _clock}
+ADVICE: Final = {
+    "redis": "check REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
+    "model": "check OPENAI_API_KEY and OPENAI_BASE_URL, and the names of the models",
+    "archive": "check SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL; `context-builder migrate` makes the table",
+    "clock": "check Redis",
+}

@@ -1,0 +1,50 @@
+"""``end``: summarize and archive what remains, and close the session."""
+
+from __future__ import annotations
+
+import typer
+
+from context_builder.cli.command import run
+from context_builder.cli.run import SESSION_ID, stopping_signals, within_grace
+
+
+def end(session_id: SESSION_ID) -> None:
+    """Summarize and archive what remains of a session, and close it; a new message opens it again.
+
+    A process that runs the session is asked to do so; otherwise this command does it.
+
+    [bold]Example[/]
+
+      context-builder end session-123
+    """
+    run(_end(session_id))
+
+
+async def _end(session_id: str) -> None:
+    from context_builder import log
+    from context_builder.app import open_app
+    from context_builder.errors import ArchiveUnavailable
+    from context_builder.session.catalog import Catalog
+    from context_builder.settings import load_settings
+
+    settings = load_settings()
+    log.configure("warning", settings.log_format)
+    async with open_app(settings) as app:
+        session = app.session(session_id)
+        session.end()
+        if await Catalog(app.redis).request_end(session_id):
+            typer.echo(f"Asked the process that runs session {session_id} to end it …")
+        with stopping_signals(session.stop):
+            await within_grace(session.serve(), session)
+        if session.told_to_stop.is_set():
+            typer.echo(f"Session {session_id} is not ended; what was not summarized stays for the next run.")
+            raise typer.Exit(1)
+        if session.undelivered:
+            raise ArchiveUnavailable(
+                f"session {session_id} is closed, but {session.undelivered} summaries wait for the archive; "
+                f"run `context-builder end {session_id}` when it is back (`context-builder doctor` looks)"
+            )
+        summary = session.conversation.summary
+        typer.echo(
+            f"Session {session_id} is closed: {summary.message_count} messages, {summary.seq} summaries archived."
+        )

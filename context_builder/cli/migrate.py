@@ -1,0 +1,51 @@
+"""``migrate``: the archive's tables."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from context_builder.cli.command import run
+
+
+def migrate(
+    show: Annotated[bool, typer.Option("--print", help="Print the SQL, for Supabase's SQL editor.")] = False,
+) -> None:
+    """Create or upgrade the archive's tables at DATABASE_URL or in the embedded PostgreSQL.
+
+    Supabase takes SQL only through its own editor or its database's address: paste what --print prints there,
+    or set DATABASE_URL to that address for this command. May be run any number of times.
+
+    [bold]Examples[/]
+
+      context-builder migrate
+
+      context-builder migrate --print | pbcopy
+    """
+    run(_migrate(show=show))
+
+
+async def _migrate(*, show: bool) -> None:
+    import asyncio
+
+    from context_builder.app import home_of
+    from context_builder.archive.migrations import apply, render
+    from context_builder.engines.postgres import PostgresEngine
+    from context_builder.errors import SettingError
+    from context_builder.settings import load_settings
+
+    if show:
+        typer.echo(render())
+        return
+    settings = load_settings()
+    if settings.database_url is not None:
+        url = settings.database_url.get_secret_value()
+    elif settings.supabase_url is not None:
+        raise SettingError("DATABASE_URL: set it to your Supabase database's address, or use `migrate --print`")
+    else:
+        url = (await asyncio.to_thread(PostgresEngine(home_of(settings)).ensure)).url
+    applied = await apply(url)
+    typer.echo(
+        "\n".join(f"applied {name}" for name in applied) if applied else "Nothing to do: the tables are up to date."
+    )

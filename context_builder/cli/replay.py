@@ -1,0 +1,149 @@
+"""``replay``: a recorded conversation, pushed as if people spoke now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from context_builder.cli.command import connected, run
+from context_builder.cli.pause import stopped
+from context_builder.client import JsonObject, SessionClient, contributed, spoken
+from context_builder.transcript import Utterance, read_transcript
+
+BATCH: Final = 500
+"""Most messages in one push."""
+
+READING_PACE: Final = 15.0
+"""Characters a second of natural speech (about 150 English words a minute), for what has no time."""
+
+OnProgress = Callable[[int, int], None]
+"""Told how many messages are pushed, and of how many."""
+
+
+def schedule(utterances: Sequence[Utterance]) -> list[float]:
+    """Seconds from the start at which each utterance is due, never going back.
+
+    What has no time comes when the utterance before it has been spoken, at ``READING_PACE``.
+    """
+    due: list[float] = []
+    start = next((said.at for said in utterances if said.at is not None), 0.0)
+    for index, said in enumerate(utterances):
+        earliest = due[-1] if due else 0.0
+        if said.at is not None:
+            due.append(max(earliest, said.at - start))
+        else:
+            due.append(earliest + len(utterances[index - 1].text) / READING_PACE if index else 0.0)
+    return due
+
+
+async def replay(
+    client: SessionClient,
+    utterances: Sequence[Utterance],
+    *,
+    speed: float = 1.0,
+    on_progress: OnProgress | None = None,
+    stop: asyncio.Event | None = None,
+) -> int:
+    """Push the utterances as a listener would; how many were pushed.
+
+    They keep their distances in time divided by ``speed``; with 0 they go as fast as Redis
+    takes them. Numbers go on from the session's. ``stop`` or cancellation end it between two
+    pushes. Raises :class:`StoreUnavailable` when Redis is gone.
+    """
+    stop = stop or asyncio.Event()
+    due = [seconds / speed if speed else 0.0 for seconds in schedule(utterances)]
+    number = await client.next_number()
+    clock = asyncio.get_running_loop().time
+    start, pushed = clock(), 0
+    while pushed < len(utterances) and not await stopped(stop, start + due[pushed] - clock()):
+        elapsed = clock() - start
+        batch: list[JsonObject] = []
+        for said, seconds in zip(utterances[pushed : pushed + BATCH], due[pushed : pushed + BATCH], strict=True):
+            if seconds > elapsed:
+                break
+            batch.append(_message(client.session_id, number, said))
+            number += said.contribution is None
+        await client.push(*batch)
+        pushed += len(batch)
+        if on_progress:
+            on_progress(pushed, len(utterances))
+    return pushed
+
+
+def _message(session_id: str, number: int, said: Utterance) -> JsonObject:
+    now = datetime.now()
+    if said.contribution is None:
+        return spoken(session_id, number, said.speaker, said.text, now)
+    return contributed(said.text, now, said.contribution)
+
+
+def replay_command(
+    file: Annotated[Path, typer.Argument(help="Transcript: .jsonl, .vtt or .srt.", show_default=False)],
+    session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
+    speed: Annotated[float, typer.Option(min=0, help="Times faster than it was spoken; 0: at once.")] = 1.0,
+) -> None:
+    """Push a transcript into a session as a listener would.
+
+    JSON lines have "speaker" and "text", and the time as "t_est" (seconds) or "timestamp" (ISO
+    8601); WebVTT and SubRip are read with their speakers. The session's numbering goes on.
+
+    Examples:
+
+        context-builder replay meeting.vtt monday --speed 10
+
+        context-builder replay interview.jsonl monday --speed 0
+    """
+    run(_replay_file(file, session_id, speed, Console()))
+
+
+async def _replay_file(file: Path, session_id: str, speed: float, console: Console) -> None:
+    utterances = read_transcript(file)
+    async with connected(session_id) as client:
+        if console.is_terminal:
+            pushed = await _with_bar(client, utterances, speed, console)
+        else:
+            pushed = await replay(client, utterances, speed=speed, on_progress=_lines(console))
+    console.print(f"{pushed} of {len(utterances)} pushed to {session_id}", markup=False, highlight=False)
+
+
+async def _with_bar(client: SessionClient, utterances: Sequence[Utterance], speed: float, console: Console) -> int:
+    columns = (
+        TextColumn("[progress.description]{task.description}", markup=True),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left", style="dim"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("replaying", total=len(utterances))
+        return await replay(
+            client, utterances, speed=speed, on_progress=lambda done, _: progress.update(task, completed=done)
+        )
+
+
+def _lines(console: Console) -> OnProgress:
+    """Progress as a line at every tenth of the way."""
+    told = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if (tenths := done * 10 // total) > told:
+            told = tenths
+            console.print(f"{done} of {total} messages pushed", highlight=False)
+
+    return tell

@@ -1,0 +1,139 @@
+"""``run``: keep a conversation's state for as long as it lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from typing import Annotated, Any, Final
+
+import structlog
+import typer
+
+from context_builder.cli.command import run
+
+SESSION_ID = Annotated[str, typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -")]
+
+GRACE: Final = 4.0
+"""Seconds that an orderly stop may take; then what still runs is cut off. Nothing is lost by that."""
+
+SWEEP_INTERVAL: Final = 3600.0
+SWITCH_INTERVAL: Final = 0.001
+"""Seconds after which text analysis in its thread makes way for the loop (Python's default is 0.005)."""
+
+
+def run_session(
+    session_id: SESSION_ID,
+    takeover: Annotated[
+        bool, typer.Option("--takeover", help="Take the session from the process that runs it.")
+    ] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Exit with status 3 when another process runs it.")
+    ] = False,
+) -> None:
+    """Keep a conversation's state in Redis until Ctrl-C; start it again and it continues.
+
+    [bold]Examples[/]
+
+      context-builder run session-123
+
+      REDIS_URL=redis://cache:6379/0 OPENAI_API_KEY=... context-builder run session-123
+    """
+    run(_run(session_id, takeover=takeover, wait=not no_wait), interrupted=0)
+
+
+async def _run(session_id: str, *, takeover: bool, wait: bool) -> None:
+    from context_builder import log
+    from context_builder.app import open_app
+    from context_builder.session.keys import validate_session_id
+    from context_builder.settings import load_settings
+
+    settings = load_settings()
+    validate_session_id(session_id)
+    log.configure(settings.log_level, settings.log_format)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    async with open_app(settings) as app, AsyncExitStack() as stack:
+        session = app.session(session_id)
+        with stopping_signals(session.stop):
+            await app.check()
+            typer.echo(banner(session_id, app))
+            if settings.http_port is not None:
+                from context_builder.http import serve_http
+
+                await stack.enter_async_context(serve_http(settings.http_host, settings.http_port, session.ready))
+            async with beside(_sweep(app)):
+                await within_grace(session.serve(takeover=takeover, wait=wait), session)
+
+
+def banner(session_id: str, app: Any) -> str:
+    """Four lines: what runs, which Redis, which model, which archive, and what to set for other ones."""
+    lines = [f"context-builder · session {session_id} · Ctrl-C stops, `context-builder watch {session_id}` looks"]
+    for label, part in (("Redis", app.redis_is), ("Model", app.model_is), ("Archive", app.archive_is)):
+        lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def stopping_signals(stop: Any) -> Iterator[None]:
+    """Ctrl-C and SIGTERM call ``stop``; afterwards they do again what they did before."""
+    loop = asyncio.get_running_loop()
+    handled = (signal.SIGINT, signal.SIGTERM)
+    for number in handled:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+async def within_grace(work: Coroutine[Any, Any, None], session: Any) -> None:
+    """Do the work; once the session was told to stop, for ``GRACE`` seconds at most."""
+    task = asyncio.create_task(work, name="session")
+    told = asyncio.create_task(session.told_to_stop.wait(), name="told to stop")
+    try:
+        await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await asyncio.wait({task}, timeout=GRACE)
+        if not task.done():
+            structlog.get_logger(__name__).warning("session.cut_off", after_seconds=GRACE)
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    finally:
+        told.cancel()
+
+
+class beside:  # noqa: N801  # used like a function
+    """``async with beside(work)``: a task that is watched, and cancelled in the end."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self._work = work
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.create_task(self._work, name="beside")
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+
+async def _sweep(app: Any) -> None:
+    """Now and every hour: delete sessions that outlived their retention."""
+    from context_builder.errors import StoreError
+    from context_builder.session.catalog import Catalog
+
+    log = structlog.get_logger(__name__)
+    while True:
+        try:
+            swept = await Catalog(app.redis).sweep(time.time() - app.settings.session_retention)
+        except StoreError as error:
+            log.warning("sweep.failed", error=str(error))
+        else:
+            if swept:
+                log.info("sweep.done", sessions=len(swept))
+        await asyncio.sleep(SWEEP_INTERVAL)

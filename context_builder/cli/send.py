@@ -1,0 +1,52 @@
+"""``send``: one message into a session, by hand."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from context_builder.cli.command import connected, run
+from context_builder.client import SessionClient, contributed, spoken
+
+
+def send(
+    session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
+    text: Annotated[str, typer.Argument(help="What is said.", show_default=False)],
+    speaker: Annotated[str, typer.Option("--speaker", "-s", help="Who says it.")] = "Unknown",
+    consilience: Annotated[
+        bool, typer.Option("--consilience", help="Send it as the assistant's own contribution.")
+    ] = False,
+) -> None:
+    """Say one thing in a session.
+
+    It waits in the session's queue until somebody runs the session.
+
+    Examples:
+
+        context-builder send monday "How does DNA replication work?" --speaker Alice
+
+        context-builder send monday "From a Biology perspective ..." --consilience
+    """
+    run(_send(session_id, text, None if consilience else speaker))
+
+
+async def _send(session_id: str, text: str, speaker: str | None) -> None:
+    async with connected(session_id) as client:
+        typer.echo(await say(client, text, speaker))
+
+
+async def say(client: SessionClient, text: str, speaker: str | None) -> str:
+    """Push one message, the assistant's when there is no ``speaker``; a line about it for people."""
+    now = datetime.now()
+    if speaker is None:
+        await client.push(contributed(text, now))
+        told = "sent as Consilience"
+    else:
+        number = await client.next_number()
+        await client.push(spoken(client.session_id, number, speaker, text, now))
+        told = f"sent as message {number}"
+    if await client.owner() is None:
+        told += f"; nobody runs {client.session_id} now, it waits for: context-builder run {client.session_id}"
+    return told

@@ -1,0 +1,66 @@
+"""``sessions``: which there are, running and stored."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from context_builder.cli.command import run
+
+
+def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+    """List the sessions: who runs them, when somebody last spoke, what waits.
+
+    [bold]Example[/]
+
+      context-builder sessions --json | jq '.[].session_id'
+    """
+    run(_sessions(as_json=json))
+
+
+async def _sessions(*, as_json: bool) -> None:
+    from context_builder.app import open_redis
+    from context_builder.session.catalog import Catalog
+    from context_builder.settings import load_settings
+
+    async with open_redis(load_settings()) as redis:
+        listed = await Catalog(redis).sessions()
+    if as_json:
+        import orjson
+
+        typer.echo(orjson.dumps([session.as_json() for session in listed], option=orjson.OPT_INDENT_2).decode())
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from context_builder.session.holder import describe
+
+    if not listed:
+        typer.echo("No sessions yet. Start one: context-builder run SESSION_ID, or context-builder demo")
+        return
+    table = Table("session", "status", "run by", "last message", box=None, header_style="bold", pad_edge=False)
+    for heading in ("messages", "in queue", "pending", "to archive", "dead"):
+        table.add_column(heading, justify="right")
+    for session in listed:
+        counts = (session.messages, session.waiting, session.pending, session.undelivered, session.dead_letters)
+        table.add_row(
+            Text(session.session_id),
+            session.status,
+            Text(describe(session.owner) if session.owner else "–"),
+            _ago(session.last_active),
+            *(str(count) for count in counts),
+        )
+    Console().print(table)
+
+
+def _ago(moment: float | None) -> str:
+    if moment is None:
+        return "–"
+    seconds = max(0, int(time.time() - moment))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"

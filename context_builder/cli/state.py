@@ -1,0 +1,92 @@
+"""``state``: what is published of a session, once."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Final
+
+import orjson
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.rule import Rule
+from rich.text import Text
+
+from context_builder.cli.command import connected, run
+from context_builder.cli.view.conversation import Conversation
+from context_builder.cli.view.memory import Memory
+from context_builder.cli.view.palette import SpeakerColours
+from context_builder.cli.view.published import Published
+from context_builder.cli.view.status import figures, flow, running, silence_clock
+from context_builder.cli.view.topic import DomainBars, keyword_line
+from context_builder.client import SessionClient, Snapshot
+from context_builder.errors import StoreError
+
+NEWEST: Final = 10
+"""Messages of the conversation's end that are shown."""
+
+
+def state(
+    session_id: Annotated[str, typer.Argument(help="Session to read.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="The JSON as published, for programs.")] = False,
+    conversation: Annotated[
+        bool, typer.Option("--conversation", help="Only the silence clock that delivery monitors read.")
+    ] = False,
+) -> None:
+    """Show what is published of a session.
+
+    The exit status is 1 when there is nothing, so that a script can ask.
+
+    Examples:
+
+        context-builder state monday
+
+        context-builder state monday --json | jq -r .rolling_summary.text
+    """
+    run(_state(session_id, Console(), as_json=as_json, conversation=conversation))
+
+
+async def _state(session_id: str, console: Console, *, as_json: bool, conversation: bool) -> None:
+    async with connected(session_id) as client:
+        if as_json:
+            typer.echo(await published_json(client, conversation=conversation))
+        else:
+            snapshot = await client.snapshot()
+            console.print(overview(snapshot, time.time(), conversation=conversation))
+
+
+async def published_json(client: SessionClient, *, conversation: bool) -> str:
+    """The published JSON, indented. Raises :class:`StoreError` when there is none."""
+    published = await (client.conversation_state() if conversation else client.state())
+    if published is None:
+        raise _nothing(client.session_id, conversation=conversation)
+    return orjson.dumps(published, option=orjson.OPT_INDENT_2).decode()
+
+
+def overview(snapshot: Snapshot, now: float, *, conversation: bool) -> RenderableType:
+    """The state for people to read at epoch second ``now``. Raises :class:`StoreError` when there is none."""
+    page = Published(snapshot)
+    if not (page.ticking if conversation else page.known):
+        raise _nothing(snapshot.session_id, conversation=conversation)
+    about: list[RenderableType] = [silence_clock(page, now, 4.0), DomainBars(page.domains), keyword_line(page.keywords)]
+    if conversation:
+        return Group(*about)
+    colours = SpeakerColours()
+    return Group(
+        Text.assemble((page.session_id, "bold"), "  ", running(page, now)),
+        *flow(figures(page, now, None), 100, rows=3),
+        *about,
+        _heading("memory"),
+        Memory(page.points, colours),
+        _heading(f"newest of {len(page.messages):,} in the buffer"),
+        Conversation(page.messages[-NEWEST:], colours),
+    )
+
+
+def _heading(title: str) -> Rule:
+    return Rule(Text(title, style="bold"), style="bright_black", align="left")
+
+
+def _nothing(session_id: str, *, conversation: bool) -> StoreError:
+    if conversation:
+        return StoreError(f"{session_id} has no conversation state: no daemon runs it")
+    return StoreError(f"{session_id} has no state: it never ran, or its state has expired")

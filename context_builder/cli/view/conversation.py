@@ -1,0 +1,114 @@
+"""The newest messages of the conversation, as many as there is room for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, Final
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from context_builder.cli.view.palette import ASSISTANT, UNBOUNDED, SpeakerColours, domain_colour, short_name
+from context_builder.cli.view.published import Spoken, spoken
+
+LONGEST_NAME: Final = 14
+"""Columns of a speaker's name; a longer one is cut."""
+
+SCROLLBACK: Final = 60
+"""Most messages shown that have left the buffer."""
+
+TIMES_FROM: Final = 64
+"""Columns below which the time of each message is left out."""
+
+
+class Scrollback:
+    """Messages that have left the buffer while the view was open, oldest first."""
+
+    def __init__(self) -> None:
+        self.earlier: deque[Mapping[str, Any]] = deque(maxlen=SCROLLBACK)
+        self._buffer: dict[object, Mapping[str, Any]] = {}
+
+    def look(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Take notice of the buffer as it is published now."""
+        buffer = {_identity(entry): entry for entry in messages}
+        self.earlier.extend(entry for identity, entry in self._buffer.items() if identity not in buffer)
+        self._buffer = buffer
+
+
+class Conversation:
+    """Messages from the newest upwards until the region is full.
+
+    ``earlier`` ones, which are in the buffer no more, come before the others and are dimmed.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        colours: SpeakerColours,
+        earlier: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self._messages = messages
+        self._colours = colours
+        self._earlier = earlier
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        height = options.height or UNBOUNDED
+        newest = [spoken(entry) for entry in islice(chain(reversed(self._messages), reversed(self._earlier)), height)]
+        for said in reversed(newest):
+            _ = self._colours[said.speaker]  # in the order people came, whichever is drawn first
+        names = min(LONGEST_NAME, max((cell_len(_name(said)) for said in newest), default=0))
+        lines: list[Text] = []
+        for index, said in enumerate(newest):
+            room = height - len(lines)
+            if room <= 0:
+                break
+            block = self._block(console, said, options.max_width, names, most=max(2, min(6, height // 3)))
+            if index >= len(self._messages):
+                for line in block:
+                    line.stylize("dim")
+            lines[:0] = block[-room:] if lines else block[:room]
+        yield from lines
+
+    def _block(self, console: Console, said: Spoken, width: int, names: int, most: int) -> list[Text]:
+        """The lines of one message, the first with the speaker's name, the last with its tags."""
+        colour = ASSISTANT if said.assistant else self._colours[said.speaker]
+        margin = self._margin(said, colour, width, names)
+        room = max(8, width - margin.cell_len)
+        text = Text(said.text, style=f"italic {ASSISTANT}" if said.assistant else "")
+        wrapped = list(text.wrap(console, room))
+        if len(wrapped) > most:
+            wrapped = wrapped[:most]
+            wrapped[-1].truncate(room - 1)
+            wrapped[-1].append("…", "dim")
+        if tags := _tags(said):
+            tags.truncate(room, overflow="ellipsis")
+            wrapped.append(tags)
+        below = Text.assemble(("▎", colour), " " * (margin.cell_len - 1))
+        return [Text.assemble(below if index else margin, line) for index, line in enumerate(wrapped or [Text()])]
+
+    def _margin(self, said: Spoken, colour: str, width: int, names: int) -> Text:
+        name = Text(_name(said), style=f"bold {colour}")
+        name.truncate(names, overflow="ellipsis", pad=True)
+        time = Text(f"{said.time} ", style="dim") if width >= TIMES_FROM else Text()
+        return Text.assemble(("▎", colour), time, name, " ")
+
+
+def _identity(entry: Mapping[str, Any]) -> object:
+    """What tells a message from all others of the session."""
+    return entry.get("id", (entry.get("message_number"), str(entry.get("speaker")), str(entry.get("text"))))
+
+
+def _name(said: Spoken) -> str:
+    return f"✦ {said.speaker}" if said.assistant else said.speaker
+
+
+def _tags(said: Spoken) -> Text:
+    """Domains and keywords in one line; empty where there are none yet."""
+    tags = Text()
+    for domain in said.domains[:3]:
+        tags.append("● ", domain_colour(domain)).append(short_name(domain), domain_colour(domain)).append("  ")
+    tags.append(" · ".join(said.keywords), "dim")
+    return tags

@@ -1,0 +1,178 @@
+"""What a snapshot says, in the words of the view: typed, safe to draw, with nothing missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from context_builder.cli.view.plain import plain
+from context_builder.client import CONSILIENCE, JsonObject, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A message in the buffer."""
+
+    speaker: str
+    text: str
+    time: str
+    assistant: bool
+    keywords: tuple[str, ...]
+    domains: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of the rolling summary."""
+
+    text: str
+    kind: str
+    speakers: tuple[str, ...]
+
+
+class Published:
+    """Reads a snapshot. Whatever another program wrote there, drawing it does not fail."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.session_id = plain(snapshot.session_id)
+        self.waiting = snapshot.waiting
+        self.known = snapshot.state is not None
+        self.owned = snapshot.owner is not None
+        self.ticking = snapshot.conversation is not None
+        self._state: Mapping[str, Any] = snapshot.state or {}
+        self._conversation: Mapping[str, Any] = snapshot.conversation or {}
+        self._owner: Mapping[str, Any] = snapshot.owner or {}
+        self._summary: Mapping[str, Any] = _object(self._state.get("rolling_summary"))
+
+    @property
+    def owner(self) -> str:
+        """Host and process that run the session."""
+        return f"{plain(self._owner.get('host', '?'), 40)}:{plain(self._owner.get('pid', '?'), 10)}"
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """The buffer as published, oldest first."""
+        return _objects(self._state.get("raw_recent_buffer"))
+
+    @property
+    def domains(self) -> list[tuple[str, float]]:
+        """Active domains with their confidences in 0..1, most confident first."""
+        confidence = _object(self._state.get("domain_confidence"))
+        active = [
+            (plain(name, 60), _number(confidence.get(name))) for name in _list(self._state.get("current_domains"))
+        ]
+        return sorted(active, key=lambda domain: -domain[1])
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        return _strings(self._state.get("current_keywords"))
+
+    @property
+    def points(self) -> list[Point]:
+        """The summary's points, oldest first; its text as one point where it has none."""
+        points = [
+            Point(
+                plain(point.get("text", "")),
+                plain(point.get("kind", "claim"), 20),
+                _strings(point.get("speakers")),
+            )
+            for point in _objects(self._summary.get("points"))
+        ]
+        if not points and (text := self._summary.get("text")):
+            points = [Point(plain(line), "claim", ()) for line in str(text).splitlines() if line.strip()]
+        return points
+
+    @property
+    def summarized(self) -> int:
+        """Messages that the summary holds."""
+        return int(_number(self._summary.get("message_count")))
+
+    @property
+    def summaries(self) -> int:
+        return int(_number(self._summary.get("summary_seq")))
+
+    @property
+    def received(self) -> int:
+        """Distinct messages taken in since the session began."""
+        return self.count("received_messages") or self.summarized + self.count("pending_messages") + len(self.messages)
+
+    @property
+    def silence(self) -> bool:
+        return bool(self._conversation.get("silence"))
+
+    def count(self, field: str) -> int:
+        return int(_number(self._state.get(field)))
+
+    def analysts(self) -> dict[str, str]:
+        """What made the latest keywords, domains and summary."""
+        return {what: plain(label, 24) for what, label in _object(self._state.get("analyst")).items() if label}
+
+    def silent_for(self, now: float) -> float | None:
+        """Seconds since somebody spoke; ``None`` when nobody has."""
+        last = _number(self._state.get("last_message_time") or self._conversation.get("last_message_time"))
+        return max(0.0, now - last) if last else None
+
+    def published_ago(self, now: float) -> float | None:
+        """Seconds since the state was published; ``None`` when it does not say."""
+        at = _number(self._state.get("updated_at"))
+        return max(0.0, now - at) if at else None
+
+    def age(self, now: float) -> float | None:
+        """Seconds since the first message that is still known; ``None`` when there is none."""
+        start = _epoch(self._summary.get("time_range_start"))
+        if start is None and self.messages:
+            start = _epoch(self.messages[0].get("timestamp"))
+        return max(0.0, now - start) if start is not None else None
+
+
+def spoken(entry: Mapping[str, Any]) -> Spoken:
+    """A buffer entry as the view shows it."""
+    return Spoken(
+        speaker=plain(entry.get("speaker") or "Unknown", 40),
+        text=plain(entry.get("text", "")),
+        time=_time_of_day(entry),
+        assistant=entry.get("type") == "consilience" or entry.get("speaker") == CONSILIENCE,
+        keywords=_strings(entry.get("keywords")),
+        domains=_strings(entry.get("domains")),
+    )
+
+
+def _time_of_day(entry: Mapping[str, Any]) -> str:
+    epoch = _epoch(entry.get("timestamp"))
+    if epoch is None:
+        epoch = _number(entry.get("buffer_entry_time"))
+    try:
+        return datetime.fromtimestamp(epoch).strftime("%H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return "--:--:--"
+
+
+def _epoch(timestamp: object) -> float | None:
+    """Epoch seconds of an ISO 8601 timestamp; local time where it has no offset."""
+    try:
+        return datetime.fromisoformat(str(timestamp)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> list[JsonObject]:
+    return [item for item in _list(value) if isinstance(item, dict)]
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    items: Iterable[object] = _list(value)
+    return tuple(text for item in items if (text := plain(item, 60)))

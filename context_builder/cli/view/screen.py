@@ -1,0 +1,163 @@
+"""The whole view, laid out for the room there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rich.box import ROUNDED
+from rich.console import Group, RenderableType
+from rich.layout import Layout
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from context_builder.cli.view.conversation import Conversation
+from context_builder.cli.view.memory import Memory
+from context_builder.cli.view.palette import SpeakerColours
+from context_builder.cli.view.published import Published
+from context_builder.cli.view.status import duration, figures, flow, running, silence_clock
+from context_builder.cli.view.topic import DomainBars, domain_line, keyword_line
+from context_builder.client import Snapshot
+
+WIDE: Final = 100
+"""Columns from which conversation and understanding stand side by side."""
+
+TALL: Final = 24
+"""Rows from which there is room for frames and the summary in one column."""
+
+_BORDER: Final = "bright_black"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the view knows besides the snapshot.
+
+    ``per_minute`` is the rate of messages, ``notice`` a line that concerns the view itself
+    (such as a Redis that does not answer), ``silence_threshold`` in seconds, ``earlier`` messages
+    that have left the buffer.
+    """
+
+    per_minute: float | None = None
+    notice: str = ""
+    silence_threshold: float = 4.0
+    earlier: Sequence[Mapping[str, Any]] = ()
+    colours: SpeakerColours = field(default_factory=SpeakerColours)
+
+
+def render(snapshot: Snapshot, now: float, size: tuple[int, int], view: View | None = None) -> RenderableType:
+    """The session at epoch second ``now`` for a terminal of ``size`` columns and rows."""
+    view = view or View()
+    page = Published(snapshot)
+    width, height = size
+    if not page.known:
+        return _absent(page, now, view)
+    frame = Layout()
+    body = _side_by_side(page, view) if width >= WIDE and height >= 16 else _one_column(page, view, height)
+    footer = flow(figures(page, now, view.per_minute), width - 2, rows=2 if height >= TALL else 1)
+    head = _wide_head(page, now, view) if width >= WIDE else _narrow_head(page, now, view)
+    frame.split_column(
+        Layout(head, size=1 if width >= WIDE else 2),
+        body,
+        Layout(Padding(Group(*footer), (0, 1)), size=len(footer)),
+    )
+    return frame
+
+
+def _absent(page: Published, now: float, view: View) -> RenderableType:
+    """What is said of a session that has published nothing."""
+    command = f"context-builder run {page.session_id}"
+    if page.owned:
+        told = Text.assemble("It starts: ", running(page, now))
+    else:
+        told = Text.assemble("No daemon runs it. Start one with\n\n  ", (command, "bold"))
+    if page.waiting:
+        told.append(f"\n\n{page.waiting:,} messages wait for it.", "yellow")
+    lines = [
+        Text.assemble(("Session ", "dim"), (page.session_id, "bold"), (" has published nothing.", "dim")),
+        Text(),
+        told,
+    ]
+    if view.notice:
+        lines += [Text(), Text(view.notice, style="bold red")]
+    return Padding(Group(*lines), (1, 2))
+
+
+def _wide_head(page: Published, now: float, view: View) -> RenderableType:
+    line = Table.grid(expand=True)
+    line.add_column(ratio=1, no_wrap=True)
+    line.add_column(justify="center", no_wrap=True)
+    line.add_column(ratio=1, justify="right", no_wrap=True)
+    line.add_row(_title(page, now), silence_clock(page, now, view.silence_threshold), _standing(page, now, view))
+    return Padding(line, (0, 1))
+
+
+def _narrow_head(page: Published, now: float, view: View) -> RenderableType:
+    line = Table.grid(expand=True)
+    line.add_column(ratio=1, no_wrap=True)
+    line.add_column(justify="right", no_wrap=True)
+    line.add_row(_title(page, now), silence_clock(page, now, view.silence_threshold))
+    standing = _standing(page, now, view)
+    standing.no_wrap = True
+    return Padding(Group(line, standing), (0, 1))
+
+
+def _title(page: Published, now: float) -> Text:
+    age = page.age(now)
+    since = f"  {duration(age)}" if age is not None else ""
+    return Text.assemble((page.session_id, "bold"), (since, "dim"), overflow="ellipsis")
+
+
+def _standing(page: Published, now: float, view: View) -> Text:
+    standing = Text(view.notice, style="bold red") if view.notice else running(page, now)
+    standing.overflow = "ellipsis"
+    return standing
+
+
+def _side_by_side(page: Published, view: View) -> Layout:
+    understanding = Layout(ratio=2)
+    understanding.split_column(
+        Layout(_framed(DomainBars(page.domains), "domains"), size=2 + min(max(len(page.domains), 3), 6)),
+        Layout(_framed(keyword_line(page.keywords), "topic"), size=4),
+        Layout(_framed(Memory(page.points, view.colours), "memory", _memory_note(page))),
+    )
+    body = Layout()
+    body.split_row(Layout(_conversation(page, view), ratio=3), understanding)
+    return body
+
+
+def _one_column(page: Published, view: View, height: int) -> Layout:
+    body = Layout()
+    lines = [Layout(Padding(domain_line(page.domains), (0, 1)), size=1)]
+    if height >= TALL:
+        keywords = keyword_line(page.keywords)
+        keywords.no_wrap = True
+        memory = _framed(Memory(page.points, view.colours), "memory", _memory_note(page))
+        lines += [Layout(Padding(keywords, (0, 1)), size=1), Layout(memory, ratio=2)]
+    body.split_column(Layout(_conversation(page, view), ratio=3), *lines)
+    return body
+
+
+def _conversation(page: Published, view: View) -> Panel:
+    messages = page.messages
+    note = f"{len(messages):,} in the buffer" + (", dimmed ones are summarized" if view.earlier else "")
+    return _framed(Conversation(messages, view.colours, view.earlier), "conversation", note)
+
+
+def _memory_note(page: Published) -> str:
+    return f"{page.summarized:,} messages in {len(page.points):,} points" if page.points else ""
+
+
+def _framed(content: RenderableType, title: str, note: str = "") -> Panel:
+    return Panel(
+        content,
+        title=Text(title, style="bold"),
+        title_align="left",
+        subtitle=Text(note, style="dim") if note else None,
+        subtitle_align="right",
+        box=ROUNDED,
+        border_style=_BORDER,
+        padding=(0, 1),
+    )

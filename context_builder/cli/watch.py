@@ -1,0 +1,110 @@
+"""``watch``: a session as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from context_builder.cli.command import connected, run
+from context_builder.cli.pause import stopped
+from context_builder.cli.view import View, export_svg, render
+from context_builder.cli.view.conversation import Scrollback
+from context_builder.cli.view.palette import SpeakerColours
+from context_builder.cli.view.published import Published
+from context_builder.client import SessionClient, Snapshot
+from context_builder.errors import StoreError
+
+INTERVAL: Final = 0.25
+"""Seconds between two looks at Redis."""
+
+RATE_WINDOW: Final = 60.0
+"""Seconds over which the rate of messages is measured."""
+
+
+class Rate:
+    """Messages a minute, from how many had been received at each look."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def per_minute(self, now: float, received: int) -> float | None:
+        """The rate over the last minute; ``None`` in the first two seconds."""
+        self._seen.append((now, received))
+        while self._seen[0][0] < now - RATE_WINDOW:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        return 60.0 * max(0, received - before) / (now - since) if now - since >= 2.0 else None
+
+
+async def follow(
+    client: SessionClient,
+    console: Console,
+    *,
+    stop: asyncio.Event,
+    silence_threshold: float = 4.0,
+    on_snapshot: Callable[[Snapshot], None] | None = None,
+) -> None:
+    """Show the session on the whole terminal until ``stop`` or cancellation.
+
+    A Redis that does not answer is named in the view, and asked again. ``on_snapshot`` is told
+    of each look.
+    """
+    snapshot, rate, scrollback, colours = Snapshot(client.session_id), Rate(), Scrollback(), SpeakerColours()
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            now, notice, per_minute = time.time(), "", None
+            try:
+                snapshot = await client.snapshot()
+                page = Published(snapshot)
+                per_minute = rate.per_minute(now, page.received)
+                scrollback.look(page.messages)
+                if on_snapshot:
+                    on_snapshot(snapshot)
+            except StoreError as error:
+                notice = str(error)
+            view = View(per_minute, notice, silence_threshold, tuple(scrollback.earlier), colours)
+            live.update(render(snapshot, now, console.size, view), refresh=True)
+            if await stopped(stop, INTERVAL):
+                return
+
+
+def watch(
+    session_id: Annotated[str, typer.Argument(help="Session to look at.", show_default=False)],
+    svg: Annotated[
+        Path | None,
+        typer.Option(help="Write one picture of the view to this file instead.", show_default=False),
+    ] = None,
+) -> None:
+    """Look at a session as it happens: who speaks, about what, and what is remembered.
+
+    Works with a session that runs anywhere on the same Redis, and changes nothing. Ctrl-C leaves.
+
+    Examples:
+
+        context-builder watch monday
+
+        context-builder watch monday --svg monday.svg
+    """
+    run(_picture(session_id, svg) if svg else _watch(session_id, Console()), interrupted=0)
+
+
+async def _watch(session_id: str, console: Console) -> None:
+    async with connected(session_id) as client:
+        if console.is_terminal:
+            await follow(client, console, stop=asyncio.Event())
+        else:
+            console.print(render(await client.snapshot(), time.time(), console.size))
+
+
+async def _picture(session_id: str, path: Path) -> None:
+    async with connected(session_id) as client:
+        export_svg(await client.snapshot(), time.time(), path)
+    typer.echo(f"written to {path}")

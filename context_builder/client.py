@@ -1,0 +1,172 @@
+"""What a program outside does with a session: push messages, read what is published.
+
+Everything here goes through the documented keys, so it works with any process that runs the
+session, on any machine that reaches the same Redis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.session.keys import Keys
+
+JsonObject = dict[str, Any]
+
+CONSILIENCE: Final = "Consilience"
+"""Speaker of the assistant's own contributions."""
+
+QUEUE_TAIL: Final = 200
+"""Newest waiting deliveries that are looked through for the highest number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What Redis shows of a session at one moment; ``None`` where a key is absent.
+
+    ``waiting`` counts deliveries that the session has not taken in yet.
+    """
+
+    session_id: str
+    state: JsonObject | None = None
+    conversation: JsonObject | None = None
+    waiting: int = 0
+    owner: JsonObject | None = None
+
+
+class SessionClient:
+    """One session seen from outside.
+
+    Raises :class:`SessionIdError` for an id that no session can have, and from every method
+    :class:`StoreUnavailable` when Redis does not answer, :class:`StoreError` when a key holds
+    something that is not the documented JSON.
+    """
+
+    def __init__(self, redis: Redis, session_id: str) -> None:
+        self._redis = redis
+        self._keys = Keys(session_id)
+        self.session_id = session_id
+
+    async def push(self, *messages: Mapping[str, object]) -> None:
+        """Hand messages to the session, the oldest first, in one step."""
+        if messages:
+            async with _translated():
+                await self._redis.lpush(self._keys.input, *(orjson.dumps(message) for message in messages))
+
+    async def state(self) -> JsonObject | None:
+        """The published state, or ``None`` when there is none (never ran, or expired)."""
+        return await self._read(self._keys.state)
+
+    async def conversation_state(self) -> JsonObject | None:
+        """The published silence clock, or ``None`` when no process keeps it."""
+        return await self._read(self._keys.conversation)
+
+    async def owner(self) -> JsonObject | None:
+        """Who runs the session (``token``, ``host``, ``pid``, ``since``), or ``None`` when nobody does."""
+        return await self._read(self._keys.owner)
+
+    async def waiting(self) -> int:
+        """How many deliveries the session has not taken in yet."""
+        async with _translated():
+            return int(await self._redis.llen(self._keys.input))
+
+    async def next_number(self) -> int:
+        """The number a listener gives its next message so that the session's numbering goes on."""
+        async with _translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.get(self._keys.state)
+            pipe.hget(self._keys.checkpoint, "head")
+            pipe.lrange(self._keys.input, 0, QUEUE_TAIL - 1)
+            state, head, queued = await pipe.execute()
+        known = _decode(state, self._keys.state) or _decode(head, self._keys.checkpoint) or {}
+        taken_in = known.get("highest_message_number")
+        return 1 + max(taken_in if isinstance(taken_in, int) else 0, _highest_number(queued))
+
+    async def snapshot(self) -> Snapshot:
+        """Everything that is published of the session, read at one moment."""
+        keys = self._keys
+        async with _translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.mget(keys.state, keys.conversation, keys.owner)
+            pipe.llen(keys.input)
+            (state, conversation, owner), waiting = await pipe.execute()
+        return Snapshot(
+            session_id=self.session_id,
+            state=_decode(state, keys.state),
+            conversation=_decode(conversation, keys.conversation),
+            waiting=int(waiting),
+            owner=_decode(owner, keys.owner),
+        )
+
+    async def _read(self, key: str) -> JsonObject | None:
+        async with _translated():
+            raw = await self._redis.get(key)
+        return _decode(raw, key)
+
+
+def spoken(session_id: str, number: int, speaker: str, text: str, at: datetime) -> JsonObject:
+    """A message as a listener sends it."""
+    return {
+        "session_id": session_id,
+        "speaker": speaker,
+        "text": text,
+        "timestamp": at.isoformat(),
+        "confidence": 1.0,
+        "message_number": number,
+        "_score": float(number),
+    }
+
+
+def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None = None) -> JsonObject:
+    """An assistant's contribution as an orchestrator sends it, numbered by its time in milliseconds."""
+    return {
+        "message_number": int(at.timestamp() * 1000),
+        "speaker": CONSILIENCE,
+        "text": text,
+        "timestamp": at.isoformat(),
+        "type": "consilience",
+        "metadata": dict(metadata or {}),
+    }
+
+
+@asynccontextmanager
+async def _translated() -> AsyncIterator[None]:
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        raise StoreUnavailable(f"Redis: {error}") from error
+
+
+def _decode(raw: bytes | str | None, key: str) -> JsonObject | None:
+    if raw is None:
+        return None
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise StoreError(f"{key}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise StoreError(f"{key}: not a JSON object")
+    return value
+
+
+def _highest_number(deliveries: Iterable[bytes | str]) -> int:
+    """Highest listener number among raw deliveries; 0 when none has one."""
+    return max((_listener_number(raw) for raw in deliveries), default=0)
+
+
+def _listener_number(raw: bytes | str) -> int:
+    try:
+        message = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return 0
+    if not isinstance(message, dict):
+        return 0
+    number = message.get("message_number")
+    assistant = message.get("speaker") == CONSILIENCE or message.get("type") == "consilience"
+    return number if isinstance(number, int) and not assistant else 0

@@ -1,0 +1,179 @@
+"""A conversation without the daemon: the documented fields and methods, for use as a library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import structlog
+
+from context_builder.analysis.analyst import Analyst, Said
+from context_builder.analysis.text.analyst import TextAnalyst
+from context_builder.archive.archive import Archive
+from context_builder.clock import Clock, SystemClock
+from context_builder.errors import AnalystError
+from context_builder.session.conversation import Conversation
+from context_builder.session.entry import Entry
+from context_builder.session.message import CONSILIENCE, from_fields
+from context_builder.session.publication import conversation_state, session_state
+from context_builder.session.rules import Rules
+from context_builder.tokens import estimate_tokens
+
+log = structlog.get_logger(__name__)
+
+
+class ConversationContext:
+    """One conversation in memory; nothing happens between calls.
+
+    Without an ``analyst`` plain text analysis reads what is said, and summaries go to ``archive`` if there is one.
+    Messages are mappings as the contract's input has them; a message that is known already changes nothing.
+    What is given out are copies in the types of the published state.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        analyst: Analyst | None = None,
+        archive: Archive | None = None,
+        rules: Rules | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._analyst = analyst or TextAnalyst()
+        self._archive = archive
+        self._clock = clock or SystemClock()
+        self._conversation = Conversation(session_id, rules or Rules(), self._clock.now(), estimate_tokens)
+        self._seen: set[bytes] = set()
+        self._pending: list[Entry] = []
+
+    @property
+    def session_id(self) -> str:
+        return self._conversation.session_id
+
+    @property
+    def rolling_summary(self) -> dict[str, Any]:
+        """What was summarized, with its ``points`` and what they cover."""
+        return self._conversation.summary.wire()
+
+    @property
+    def raw_recent_buffer(self) -> list[dict[str, Any]]:
+        """Messages that are not summarized yet, in conversation order."""
+        return [entry.wire() for entry in self._conversation.buffer.published()]
+
+    @property
+    def consilience_responses(self) -> list[dict[str, Any]]:
+        """The assistant's newest contributions."""
+        return list(self._conversation.consilience.values())
+
+    @property
+    def current_domains(self) -> list[str]:
+        return self._conversation.domains.domains
+
+    @property
+    def domain_confidence(self) -> dict[str, float]:
+        """Confidence in 0..1 of each current domain."""
+        return dict(self._conversation.domains.confidence)
+
+    @property
+    def current_keywords(self) -> list[str]:
+        return list(self._conversation.domains.keywords)
+
+    @property
+    def last_message_time(self) -> float:
+        """Epoch seconds of the last message's arrival; of the beginning before any."""
+        return self._conversation.last_message.wall
+
+    async def add_message(self, message: Mapping[str, Any]) -> bool:
+        """Take in a message and its keywords; false when it was known already.
+
+        A message by the assistant is taken as such. Raises :class:`~context_builder.errors.MessageError`
+        for one without text. When the analyst fails, the message stays and its keywords are asked for again with
+        the next one.
+        """
+        now = self._clock.now()
+        taken = from_fields(message, now)
+        if taken.identity in self._seen:
+            return False
+        self._seen.add(taken.identity)
+        self._conversation.receive([taken], now)
+        await self._find_keywords()
+        await self._settle()
+        return True
+
+    async def add_consilience_response(self, response: Mapping[str, Any]) -> bool:
+        """Take in a contribution of the assistant; like :meth:`add_message`."""
+        return await self.add_message({"speaker": CONSILIENCE, **response, "type": "consilience"})
+
+    def should_infer_domains(self) -> bool:
+        """Whether enough messages or enough time have come since the last inference."""
+        return self._conversation.domains_due(self._clock.now())
+
+    async def infer_domains(self) -> None:
+        """Infer domains from the newest messages and tag the untagged. Raises :class:`AnalystError`."""
+        work = self._conversation.domains_work(self._clock.now(), at_once=True)
+        if work is None:
+            return
+        try:
+            reading = await self._analyst.infer_domains(work.messages)
+        except AnalystError:
+            self._conversation.fail(work, self._clock.now())
+            raise
+        self._conversation.finish(work, reading, self._clock.now())
+        await self._settle()
+
+    def should_summarize(self) -> bool:
+        """Whether the oldest message has been in the buffer for the window, or there are too many."""
+        return self._conversation.summary_due(self._clock.now())
+
+    async def update_summary(self) -> None:
+        """Move everything from the buffer into the rolling summary. Raises :class:`AnalystError`, losing nothing."""
+        while (work := self._conversation.summary_work(self._pending)) is not None:
+            try:
+                reading = await self._analyst.summarize(work.request)
+            except AnalystError:
+                self._conversation.fail(work, self._clock.now())
+                raise
+            self._conversation.finish(work, reading, self._clock.now())
+            await self._settle()
+
+    async def extract_keywords(self, text: str) -> list[str]:
+        """Up to ten keywords of a text; none for fewer than ten characters. Raises :class:`AnalystError`."""
+        reading = await self._analyst.extract_keywords([Said(0, "", text)])
+        return list(reading.keywords[0])
+
+    def is_silence(self) -> bool:
+        """Whether nobody has spoken for longer than the silence threshold."""
+        return self._conversation.is_silent(self._clock.now())
+
+    def time_since_last_message(self) -> float:
+        """Seconds since the last message."""
+        return self._conversation.silent_for(self._clock.now())
+
+    def get_conversation_state(self) -> dict[str, Any]:
+        """What the delivery monitor reads, see the contract."""
+        state: dict[str, Any] = orjson.loads(conversation_state(self._conversation, self._clock.now()))
+        return state
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the orchestrator reads, see the contract."""
+        state: dict[str, Any] = orjson.loads(session_state(self._conversation, 0, self._clock.now()))
+        return state
+
+    async def _find_keywords(self) -> None:
+        while (work := self._conversation.keywords_work(self._clock.now())) is not None:
+            try:
+                reading = await self._analyst.extract_keywords(work.messages)
+            except AnalystError as error:
+                log.warning("analysis.failed", task="keywords", kind=type(error).__name__, error=str(error))
+                self._conversation.fail(work, self._clock.now())
+            else:
+                self._conversation.finish(work, reading, self._clock.now())
+
+    async def _settle(self) -> None:
+        """Carry out what changed: messages that left the buffer, summaries that are to be archived."""
+        changes = self._conversation.take_changes()
+        self._pending = [*self._pending, *changes.pending_added][changes.pending_trimmed :]
+        if self._archive is not None:
+            for row in changes.outbox:
+                await self._archive.deliver(row)

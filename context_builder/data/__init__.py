@@ -1,0 +1,1 @@
+"""Data files that ship with the package; each is described in ``README.md`` beside it."""

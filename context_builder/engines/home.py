@@ -1,0 +1,99 @@
+"""The folder in which embedded engines keep their data, records and logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from context_builder.errors import EngineError
+
+LOCK_TIMEOUT: Final = 60.0
+"""Seconds to wait for another terminal that is starting or stopping the same engine."""
+
+_ROOT_HOME: Final = Path("/var/lib/context-builder")
+
+
+def is_root() -> bool:
+    return sys.platform != "win32" and os.geteuid() == 0
+
+
+def default_home() -> Path:
+    """The user's data folder; for root one that PostgreSQL, which refuses to be root, can enter."""
+    if is_root():
+        return _ROOT_HOME
+    from platformdirs import user_data_path
+
+    return user_data_path("context-builder", appauthor=False)
+
+
+def make_folder(folder: Path, *, mode: int = 0o700) -> Path:
+    """The folder, created with ``mode`` if it is missing; one that exists is left as it is."""
+    try:
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            folder.chmod(mode)
+    except FileExistsError:
+        pass  # another terminal was faster
+    except OSError as error:
+        raise EngineError(
+            f"cannot create {folder}: {error.strerror}; set CONTEXT_BUILDER_HOME to a folder of yours"
+        ) from None
+    return folder
+
+
+def make_home(home: Path) -> Path:
+    """The home itself: private, unless root's, where PostgreSQL's unprivileged user passes through."""
+    return make_folder(home, mode=0o755 if is_root() else 0o700)
+
+
+@contextmanager
+def exclusive(lock: Path) -> Iterator[None]:
+    """Hold a lock between processes, so that two terminals starting at once share one engine.
+
+    The operating system lets go of it when its holder dies. What goes wrong with files of the
+    home meanwhile is an :class:`EngineError`.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        raise EngineError("no embedded engines on this system; set REDIS_URL and DATABASE_URL") from None
+
+    make_home(lock.parent)
+    deadline = time.monotonic() + LOCK_TIMEOUT
+    try:
+        with lock.open("a") as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise EngineError(f"another process has held {lock} for {LOCK_TIMEOUT:g} s") from None
+                    time.sleep(0.02)
+            yield
+    except OSError as error:
+        raise EngineError(f"{error.filename or lock.parent}: {error.strerror}") from None
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file for its owner only, whole or not at all."""
+    unfinished = file.with_name(f"{file.name}.writing")
+    unfinished.unlink(missing_ok=True)
+    unfinished.touch(mode=0o600, exist_ok=False)
+    unfinished.write_text(text)
+    unfinished.replace(file)
+
+
+def last_words(log: Path) -> str:
+    """Why a server did not start: the last fatal line of its log, else the last one."""
+    try:
+        lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError as error:
+        return f"its log cannot be read: {error.strerror}"
+    fatal = [line for line in lines if "fatal" in line.lower()]
+    return (fatal or lines or ["its log is empty"])[-1]

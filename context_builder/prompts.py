@@ -1,0 +1,97 @@
+"""The prompts, read from Markdown files and checked once, at the start.
+
+A file of ``prompts/`` holds what a model is told for one task. Comments (``<!-- -->``) are for
+people. What is the same in every call comes first, so that a provider's prompt cache knows it;
+after a line ``---`` comes what varies, marked as ``{{name}}``.
+
+What people said goes in as data: :func:`quoted` makes each message one line of JSON, which can
+neither end the block it stands in nor look like a token of the model's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from context_builder.errors import PromptError
+
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_PLACEHOLDER: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_SEPARATOR: Final = re.compile(r"^---$", re.MULTILINE)
+
+_UNSAFE: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<\x85\u2028\u2029"})
+"""What JSON leaves as it is, but would open a tag or, to some readers, end a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One task's prompt: ``stable`` is the same in every call, ``varying`` has the placeholders."""
+
+    stable: str
+    varying: str
+
+    def fill(self, **values: str) -> str:
+        """``varying`` with its placeholders replaced, in one pass: nothing in a value is looked at again."""
+        return _PLACEHOLDER.sub(lambda match: values[match[1]], self.varying)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Every prompt there is."""
+
+    keywords: Prompt
+    domains: Prompt
+    summary: Prompt
+    json_mode: Prompt
+
+
+_PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
+    "keywords": frozenset({"messages"}),
+    "domains": frozenset({"messages"}),
+    "summary": frozenset({"known", "messages"}),
+    "json_mode": frozenset({"schema"}),
+}
+
+
+def load_prompts(folder: Traversable | None = None) -> Prompts:
+    """The prompts of ``folder``; by default those of the source checkout, else of the installed package.
+
+    Raises :class:`~context_builder.errors.PromptError` naming the file that is missing or wrong.
+    """
+    folder = folder or _default_folder()
+    return Prompts(**{task: _load(folder, task, names) for task, names in _PLACEHOLDERS.items()})
+
+
+def _default_folder() -> Traversable:
+    shipped = files("context_builder") / "_prompts"
+    return shipped if shipped.is_dir() else Path(__file__).parent.parent / "prompts"
+
+
+def _load(folder: Traversable, task: str, names: frozenset[str]) -> Prompt:
+    file = folder / f"{task.replace('_', '-')}.md"
+    try:
+        text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"{file}: cannot be read: {type(error).__name__}") from None
+    stable, *varying = (part.strip() for part in _SEPARATOR.split(text, maxsplit=1))
+    prompt = Prompt(stable, varying[0]) if varying else Prompt("", stable)
+    if misplaced := _PLACEHOLDER.search(prompt.stable):
+        raise PromptError(f"{file}: {misplaced[0]} stands before the line ---, where nothing may vary")
+    found = set(_PLACEHOLDER.findall(prompt.varying))
+    for name in sorted(names - found):
+        raise PromptError(f"{file}: the placeholder {{{{{name}}}}} is missing")
+    for name in sorted(found - names):
+        raise PromptError(f"{file}: {{{{{name}}}}} is not a placeholder of this prompt")
+    return prompt
+
+
+def quoted(text: str) -> str:
+    """``text`` as one line of JSON that is safe inside a block of a prompt; lone surrogates become ``?``."""
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(clean, ensure_ascii=False).translate(_UNSAFE)

@@ -1,0 +1,128 @@
+"""All sessions that a Redis holds: which there are, which outlived their retention, forgetting one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.errors import SessionIdError
+from context_builder.session.keys import SESSIONS, Keys
+from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS, script, translated
+
+REQUEST_SECONDS: Final = 600
+"""A request that no owner sees for so long is void."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One session; ``last_active`` in epoch seconds, ``owner`` the lease's holder while somebody runs it."""
+
+    session_id: str
+    owner: dict[str, Any] | None
+    last_active: float | None
+    ended_at: float | None
+    messages: int
+    waiting: int
+    pending: int
+    undelivered: int
+    dead_letters: int
+
+    @property
+    def status(self) -> str:
+        """``running``, ``ended``, ``stored`` (to be continued) or ``new`` (pushed to, but never run)."""
+        if self.owner is not None:
+            return "running"
+        if self.last_active is None:
+            return "new"
+        return "stored" if self.ended_at is None else "ended"
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "status": self.status}
+
+
+class Catalog:
+    """Looks across sessions. Every method raises ``StoreUnavailable`` when Redis cannot be reached."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+        self._forget = script(client, "forget")
+        self._sweep = script(client, "sweep")
+
+    async def sessions(self) -> list[Listed]:
+        """Every session with a checkpoint or deliveries, most recently active first."""
+        with translated():
+            scored: list[Any] = await self._client.zrange(SESSIONS, 0, -1, withscores=True)
+            waiting = [key.decode() async for key in self._client.scan_iter("context_builder:*:input", count=1000)]
+        active: dict[str, float] = {name.decode(): at for name, at in scored}
+        names = {*active, *(key.split(":")[1] for key in waiting if key.count(":") == 2)}
+        listed = [await self._look(name, active.get(name)) for name in names if _is_valid(name)]
+        return sorted(listed, key=lambda session: session.last_active or float("inf"), reverse=True)
+
+    async def _look(self, session_id: str, last_active: float | None) -> Listed:
+        keys = Keys(session_id)
+        with translated():
+            async with self._client.pipeline(transaction=True) as pipe:
+                pipe.get(keys.owner)
+                pipe.hget(keys.checkpoint, "head")
+                for key in (keys.input, keys.pending, keys.outbox):
+                    pipe.llen(key)
+                owner, head, waiting, pending, undelivered = await pipe.execute()
+        counters = orjson.loads(head)["counters"] if head else {}
+        return Listed(
+            session_id=session_id,
+            owner=orjson.loads(owner) if owner else None,
+            last_active=last_active,
+            ended_at=counters.get("ended_at"),
+            messages=counters.get("received_messages", 0),
+            waiting=waiting,
+            pending=pending,
+            undelivered=undelivered,
+            dead_letters=counters.get("dead_letters", 0),
+        )
+
+    async def owner(self, session_id: str) -> dict[str, Any] | None:
+        """Who runs the session, if anybody does."""
+        with translated():
+            value = await self._client.get(Keys(session_id).owner)
+        return orjson.loads(value) if value else None
+
+    async def request_end(self, session_id: str) -> bool:
+        """Ask whoever runs the session to end it; false when nobody does."""
+        if await self.owner(session_id) is None:
+            return False
+        with translated():
+            await self._client.set(Keys(session_id).control, END_REQUEST, ex=REQUEST_SECONDS)
+        return True
+
+    async def forget(self, session_id: str) -> int:
+        """Delete every key of the session, also while somebody runs it; how many there were."""
+        keys = Keys(session_id)
+        others = [key for key in keys.all() if key != keys.owner]
+        with translated():
+            return int(
+                await self._forget(keys=[keys.owner, SESSIONS, *others], args=[TOMBSTONE, TOMBSTONE_MS, session_id])
+            )
+
+    async def sweep(self, before: float) -> list[str]:
+        """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; their ids."""
+        with translated():
+            outlived: list[Any] = await self._client.zrange(SESSIONS, "-inf", before, byscore=True)
+        return [name for name in (raw.decode() for raw in outlived) if await self._sweep_one(name, before)]
+
+    async def _sweep_one(self, session_id: str, before: float) -> bool:
+        keys = Keys(session_id)
+        first = [keys.owner, SESSIONS, keys.input, keys.pending, keys.outbox, keys.checkpoint]
+        others = [key for key in keys.all() if key not in first]
+        with translated():
+            return bool(await self._sweep(keys=[*first, *others], args=[session_id, before]))
+
+
+def _is_valid(session_id: str) -> bool:
+    try:
+        Keys(session_id)
+    except SessionIdError:
+        return False
+    return True

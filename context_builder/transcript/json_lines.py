@@ -1,0 +1,75 @@
+"""Transcripts with one JSON object a line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from context_builder.errors import TranscriptError
+from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance
+
+
+def parse_json_lines(text: str, name: str) -> list[Utterance]:
+    """What was said, from ``text`` (``speaker``, and the time as ``t_est`` or ``timestamp``, may be missing).
+
+    ``t_est`` is in seconds from the start; ``timestamp`` is ISO 8601 and counts from the first
+    one in the file. Other fields are ignored, but for ``type`` and ``metadata`` of an
+    assistant's contribution. Raises :class:`TranscriptError` naming the line in ``name``.
+    """
+    utterances: list[Utterance] = []
+    start: datetime | None = None
+    for line_number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = _entry(line)
+            timestamp = _timestamp(entry)
+            start = start or timestamp
+            utterances.append(_utterance(entry, _seconds(entry, timestamp, start)))
+        except ValueError as error:
+            raise TranscriptError(f"{name}:{line_number}: {error}") from None
+    return utterances
+
+
+def _entry(line: str) -> dict[str, Any]:
+    try:
+        entry = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(entry, dict):
+        raise ValueError("not a JSON object")
+    if not isinstance(entry.get("text"), str):
+        raise ValueError('no "text"')
+    return entry
+
+
+def _timestamp(entry: dict[str, Any]) -> datetime | None:
+    if entry.get("timestamp") is None:
+        return None
+    try:
+        return datetime.fromisoformat(entry["timestamp"])
+    except (TypeError, ValueError):
+        raise ValueError('"timestamp" is not ISO 8601') from None
+
+
+def _seconds(entry: dict[str, Any], timestamp: datetime | None, start: datetime | None) -> float | None:
+    if (seconds := entry.get("t_est")) is not None:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise ValueError('"t_est" is not a number of seconds')
+        return float(seconds)
+    if timestamp is None or start is None:
+        return None
+    try:
+        return (timestamp - start).total_seconds()
+    except TypeError:
+        raise ValueError('"timestamp" has an offset where others have none, or the reverse') from None
+
+
+def _utterance(entry: dict[str, Any], at: float | None) -> Utterance:
+    speaker = str(entry.get("speaker") or UNKNOWN_SPEAKER)
+    if speaker != "Consilience" and entry.get("type") != "consilience":
+        return Utterance(speaker, entry["text"], at)
+    metadata = entry.get("metadata")
+    return Utterance(speaker, entry["text"], at, metadata if isinstance(metadata, dict) else {})

@@ -1,0 +1,41 @@
+"""Reading a transcript file, whatever its format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from context_builder.errors import TranscriptError
+from context_builder.transcript.cues import parse_cues
+from context_builder.transcript.json_lines import parse_json_lines
+from context_builder.transcript.utterance import Utterance
+
+_PARSERS: Final = {
+    ".jsonl": parse_json_lines,
+    ".ndjson": parse_json_lines,
+    ".vtt": parse_cues,
+    ".srt": parse_cues,
+}
+
+
+def read_transcript(path: Path) -> list[Utterance]:
+    """What was said, in the order of the file.
+
+    The ending of the name tells the format: ``.jsonl`` or ``.ndjson`` (JSON lines), ``.vtt``
+    (WebVTT) or ``.srt`` (SubRip). Raises :class:`TranscriptError` naming the file, and the
+    line where there is one.
+    """
+    parse = _PARSERS.get(path.suffix.lower())
+    if parse is None:
+        raise TranscriptError(f"{path}: unknown format; use {', '.join(_PARSERS)}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise TranscriptError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise TranscriptError(f"{path}:{line}: not UTF-8") from None
+    utterances = parse(text, str(path))
+    if not utterances:
+        raise TranscriptError(f"{path}: holds nothing that anybody said")
+    return utterances

@@ -1,0 +1,242 @@
+"""How good plain text analysis is: ``python scripts/benches/understanding.py --data DIR``.
+
+``DIR`` holds JSON lines files of labelled texts:
+
+* ``keyphrases_*.jsonl``  ``text``, ``keyphrases``, ``set``
+* ``domains_*.jsonl``     ``text``, ``domain``, ``alt`` (acceptable neighbours), ``source`` (genre)
+* ``meetings_*.jsonl``    ``meeting``, ``speaker``, ``text``
+
+Every figure stands beside a simple baseline of the same run where there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import re
+import statistics
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
+from context_builder.analysis.text import TextAnalyst
+
+Row = Mapping[str, Any]
+Phrase = tuple[str, ...]
+
+SUMMARY_MESSAGES = 60
+"""Messages in one summary of a meeting: about two minutes of lively talk."""
+
+
+@dataclass
+class Report:
+    """The table, filled line by line; ``missing`` names the files that were not there."""
+
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+    missing: list[Path] = field(default_factory=list)
+
+    def add(self, what: str, measured: str, baseline: str = "–") -> None:
+        self.lines.append((what, measured, baseline))
+
+    def print(self) -> None:
+        table = Table("what", "measured", "baseline", title="Understanding: plain text analysis")
+        for line in self.lines:
+            table.add_row(*line)
+        console = Console(width=None if sys.stdout.isatty() else 110)
+        console.print(table)
+        for path in self.missing:
+            console.print(f"[bold red]not measured:[/] {path} is missing", soft_wrap=True)
+
+
+def rows_of(data: Path, kind: str, report: Report) -> list[Row]:
+    """Rows of all files of a kind (``domains_dev.jsonl``), without their references (``meetings_dev_refs``)."""
+    files = [path for path in sorted(data.glob(f"{kind}_*.jsonl")) if not path.stem.endswith("_refs")]
+    if not files:
+        report.missing.append(data / f"{kind}_*.jsonl")
+    lines = (line for path in files for line in path.read_text("utf-8").split("\n"))
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def light_stems(text: str) -> Phrase:
+    """Lower case, no punctuation, no plural: what two spellings of one phrase have in common."""
+    return tuple(re.sub(r"(?<=[^s\W]{2})(?<![ui])s$", "", word) for word in re.findall(r"[^\W_]+", text.lower()))
+
+
+# keyphrases
+
+
+def f1_at_10(found: Iterable[str], gold: Iterable[str]) -> float:
+    right = {light_stems(phrase) for phrase in gold}
+    given = list(dict.fromkeys(light_stems(phrase) for phrase in found))[:10]
+    hits = sum(phrase in right for phrase in given)
+    return 2 * hits / (len(given) + len(right)) if given or right else 0.0
+
+
+def tfidf_keyphrases(rows: Sequence[Row]) -> Callable[[str], list[str]]:
+    """Baseline: the runs of words without a short word in them, by the TF-IDF of their words."""
+    spread = Counter(word for row in rows for word in set(light_stems(row["text"])))
+
+    def extract(text: str) -> list[str]:
+        counts = Counter(light_stems(text))
+        runs = dict.fromkeys(
+            run.strip() for run in re.findall(r"(?:\b[\w-]{4,}\b ?){1,3}", text.lower()) if run.strip()
+        )
+
+        def score(run: str) -> float:
+            return sum(counts[w] * math.log(len(rows) / (1 + spread[w])) for w in light_stems(run))
+
+        return sorted(runs, key=score, reverse=True)[:10]
+
+    return extract
+
+
+async def measure_keyphrases(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
+    baseline = tfidf_keyphrases(rows)
+    ours: defaultdict[str, list[float]] = defaultdict(list)
+    naive: defaultdict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        reading = await analyst.extract_keywords([Said(1, "", row["text"])])
+        for group in ("all", row["set"]):
+            ours[group].append(f1_at_10(reading.keywords[0], row["keyphrases"]))
+            naive[group].append(f1_at_10(baseline(row["text"]), row["keyphrases"]))
+    for group in sorted(ours, key=lambda name: (name != "all", name)):
+        report.add(
+            f"keyphrase F1@10, mean of {len(ours[group])} texts, {group}",
+            f"{statistics.mean(ours[group]):.3f}",
+            f"{statistics.mean(naive[group]):.3f} (TF-IDF)",
+        )
+
+
+# domains
+
+
+class NaiveBayes:
+    """Baseline: multinomial naive Bayes over words, trained on the other genres."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for row in rows:
+            self._counts[row["domain"]].update(light_stems(row["text"]))
+        self._vocabulary = len(set().union(*self._counts.values()))
+        self._totals = {domain: counts.total() for domain, counts in self._counts.items()}
+
+    def domain_of(self, text: str) -> str:
+        spoken = light_stems(text)
+
+        def log_likelihood(domain: str) -> float:
+            counts, total = self._counts[domain], self._totals[domain] + self._vocabulary
+            return sum(math.log((counts[word] + 1) / total) for word in spoken)
+
+        return max(self._counts, key=log_likelihood)
+
+
+def by_bayes(rows: Sequence[Row]) -> list[str | None]:
+    sources = {row["source"] for row in rows}
+    if len(sources) < 2:
+        return [None] * len(rows)
+    trained = {source: NaiveBayes(row for row in rows if row["source"] != source) for source in sources}
+    return [trained[row["source"]].domain_of(row["text"]) for row in rows]
+
+
+async def measure_domains(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
+    inferred: list[str | None] = []
+    for row in rows:
+        reading = await analyst.infer_domains([Said(1, "", row["text"])])
+        inferred.append(next(iter(reading.confidence), None))
+    groups: defaultdict[str, list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        groups["all"].append(index)
+        groups[row["source"]].append(index)
+    baseline = by_bayes(rows)
+    for group, members in sorted(groups.items(), key=lambda item: -len(item[1])):
+        report.add(
+            f"domain accuracy strict / with neighbours, {group} ({len(members)})",
+            accuracy(rows, inferred, members),
+            f"{accuracy(rows, baseline, members)} (Bayes, other genres)",
+        )
+    report.add("texts of a domain that got none (counted as wrong above)", share(d is None for d in inferred))
+
+
+def accuracy(rows: Sequence[Row], inferred: Sequence[str | None], members: Sequence[int]) -> str:
+    strict = sum(inferred[index] == rows[index]["domain"] for index in members)
+    near = sum(inferred[index] in (rows[index]["domain"], *rows[index]["alt"]) for index in members)
+    return f"{strict / len(members):.3f} / {near / len(members):.3f}"
+
+
+# summaries and speed
+
+
+async def measure_summaries(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
+    meetings: defaultdict[str, list[Said]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        meetings[row["meeting"]].append(Said(number, row["speaker"], row["text"]))
+    cites: list[bool] = []
+    grounded: list[bool] = []
+    for said in meetings.values():
+        for start in range(0, len(said), SUMMARY_MESSAGES):
+            given = {message.id: message for message in said[start : start + SUMMARY_MESSAGES]}
+            for point in (await analyst.summarize(SummaryRequest(list(given.values())))).points:
+                cites.append(1 <= len(point.cites) <= 5 and all(cited in given for cited in point.cites))
+                source = {word for cited in point.cites for word in re.findall(r"\w+", given[cited].text.lower())}
+                grounded.append(source.issuperset(re.findall(r"\w+", point.text.lower())))
+    report.add(f"points that cite only messages given ({len(cites)} points)", share(cites))
+    report.add("points all of whose words occur in what they cite", share(grounded))
+    report.add("points per 100 messages", f"{100 * len(cites) / len(rows):.1f}")
+
+
+async def measure_speed(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
+    messages = [Said(number, row["speaker"], row["text"]) for number, row in enumerate(rows)]
+    taken: list[float] = []
+    for message in messages:
+        start = time.perf_counter()
+        await analyst.extract_keywords([message])
+        taken.append(1000 * (time.perf_counter() - start))
+    quantiles = statistics.quantiles(taken, n=20)
+    report.add("keywords of one message, p50 / p95", f"{statistics.median(taken):.2f} / {quantiles[-1]:.2f} ms")
+    backlog = (messages * math.ceil(10_000 / len(messages)))[:10_000]
+    start = time.perf_counter()
+    await analyst.summarize(SummaryRequest(backlog))
+    report.add("summary of 10,000 messages", f"{time.perf_counter() - start:.1f} s")
+
+
+def share(hits: Iterable[bool]) -> str:
+    counted = list(hits)
+    return f"{100 * sum(counted) / len(counted):.1f} %" if counted else "–"
+
+
+async def measure(data: Path) -> Report:
+    report = Report()
+    analyst = TextAnalyst()
+    try:
+        if rows := rows_of(data, "keyphrases", report):
+            await measure_keyphrases(rows, analyst, report)
+        if rows := rows_of(data, "domains", report):
+            await measure_domains(rows, analyst, report)
+        if rows := rows_of(data, "meetings", report):
+            await measure_summaries(rows, analyst, report)
+            await measure_speed(rows, analyst, report)
+    finally:
+        await analyst.close()
+    return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with the labelled texts")
+    report = asyncio.run(measure(parser.parse_args().data))
+    report.print()
+    return 1 if report.missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

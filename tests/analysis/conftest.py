@@ -1,0 +1,60 @@
+"""Models to ask: a fake one that misbehaves on command, and a real small one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
+from context_builder.prompts import load_prompts
+from tests.services.model_server import FakeModel, ModelServer
+from tests.services.small_model import SmallModelServer, started_or_skipped
+
+MakeAnalyst = Callable[..., OpenAIAnalyst]
+
+
+@pytest.fixture(scope="module")
+def served_model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def model_server(served_model: ModelServer) -> ModelServer:
+    """The fake model's server, well-behaved at the start of the test."""
+    served_model.model.reset()
+    return served_model
+
+
+@pytest.fixture
+def model(model_server: ModelServer) -> FakeModel:
+    return model_server.model
+
+
+@pytest.fixture
+async def make_analyst(model_server: ModelServer) -> AsyncIterator[MakeAnalyst]:
+    """Makes analysts that ask the fake model, hardly waiting between tries."""
+    made: list[OpenAIAnalyst] = []
+
+    def make(**options: float) -> OpenAIAnalyst:
+        calls = CallOptions(**{"timeout": 5.0, "first_wait": 0.001, **options})  # type: ignore[arg-type]
+        made.append(OpenAIAnalyst(Endpoint("sk-secret", model_server.base_url), load_prompts(), calls=calls))
+        return made[-1]
+
+    yield make
+    for analyst in made:
+        await analyst.close()
+
+
+@pytest.fixture
+def analyst(make_analyst: MakeAnalyst) -> OpenAIAnalyst:
+    return make_analyst()
+
+
+@pytest.fixture(scope="session")
+def small_model() -> Iterator[SmallModelServer]:
+    """A real small model behind a real OpenAI-compatible server."""
+    server = started_or_skipped()
+    yield server
+    server.stop()

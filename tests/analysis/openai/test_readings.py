@@ -1,0 +1,147 @@
+"""What of a reply is believed."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.analysis.analyst import KnownPoint, PointKind, Said, SummaryRequest
+from context_builder.analysis.openai.readings import domains_of, keywords_of, points_of
+from context_builder.analysis.openai.replies import (
+    DomainReply,
+    KeywordReply,
+    PointEntry,
+    SummaryReply,
+    parse_reply,
+    schema_of,
+)
+from context_builder.domains import DOMAINS
+from context_builder.errors import ReplyInvalid
+from tests.analysis.openai.conversation import TEXTS, said
+
+REQUEST = SummaryRequest(said(*TEXTS), known=[KnownPoint(70, "Alice asked.", PointKind.QUESTION)])
+
+
+def entry(
+    text: str = "Bob explained.", cites: tuple[int, ...] = (1,), kind: str = "claim", replaces: int = 0
+) -> PointEntry:
+    return PointEntry(text=text, cites=list(cites), kind=kind, replaces=replaces)
+
+
+def summary(*entries: PointEntry, chatter: bool = False) -> SummaryReply:
+    return SummaryReply(points=list(entries), chatter=chatter)
+
+
+def test_keywords_go_to_the_message_whose_number_they_carry() -> None:
+    reply = KeywordReply(keywords=[["2", "PCR"], ["1", "DNA", "DNA replication"]])
+    assert keywords_of(reply, 2) == (("DNA", "DNA replication"), ("PCR",))
+
+
+def test_keywords_without_numbers_go_by_their_place() -> None:
+    assert keywords_of(KeywordReply(keywords=[["DNA"], []]), 2) == (("DNA",), ())
+
+
+def test_every_list_is_a_lone_messages() -> None:
+    assert keywords_of(KeywordReply(keywords=[["1", "DNA"], ["cells"]]), 1) == (("DNA", "cells"),)
+
+
+@pytest.mark.parametrize("rows", [[], [["1", "DNA"]], [["1", "DNA"], ["cells"]], [["1", "a"], ["7", "b"]]])
+def test_keywords_that_miss_a_message_are_invalid(rows: list[list[str]]) -> None:
+    with pytest.raises(ReplyInvalid, match="of 2 messages"):
+        keywords_of(KeywordReply(keywords=rows), 2)
+
+
+def test_keywords_are_clean_distinct_short_and_at_most_ten() -> None:
+    row = ["1", " DNA ", "dna", "", "x" * 81, "two\nlines\x1b[31m", *(f"term {n}" for n in range(20))]
+    (words,) = keywords_of(KeywordReply(keywords=[row]), 1)
+    assert words[:2] == ("DNA", "two lines [31m")
+    assert len(words) == 10
+
+
+def test_only_the_eighteen_domains_are_read_with_confidences_clamped_and_ranked() -> None:
+    entries = [
+        {"domain": DOMAINS[0], "confidence": 0.4},
+        {"domain": "Astrology", "confidence": 1},
+        {"domain": DOMAINS[1], "confidence": 95},
+        {"domain": DOMAINS[0], "confidence": 0.6},
+        {"domain": DOMAINS[2], "confidence": -1},
+    ]
+    reply = DomainReply.model_validate({"domains": entries, "keywords": ["DNA"] * 3})
+    assert domains_of(reply) == ({DOMAINS[1]: 1.0, DOMAINS[0]: 0.6}, ("DNA",))
+
+
+def test_points_cite_the_ids_behind_the_labels_in_the_messages_order() -> None:
+    reply = summary(entry("Later.", (5, 4)), entry("Earlier.", (2, 2), "decision", replaces=1))
+    points, rejected = points_of(reply, REQUEST)
+    assert [(p.text, p.cites, p.kind, p.replaces) for p in points] == [
+        ("Earlier.", (101,), PointKind.DECISION, 70),
+        ("Later.", (103, 104), PointKind.CLAIM, None),
+    ]
+    assert rejected == 0
+
+
+def test_a_point_that_cites_nothing_or_the_unknown_is_rejected_and_counted() -> None:
+    reply = summary(entry(cites=()), entry(cites=(0,)), entry(cites=(1, 6)), entry("Kept.", (5,)))
+    points, rejected = points_of(reply, REQUEST)
+    assert ([p.text for p in points], rejected) == (["Kept."], 3)
+
+
+def test_citations_are_cut_to_five_and_texts_to_a_sane_length() -> None:
+    request = SummaryRequest(said(*(TEXTS * 2)))
+    (point,), _ = points_of(summary(entry("word " * 500, (1, 2, 3, 4, 5, 6, 7))), request)
+    assert point.cites == (100, 101, 102, 103, 104)
+    assert len(point.text) <= 400
+
+
+def test_a_repeated_point_counts_once() -> None:
+    points, _ = points_of(summary(entry(cites=(2,)), entry(cites=(3,))), REQUEST)
+    assert [point.cites for point in points] == [(101,)]
+
+
+def test_what_the_assistant_said_is_its_intervention_and_nothing_else_is() -> None:
+    request = SummaryRequest([Said(1, "Consilience", TEXTS[0], consilience=True), Said(2, "Alice", TEXTS[1])])
+    points, _ = points_of(summary(entry("A.", (1,), "claim"), entry("B.", (2,), "consilience")), request)
+    assert [point.kind for point in points] == [PointKind.CONSILIENCE, PointKind.CLAIM]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["NONE", "None.", "I'm sorry, but I can't help with that.", "As an AI, I cannot", "Error: 500", "N/A", "", "\x1b"],
+)
+def test_an_answer_that_is_no_summary_is_invalid(text: str) -> None:
+    for chatter in (False, True):
+        with pytest.raises(ReplyInvalid):
+            points_of(summary(entry(text), chatter=chatter), REQUEST)
+
+
+@pytest.mark.parametrize(
+    "text", ["Nonetheless Bob disagreed.", "Error analysis shows a drift.", "None of them agreed."]
+)
+def test_a_point_that_only_begins_like_a_refusal_is_kept(text: str) -> None:
+    assert points_of(summary(entry(text)), REQUEST)[0][0].text == text
+
+
+def test_no_points_are_a_summary_only_of_chatter() -> None:
+    assert points_of(summary(chatter=True), REQUEST) == ((), 0)
+    with pytest.raises(ReplyInvalid):
+        points_of(summary(), REQUEST)
+
+
+def test_the_schemas_are_strict_and_name_every_domain_once() -> None:
+    schema = schema_of(DomainReply)
+    item = schema["properties"]["domains"]["items"]
+    assert item["properties"]["domain"]["enum"] == list(DOMAINS)
+    assert item["additionalProperties"] is False
+    assert item["required"] == ["domain", "confidence"]
+    assert not {"title", "$defs"} & set(schema)
+
+
+def test_a_reply_in_a_code_fence_is_read() -> None:
+    reply = parse_reply(KeywordReply, 'Here you are:\n```json\n{"keywords": [["1", "DNA"]], "note": 1}\n```')
+    assert reply.keywords == [["1", "DNA"]]
+
+
+@pytest.mark.parametrize("content", ["NONE", "}{", '{"keywords": [["1", "secret', '{"keywords": "secret"}', "[]", "{}"])
+def test_what_does_not_fit_is_invalid_and_not_quoted(content: str) -> None:
+    with pytest.raises(ReplyInvalid) as raised:
+        parse_reply(KeywordReply, content)
+    assert "secret" not in str(raised.value)

@@ -1,0 +1,39 @@
+"""The three tasks by a real small model, through real HTTP. Its answers are poor; their form is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.analysis.analyst import DraftPoint, SummaryRequest
+from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
+from context_builder.domains import DOMAINS
+from context_builder.prompts import load_prompts
+from tests.analysis.openai.conversation import HOSTILE, TEXTS, said
+from tests.services.small_model import SmallModelServer
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("texts", [TEXTS, (TEXTS[1], HOSTILE, TEXTS[3])], ids=["friendly", "hostile"])
+async def test_replies_fit_their_schemas_and_citations_are_real(
+    small_model: SmallModelServer, texts: tuple[str, ...]
+) -> None:
+    analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts(), calls=CallOptions(attempts=6))
+    messages = said(*texts)
+    try:
+        keywords = await analyst.extract_keywords(messages[1:2])
+        domains = await analyst.infer_domains(messages)
+        summary = await analyst.summarize(SummaryRequest(messages))
+    finally:
+        await analyst.close()
+    assert 1 <= len(keywords.keywords[0]) <= 10
+    assert set(domains.confidence) <= set(DOMAINS)
+    assert all(0 <= confidence <= 1 for confidence in domains.confidence.values())
+    assert len(domains.keywords) <= 10
+    assert summary.points
+    assert all(_cites_given(point, {message.id for message in messages}) for point in summary.points)
+    assert keywords.usage.prompt_tokens > 0
+
+
+def _cites_given(point: DraftPoint, given: set[int]) -> bool:
+    return 1 <= len(point.cites) <= 5 and set(point.cites) <= given

@@ -1,0 +1,76 @@
+"""The text analyst works beside the event loop and can be stopped in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
+from context_builder.analysis.text import TextAnalyst
+
+SENTENCE = "The ribosome assay {} failed because the buffer reached {} degrees, so we need to repeat it."
+
+
+@pytest.fixture
+async def analyst() -> AsyncIterator[Analyst]:
+    analyst = TextAnalyst()
+    yield analyst
+    await analyst.close()
+
+
+def backlog(count: int) -> list[Said]:
+    return [Said(number, "Ann", SENTENCE.format(number, number % 90)) for number in range(count)]
+
+
+async def test_readings_are_labelled_and_cost_nothing(analyst: Analyst) -> None:
+    messages = backlog(12)
+    keywords = await analyst.extract_keywords(messages)
+    domains = await analyst.infer_domains(messages[-10:])
+    summary = await analyst.summarize(SummaryRequest(messages))
+    assert {keywords.analyst, domains.analyst, summary.analyst} == {analyst.name} == {"text"}
+    assert keywords.usage.calls == domains.usage.calls == summary.usage.calls == 0
+    assert len(keywords.keywords) == 12
+    assert domains.domains[0] == "Biology / Life Sciences"
+    assert 0 < len(domains.keywords) <= 10
+    assert summary.points
+
+
+async def test_the_loop_stays_free_during_a_long_summary(analyst: Analyst) -> None:
+    work = asyncio.create_task(analyst.summarize(SummaryRequest(backlog(5000))))
+    longest, before = 0.0, time.perf_counter()
+    while not work.done():
+        await asyncio.sleep(0)
+        longest, before = max(longest, time.perf_counter() - before), time.perf_counter()
+    assert longest < 0.5
+    assert len((await work).points) == 25
+
+
+async def test_a_long_summary_can_be_cancelled(analyst: Analyst) -> None:
+    work = asyncio.create_task(analyst.summarize(SummaryRequest(backlog(20_000))))
+    await asyncio.sleep(0.05)
+    work.cancel()
+    start = time.perf_counter()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert (await analyst.extract_keywords(backlog(1))).keywords
+    assert time.perf_counter() - start < 1, "the thread is free again at once"
+
+
+async def test_a_given_executor_is_used_and_left_running() -> None:
+    with ThreadPoolExecutor(1, "given") as executor:
+        analyst = TextAnalyst(executor)
+        await analyst.infer_domains(backlog(1))
+        await analyst.close()
+        assert executor.submit(lambda: threading.current_thread().name).result().startswith("given")
+
+
+async def test_its_own_thread_ends_with_it() -> None:
+    analyst = TextAnalyst()
+    await analyst.infer_domains(backlog(1))
+    await analyst.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("text-analysis")]

@@ -1,0 +1,57 @@
+"""Disfluencies go; what could mean something stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.analysis.text.disfluency import fluent, without_opening
+from context_builder.analysis.text.sentences import LONGEST, sentences
+
+
+@pytest.mark.parametrize(
+    ("spoken", "left"),
+    [
+        ("We have, uh, three models.", "We have, three models."),
+        ("The team, you know, agrees.", "The team, agrees."),
+        ("It is kind of slow.", "It is slow."),
+        ("I th- I think the the first one.", "I think the first one."),
+        ("Mm-hmm. Uh-huh.", ""),
+        ("I mean, we could try.", "we could try."),
+    ],
+)
+def test_fillers_false_starts_and_repetitions_go(spoken: str, left: str) -> None:
+    assert fluent(spoken) == left
+
+
+@pytest.mark.parametrize(
+    "meant",
+    [
+        "What kind of model is it?",
+        "You know what he said.",
+        "Do you know Ann?",
+        "The HMM and the ERM are trained.",
+        "Dial five five five one.",
+        "We use .NET and -5 degrees.",
+        "pre- and post-test scores",
+        "Let's see Barry's code.",
+    ],
+)
+def test_what_could_mean_something_stays(meant: str) -> None:
+    assert fluent(meant) == meant
+
+
+def test_words_that_only_take_the_turn_are_left_out() -> None:
+    assert without_opening("Yeah, so, well, we start.") == "We start."
+    assert without_opening("mRNA is fragile.") == "mRNA is fragile."
+
+
+def test_sentences_end_where_they_end() -> None:
+    text = "Dr. Lee measured 3.5 volts. Is it e.g. noise?\nNo! Fine."
+    assert list(sentences(text)) == ["Dr. Lee measured 3.5 volts.", "Is it e.g. noise?", "No!", "Fine."]
+
+
+def test_a_long_sentence_is_parted_at_its_clauses_and_loses_no_word() -> None:
+    text = ", and ".join(f"the sample number {number} is warmer than all the samples before it" for number in range(12))
+    parts = list(sentences(text))
+    assert all(len(part) <= LONGEST for part in parts)
+    assert " ".join(parts).replace(",", "").lower() == text.replace(",", "")

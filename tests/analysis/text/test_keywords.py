@@ -1,0 +1,99 @@
+"""Keywords of a message: what it is about, in its own words, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.analysis.text.keywords import keywords, topic_keywords
+from context_builder.analysis.text.recurrence import Recurrence
+
+ABSTRACT = (
+    "Mitochondria produce ATP through oxidative phosphorylation in the inner membrane, where the electron "
+    "transport chain pumps protons and ATP synthase uses the proton gradient. Cyanide blocks cytochrome oxidase."
+)
+
+
+def lowered(text: str) -> set[str]:
+    return {keyword.lower() for keyword in keywords(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("We trained a machine learning algorithm on the scans.", "machine learning algorithm"),
+        ("How does DNA replication work?", "DNA replication"),
+        ("The data-driven approach needs labels.", "data-driven approach"),
+        ("Does BRCA1 matter for this patient?", "BRCA1"),
+        ("Let's ask GPT-4o about it.", "GPT-4o"),
+        ("It is written in C++ and runs fast.", "C++"),
+        ("Is vitamin C good against scurvy?", "vitamin C"),
+        ("How do neurons learn?", "neurons"),
+    ],
+)
+def test_a_term_stays_in_one_piece_and_as_it_was_spelled(text: str, kept: str) -> None:
+    found = keywords(text)
+    assert any(kept in keyword or keyword in kept.replace(" approach", "") for keyword in found), found
+
+
+def test_a_rich_text_gives_five_to_ten() -> None:
+    assert 5 <= len(keywords(ABSTRACT)) <= 10
+    assert {"oxidative phosphorylation", "electron transport chain"} <= lowered(ABSTRACT)
+
+
+def test_a_text_under_ten_characters_gives_none() -> None:
+    assert keywords("DNA? RNA!") == ()
+
+
+@pytest.mark.parametrize(
+    "chatter",
+    [
+        "Yeah, mm-hmm, okay, right.",
+        "Um, uh, you know, I mean, kind of.",
+        "Thanks, that sounds good to me!",
+        "?!?!?!?!?!?!",
+    ],
+)
+def test_chatter_is_not_padded_into_keywords(chatter: str) -> None:
+    assert keywords(chatter) == ()
+
+
+def test_fillers_inside_a_term_do_not_part_it() -> None:
+    assert "neural network" in keywords("So the um neural uh network is, you know, overfitting.")
+
+
+def test_duplicates_and_parts_of_terms_are_folded() -> None:
+    found = lowered("A neural network is a network. Neural networks, these neural networks, learn.")
+    assert len([keyword for keyword in found if "network" in keyword]) == 1
+
+
+def test_a_term_that_recurs_in_the_session_is_preferred() -> None:
+    text = "The plasmid, the vector, the enzyme, the buffer, the primer and the ligase are ready."
+    recurring = Recurrence()
+    for _ in range(9):
+        recurring.add("Is the ligase here?")
+    assert keywords(text)[0] == "plasmid"
+    assert keywords(text, recurring)[0] == "ligase"
+
+
+def test_topic_keywords_prefer_what_was_said_last_and_skip_the_speakers() -> None:
+    texts = ["Ann, the tariff on steel is high.", "Bob, what about quantum entanglement?"]
+    found = topic_keywords(texts, {"Ann", "Bob"})
+    assert found[0] == "quantum entanglement"
+    assert not {"Ann", "Bob"} & set(found)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "\x00" * 20, "東京大学は日本の大学です。", "🙂" * 20, "a'" * 5000, "word" * 5000]
+)
+def test_any_text_gives_at_most_ten_short_keywords(text: str) -> None:
+    found = keywords(text)
+    assert len(found) <= 10
+    assert all(keyword.strip() and len(keyword) <= 200 for keyword in found)
+
+
+def test_recurrence_forgets_rare_terms_and_keeps_what_recurs() -> None:
+    recurring = Recurrence(limit=10)
+    for number in range(500):
+        recurring.add(f"ligase sample{number}")
+    assert len(recurring) <= 20
+    assert max(recurring, key=recurring.__getitem__) == "ligase"

@@ -1,0 +1,167 @@
+"""The archive in PostgreSQL keeps each summary once, and says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import asyncpg
+import pytest
+
+from context_builder.archive.migrations import apply
+from context_builder.archive.postgres import PostgresArchive
+from context_builder.errors import ArchiveRejected, ArchiveUnavailable
+from tests.archive.rows import ORIGINAL_TABLE, summary
+from tests.services.postgres_server import PostgresServer
+from tests.services.proxy import Proxy
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+async def archive(database_url: str) -> AsyncIterator[PostgresArchive]:
+    archive = PostgresArchive(database_url, timeout=0.5)
+    yield archive
+    await archive.close()
+
+
+async def test_a_summary_is_kept_as_it_was(
+    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    row = summary(covers_message_end=2**53 - 1)
+    await archive.deliver(row)
+
+    kept = dict(await database.fetchrow("SELECT * FROM context_summaries"))
+    assert kept.pop("created_at") is not None
+    kept["domains_covered"] = json.loads(kept["domains_covered"])
+    assert kept == row.model_dump()
+
+
+async def test_delivering_again_changes_nothing(
+    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    for row in (summary(1), summary(2), summary(1), summary(1, summary_text="another")):
+        await archive.deliver(row)
+    texts = await database.fetch("SELECT summary_text FROM context_summaries ORDER BY summary_seq")
+    assert [record["summary_text"] for record in texts] == [summary(1).summary_text, summary(2).summary_text]
+
+
+async def test_forgetting_a_session_leaves_the_others(archive: PostgresArchive, database_url: str) -> None:
+    await apply(database_url)
+    for row in (summary(1), summary(2), summary(1, session_id="session-2")):
+        await archive.deliver(row)
+    assert await archive.forget("session-1") == 2
+    assert await archive.forget("session-1") == 0
+    assert await archive.forget("session-2") == 1
+
+
+async def test_a_text_with_a_nul_or_with_sql_is_only_text(archive: PostgresArchive, database_url: str) -> None:
+    await apply(database_url)
+    await archive.deliver(summary(1, summary_text="a\x00b'); DROP TABLE context_summaries; --"))
+    assert await archive.forget("session-1") == 1
+
+
+@pytest.mark.parametrize("domains", ["text", "jsonb", "text[]"])
+async def test_a_table_with_the_original_types_is_completed_and_written(
+    archive: PostgresArchive, database_url: str, database: asyncpg.Connection, domains: str
+) -> None:
+    await database.execute(ORIGINAL_TABLE.format(domains=domains))
+    await database.execute("INSERT INTO context_summaries (session_id, summary_text) VALUES ('old', 'kept')")
+    await apply(database_url)
+
+    await archive.deliver(summary(covers_message_end=2**53 - 1))
+    await archive.deliver(summary(covers_message_end=2**53 - 1))
+    kept = await database.fetch("SELECT session_id, summary_seq FROM context_summaries ORDER BY id")
+    assert [tuple(record) for record in kept] == [("old", None), ("session-1", 1)]
+
+
+async def test_a_missing_table_is_said_with_what_to_do(archive: PostgresArchive) -> None:
+    with pytest.raises(ArchiveRejected, match="no table context_summaries; run `context-builder migrate`"):
+        await archive.check()
+
+
+async def test_a_role_that_may_not_write_is_found_out(
+    database_url: str, database: asyncpg.Connection, archive: PostgresArchive
+) -> None:
+    await apply(database_url)
+    await archive.check()
+    await database.execute("CREATE ROLE reader LOGIN; GRANT SELECT ON context_summaries TO reader")
+    reader = PostgresArchive(database_url.replace("postgres@", "reader@"))
+    with pytest.raises(ArchiveRejected, match="but not write it; grant INSERT"):
+        await reader.check()
+    with pytest.raises(ArchiveRejected, match="does not allow this role"):
+        await reader.deliver(summary())
+    await reader.close()
+
+
+async def test_a_database_that_is_not_there_is_worth_another_try(database_url: str, unused_tcp_port: int) -> None:
+    archive = PostgresArchive(f"postgresql://me:secret@127.0.0.1:{unused_tcp_port}/x")
+    with pytest.raises(ArchiveUnavailable, match=rf"^PostgreSQL at 127.0.0.1:{unused_tcp_port} cannot be reached"):
+        await archive.deliver(summary())
+    with pytest.raises(ArchiveUnavailable):
+        await apply(f"postgresql://me:secret@127.0.0.1:{unused_tcp_port}/x")
+
+
+async def test_a_database_that_does_not_answer_does_not_hang_the_archive() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        archive = PostgresArchive(f"postgresql://me:secret@127.0.0.1:{silent.getsockname()[1]}/x", timeout=0.2)
+        with pytest.raises(ArchiveUnavailable, match="does not answer in time"):
+            await archive.deliver(summary())
+
+
+async def test_a_network_that_goes_dead_does_not_hang_the_archive_and_is_survived(
+    postgres_server: PostgresServer, database_url: str
+) -> None:
+    await apply(database_url)
+    async with Proxy(postgres_server.port).serving() as proxy:
+        archive = PostgresArchive(database_url.replace(str(postgres_server.port), str(proxy.port)), timeout=0.2)
+        await archive.deliver(summary(1))
+        proxy.flowing.clear()
+        for _ in range(3):  # more than it has connections
+            started = time.monotonic()
+            with pytest.raises(ArchiveUnavailable, match="does not answer in time"):
+                await archive.deliver(summary(2))
+            assert time.monotonic() - started < 1.0
+        proxy.flowing.set()
+        await archive.deliver(summary(2))
+        assert await archive.forget("session-1") == 2
+        await archive.close()
+
+
+async def test_a_statement_that_is_stuck_is_given_up_and_the_next_succeeds(
+    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    async with database.transaction():
+        await database.execute("LOCK TABLE context_summaries")
+        with pytest.raises(ArchiveUnavailable, match="does not answer in time"):
+            await archive.deliver(summary())
+    await archive.deliver(summary())
+    assert await archive.forget("session-1") == 1
+
+
+async def test_it_recovers_when_its_connections_are_cut(
+    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    await archive.deliver(summary(1))
+    await database.execute(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND pid <> pg_backend_pid()"
+    )
+    with suppress(ArchiveUnavailable):  # unless the pool has noticed already
+        await archive.deliver(summary(2))
+    await archive.deliver(summary(2))
+    assert await archive.forget("session-1") == 2
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:s3cret@db.example:6543/x?password=s3cret", "postgresql:///x"])
+async def test_its_name_is_free_of_secrets(url: str) -> None:
+    archive = PostgresArchive(url)
+    assert archive.name in ("PostgreSQL at db.example:6543", "PostgreSQL at localhost")
+    assert "s3cret" not in repr(archive)

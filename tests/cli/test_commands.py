@@ -1,0 +1,119 @@
+"""The commands as they are typed, against a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import typer
+from redis import Redis
+from typer.testing import CliRunner, Result
+
+from context_builder.cli.replay import replay_command
+from context_builder.cli.send import send
+from context_builder.cli.state import state
+from context_builder.cli.watch import watch
+from tests.cli.samples import sample_conversation, sample_state
+from tests.services.redis_server import RedisServer
+
+pytestmark = pytest.mark.engines
+
+app = typer.Typer()
+for name, command in (("replay", replay_command), ("send", send), ("state", state), ("watch", watch)):
+    app.command(name)(command)
+
+
+@pytest.fixture
+def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
+    """The Redis that the commands find through their settings, empty."""
+    monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
+    client = Redis.from_url(redis_server.url)
+    client.flushall()
+    return client
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "100"}, catch_exceptions=False)
+
+
+def queued(store: Redis) -> list[dict[str, Any]]:
+    waiting: Any = store.lrange("context_builder:monday:input", 0, -1)
+    return [orjson.loads(raw) for raw in reversed(waiting)]
+
+
+def test_send_and_replay_share_one_numbering(store: Redis, tmp_path: Path) -> None:
+    (tmp_path / "talk.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nIda: Hello\n", encoding="utf-8")
+    assert "sent as message 1;" in invoke("send", "monday", "Hi", "--speaker", "Alice").output
+    replayed = invoke("replay", str(tmp_path / "talk.srt"), "monday", "--speed", "0")
+    assert "1 of 1 pushed to monday" in replayed.output
+    assert "sent as Consilience" in invoke("send", "monday", "From Law", "--consilience").output
+    assert [(m["speaker"], m["text"]) for m in queued(store)] == [
+        ("Alice", "Hi"),
+        ("Ida", "Hello"),
+        ("Consilience", "From Law"),
+    ]
+    assert [m["message_number"] for m in queued(store)][:2] == [1, 2]
+
+
+def test_state_is_for_people_or_for_programs(store: Redis) -> None:
+    store.set("context_builder:monday:state", orjson.dumps(sample_state(session_id="monday")))
+    store.set("conversation_state:monday", orjson.dumps(sample_conversation()))
+    assert orjson.loads(invoke("state", "monday", "--json").output) == sample_state(session_id="monday")
+    assert orjson.loads(invoke("state", "monday", "--json", "--conversation").output) == sample_conversation()
+    assert "✓ decision" in invoke("state", "monday").output
+    assert "✓ decision" not in invoke("state", "monday", "--conversation").output
+
+
+def test_without_a_terminal_watch_shows_the_session_once(store: Redis) -> None:
+    store.set("context_builder:monday:state", orjson.dumps(sample_state()))
+    result = invoke("watch", "monday")
+    assert result.exit_code == 0
+    assert "Barnacle" in result.output
+
+
+def test_watch_makes_a_picture(store: Redis, tmp_path: Path) -> None:
+    store.set("context_builder:monday:state", orjson.dumps(sample_state()))
+    assert "written to" in invoke("watch", "monday", "--svg", str(tmp_path / "a.svg")).output
+    assert "Barnacle" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "status"),
+    [
+        (("state", "monday"), "context-builder: monday has no state: it never ran", 1),
+        (("state", "a:b"), "context-builder: session id 'a:b': use 1 to 128 of", 1),
+        (("replay", "none.srt", "monday"), "context-builder: none.srt: No such file or directory", 1),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_a_status(
+    store: Redis, arguments: tuple[str, ...], told: str, status: int
+) -> None:
+    result = invoke(*arguments)
+    assert result.stderr.startswith(told)
+    assert result.stderr.count("\n") == 1
+    assert result.exit_code == status
+
+
+def test_a_wrong_setting_ends_with_status_2(store: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXT_BUILDER_POLL_INTERVAL", "often")
+    result = invoke("state", "monday")
+    assert result.stderr.startswith("context-builder: CONTEXT_BUILDER_POLL_INTERVAL: ")
+    assert result.exit_code == 2
+
+
+def test_ctrl_c_is_an_orderly_end(store: Redis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(work: Any) -> None:
+        work.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(asyncio, "run", interrupted)
+    assert invoke("watch", "monday").exit_code == 0
+    assert invoke("replay", str(tmp_path / "talk.srt"), "monday").exit_code == 130
+
+
+@pytest.mark.parametrize("command", ["replay", "send", "state", "watch"])
+def test_help_shows_examples(command: str) -> None:
+    assert f"\n     context-builder {command}" in invoke(command, "--help").output

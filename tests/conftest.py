@@ -1,0 +1,83 @@
+"""Real engines for the tests that are about one; started once, on free loopback ports."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+from redis.asyncio import Redis
+
+from tests.services.postgres_server import PostgresServer
+from tests.services.postgrest import PROJECT, PostgrestFront
+from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
+
+
+@pytest.fixture(scope="session")
+def engine_folder() -> Iterator[Path]:
+    """A folder for engines' data that every user may enter.
+
+    PostgreSQL does not run as root: run by root, it is another user's process, which could not
+    enter the folders that pytest makes.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="context-builder-tests-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def redis_server(engine_folder: Path) -> Iterator[RedisServer]:
+    """A real Redis for the whole run; a test that kills it must restart it."""
+    folder = engine_folder / "redis"
+    folder.mkdir()
+    server = RedisServer(folder)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+async def redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
+    """A client of the real Redis, which is empty at the start of the test."""
+    async with Redis.from_url(redis_server.url) as client:
+        await client.flushall()
+        yield client
+
+
+@pytest.fixture(scope="session")
+def postgres_server(engine_folder: Path) -> Iterator[PostgresServer]:
+    """A real PostgreSQL for the whole run; ``url`` leads to an empty database as superuser."""
+    server = PostgresServer(engine_folder / "postgres")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def database_url(postgres_server: PostgresServer) -> str:
+    """An empty database of the test's own, in the real PostgreSQL."""
+    return postgres_server.create_database()
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """The superuser's connection to the test's own database."""
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def supabase_project(database_url: str, database: asyncpg.Connection) -> AsyncIterator[PostgrestFront]:
+    """A Supabase project without any table of ours."""
+    await database.execute(PROJECT)
+    front = PostgrestFront(database_url)
+    front.start()
+    await wait_until(lambda: front.started, "the HTTP front listens")
+    yield front
+    front.stop()

@@ -1,0 +1,64 @@
+"""Sensible answers of the fake model, made from nothing but the prompt it is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+from context_builder.domains import DOMAINS
+
+TASKS = ("keywords", "domains", "summary")
+
+_LINE = re.compile(r'^(?:(\d+) )?(".*")$', re.MULTILINE)
+
+
+def task_of(request: dict[str, Any]) -> str:
+    """The task asked for: the schema's name, or what the schema in the prompt asks for."""
+    form = request.get("response_format", {})
+    if form.get("type") == "json_schema":
+        return str(form["json_schema"]["name"])
+    prompt = request["messages"][0]["content"]
+    return "summary" if '"points"' in prompt else "domains" if '"domains"' in prompt else "keywords"
+
+
+def said_in(request: dict[str, Any], block: str = "messages") -> list[str]:
+    """The texts in a block of the prompt."""
+    prompt = request["messages"][-1]["content"]
+    inside = prompt.partition(f"<{block}>\n")[2].partition(f"\n</{block}>")[0]
+    return [json.loads(match[2]) for match in _LINE.finditer(inside)]
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """A reply that fits its schema: long words as keywords, domains they name, a point a stretch of talk."""
+    texts = said_in(request)
+    match task_of(request):
+        case "keywords":
+            return {"keywords": [[str(n), *_long_words(text)] for n, text in enumerate(texts, start=1)]}
+        case "domains":
+            joined = " ".join(texts)
+            return {"domains": _domains(joined), "keywords": _long_words(joined)}
+        case _:
+            return _summary(texts)
+
+
+def _long_words(text: str) -> list[str]:
+    words = Counter(word for word in re.findall(r"\w+", text) if len(word) > 5)
+    return [word for word, _ in words.most_common(8)]
+
+
+def _domains(text: str) -> list[dict[str, Any]]:
+    words = {word[:5].casefold() for word in re.findall(r"\w+", text)}
+    shared = {d: len({w[:5].casefold() for w in re.findall(r"\w{4,}", d)} & words) for d in DOMAINS}
+    best = sorted((domain for domain in DOMAINS if shared[domain]), key=lambda domain: -shared[domain])
+    chosen = best[:3] or [DOMAINS[0]]
+    return [{"domain": domain, "confidence": round(0.9 - 0.2 * n, 2)} for n, domain in enumerate(chosen)]
+
+
+def _summary(texts: list[str]) -> dict[str, Any]:
+    points = []
+    for start in range(0, len(texts), max(1, -(-len(texts) // 10))):
+        kind = "question" if texts[start].rstrip().endswith("?") else "claim"
+        points.append({"kind": kind, "text": texts[start][:200], "cites": [start + 1], "replaces": 0})
+    return {"chatter": not points, "points": points}

@@ -1,0 +1,223 @@
+"""An HTTP front that maps PostgREST's table and RPC calls onto a real PostgreSQL.
+
+What it covers is what the supabase client sends for this project: inserts and upserts, reads
+and deletions with ``eq`` filters, function calls; each as the role that the API key names.
+Errors have PostgREST's codes and shape, https://docs.postgrest.org/en/stable/references/errors.html
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from context_builder.engines.ports import LOOPBACK, free_port
+
+SECRET = b"the-secret-that-signs-this-projects-keys"
+
+# What a new Supabase project has: its roles, and every table open to them until a policy closes it.
+PROJECT = """
+DO $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(1);
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'anon') THEN
+        CREATE ROLE anon NOLOGIN;
+        CREATE ROLE authenticated NOLOGIN;
+        CREATE ROLE service_role NOLOGIN BYPASSRLS;
+    END IF;
+END
+$$;
+GRANT USAGE ON SCHEMA public TO anon, authenticated, service_role;
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO anon, authenticated, service_role;
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON SEQUENCES TO anon, authenticated, service_role;
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON FUNCTIONS TO anon, authenticated, service_role;
+"""
+
+COLUMNS = """
+SELECT attname FROM pg_attribute
+WHERE attrelid = to_regclass('public.' || quote_ident($1)) AND attnum > 0 AND NOT attisdropped
+"""
+FUNCTION = """
+SELECT proretset AS many, typtype = 'c' OR typname = 'record' AS rows, coalesce(proargnames, '{}') AS names,
+       ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) AS t) AS types
+FROM pg_proc JOIN pg_type ON pg_type.oid = prorettype
+WHERE pronamespace = 'public'::regnamespace AND proname = $1
+"""
+
+
+class PostgrestError(Exception):
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.response = JSONResponse(
+            {"code": code, "message": message, "details": None, "hint": None}, status_code=status
+        )
+
+
+def api_key(role: str) -> str:
+    """A key as Supabase issues them: a JWT that names the role."""
+
+    def encode(part: bytes) -> bytes:
+        return base64.urlsafe_b64encode(part).rstrip(b"=")
+
+    signed = encode(b'{"alg":"HS256","typ":"JWT"}') + b"." + encode(json.dumps({"role": role}).encode())
+    return (signed + b"." + encode(hmac.digest(SECRET, signed, hashlib.sha256))).decode()
+
+
+class PostgrestFront:
+    """Serves ``database_url`` at ``url``, in a thread."""
+
+    def __init__(self, database_url: str) -> None:
+        self._database_url = database_url
+        self.port = free_port()
+        self.url = f"http://{LOOPBACK}:{self.port}"
+        self.requests: list[str] = []
+        routes = [
+            Route("/rest/v1/rpc/{function}", self._call, methods=["POST"]),
+            Route("/rest/v1/{table}", self._read, methods=["GET"]),
+            Route("/rest/v1/{table}", self._insert, methods=["POST"]),
+            Route("/rest/v1/{table}", self._delete, methods=["DELETE"]),
+        ]
+        app = Starlette(routes=routes, exception_handlers={PostgrestError: _shaped, asyncpg.PostgresError: _shaped})
+        self._server = uvicorn.Server(uvicorn.Config(app, LOOPBACK, self.port, log_level="error"))
+        self._thread = threading.Thread(target=self._server.run, name="postgrest", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def started(self) -> bool:
+        return self._server.started
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(10)
+
+    async def _read(self, request: Request) -> Response:
+        async with self._as_caller(request) as connection:
+            table, columns = await _known_table(connection, request)
+            selected = request.query_params.get("select", "*")
+            for name in [] if selected == "*" else selected.split(","):
+                if name not in columns:
+                    raise PostgrestError(400, "42703", f"column {table}.{name} does not exist")
+            where = _where(request, table, columns)
+            limit = f"LIMIT {int(request.query_params['limit'])}" if "limit" in request.query_params else ""
+            rows = await connection.fetchval(
+                f"SELECT coalesce(json_agg(r), '[]') FROM (SELECT {selected} FROM {table} {where} {limit}) AS r"
+            )
+        return Response(rows, media_type="application/json")
+
+    async def _insert(self, request: Request) -> Response:
+        body = await request.json()
+        rows: list[dict[str, Any]] = body if isinstance(body, list) else [body]
+        async with self._as_caller(request) as connection:
+            table, columns = await _known_table(connection, request)
+            names = sorted({name for row in rows for name in row})
+            conflict = request.query_params.get("on_conflict", "")
+            for name in [*names, *filter(None, conflict.split(","))]:
+                if name not in columns:
+                    message = f"Could not find the '{name}' column of '{table}' in the schema cache"
+                    raise PostgrestError(400, "PGRST204", message)
+            into = ", ".join(names)
+            ignore = "resolution=ignore-duplicates" in request.headers.get("prefer", "")
+            await connection.execute(
+                f"INSERT INTO {table} ({into}) SELECT {into} FROM json_populate_recordset(NULL::{table}, $1::json)"
+                + (f" ON CONFLICT ({conflict}) DO NOTHING" if ignore else ""),
+                json.dumps(rows),
+            )
+        return Response(status_code=201)
+
+    async def _delete(self, request: Request) -> Response:
+        async with self._as_caller(request) as connection:
+            table, columns = await _known_table(connection, request)
+            status = await connection.execute(f"DELETE FROM {table} {_where(request, table, columns)}")
+        return Response(status_code=204, headers={"Content-Range": f"*/{status.removeprefix('DELETE ')}"})
+
+    async def _call(self, request: Request) -> Response:
+        name, arguments = request.path_params["function"], await request.json()
+        async with self._as_caller(request) as connection:
+            found = await connection.fetchrow(FUNCTION, name)
+            if found is None or not set(arguments) <= set(found["names"]):
+                message = f"Could not find the function public.{name} in the schema cache"
+                raise PostgrestError(404, "PGRST202", message)
+            given = [(n, t) for n, t in zip(found["names"], found["types"], strict=False) if n in arguments]
+            passed = ", ".join(f"{n} := given.{n}" for n, _ in given)
+            typed = ", ".join(f"{n} {t}" for n, t in given)
+            source = f"json_to_record($1::json) AS given({typed})" if given else "(SELECT $1::json) AS given"
+            one = "to_json(r)" if found["rows"] else "to_json(r.result)"
+            result = f"coalesce(json_agg({one}), '[]')" if found["many"] else one
+            alias = "r" if found["rows"] else "r(result)"
+            answer = await connection.fetchval(
+                f"SELECT {result} FROM {source}, LATERAL {name}({passed}) AS {alias}", json.dumps(arguments)
+            )
+        return Response(answer or "null", media_type="application/json")
+
+    @asynccontextmanager
+    async def _as_caller(self, request: Request) -> AsyncIterator[asyncpg.Connection]:
+        """A connection in a transaction, as the role of the request's key."""
+        self.requests.append(f"{request.method} {request.url.path}")
+        claims = _verified_claims(request.headers.get("authorization", "").removeprefix("Bearer "))
+        connection = await asyncpg.connect(self._database_url)
+        try:
+            async with connection.transaction():
+                await connection.execute("SELECT set_config('request.jwt.claims', $1, true)", json.dumps(claims))
+                await connection.execute(f'SET LOCAL ROLE "{claims["role"]}"')
+                yield connection
+        finally:
+            await connection.close()
+
+
+async def _known_table(connection: asyncpg.Connection, request: Request) -> tuple[str, Sequence[str]]:
+    table = request.path_params["table"]
+    columns = [row["attname"] for row in await connection.fetch(COLUMNS, table)]
+    if not columns:
+        raise PostgrestError(404, "PGRST205", f"Could not find the table 'public.{table}' in the schema cache")
+    return table, columns
+
+
+def _where(request: Request, table: str, columns: Sequence[str]) -> str:
+    conditions = []
+    for name, value in request.query_params.multi_items():
+        if name in ("select", "limit", "columns", "on_conflict"):
+            continue
+        if name not in columns:
+            raise PostgrestError(400, "42703", f"column {table}.{name} does not exist")
+        filtered = re.fullmatch(r"eq\.(.*)", value, re.DOTALL)
+        if filtered is None:
+            raise PostgrestError(400, "PGRST100", f"failed to parse filter ({value})")
+        literal = filtered[1].replace("'", "''")
+        conditions.append(f"{name} = '{literal}'")
+    return f"WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _verified_claims(key: str) -> dict[str, Any]:
+    try:
+        payload = key.split(".")[1]
+        claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        genuine = hmac.compare_digest(key, api_key(claims["role"]))
+    except (IndexError, KeyError, ValueError):
+        genuine = False
+    if not genuine:
+        raise PostgrestError(401, "PGRST301", "JWSError JWSInvalidSignature")
+    return claims
+
+
+async def _shaped(request: Request, error: Exception) -> Response:
+    if isinstance(error, PostgrestError):
+        return error.response
+    assert isinstance(error, asyncpg.PostgresError)
+    statuses = {"42501": 403, "42P01": 404, "23505": 409}
+    body = {"code": error.sqlstate, "message": error.args[0], "details": error.detail, "hint": error.hint}
+    return JSONResponse(body, status_code=statuses.get(error.sqlstate or "", 400))

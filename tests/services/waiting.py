@@ -1,0 +1,29 @@
+"""Waiting for something to become true, instead of sleeping and hoping."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def wait_until(
+    predicate: Callable[[], T | Awaitable[T]], description: str, timeout: float = 10.0, poll: float = 0.01
+) -> T:
+    """The first truthy value of ``predicate`` (sync or async), asked every ``poll`` seconds.
+
+    Fails with ``description`` and the last value after ``timeout`` seconds.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        answer = predicate()
+        value = await answer if inspect.isawaitable(answer) else answer
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout:g} s in vain until {description}; last: {value!r}")
+        await asyncio.sleep(poll)

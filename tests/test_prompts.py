@@ -1,0 +1,75 @@
+"""Prompt files are found, checked at the start, and filled without surprises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from context_builder.errors import PromptError
+from context_builder.prompts import Prompt, load_prompts, quoted
+
+FILES = {
+    "keywords": "Keywords.\n\n---\n\n{{messages}}\n",
+    "domains": "Domains.\n---\n{{ messages }}",
+    "summary": "<!-- {{why}} -->Points.\n---\n{{known}} {{messages}}",
+    "json-mode": "Like {{schema}}.",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.md").write_text(text)
+    return tmp_path
+
+
+def test_the_shipped_prompts_are_complete() -> None:
+    prompts = load_prompts()
+    for prompt in (prompts.keywords, prompts.domains, prompts.summary):
+        assert "never instructions" in prompt.stable
+        assert "<messages>\n{{messages}}\n</messages>" in prompt.varying
+
+
+def test_comments_are_for_people_and_the_stable_part_ends_at_the_line(folder: Path) -> None:
+    prompts = load_prompts(folder)
+    assert prompts.summary == Prompt("Points.", "{{known}} {{messages}}")
+    assert prompts.domains.fill(messages="x") == "x"
+    assert prompts.json_mode.fill(schema="{}") == "Like {}."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("keywords", "Keywords.\n---\nnone", r"keywords\.md: the placeholder \{\{messages\}\} is missing"),
+        ("summary", "P.\n---\n{{messages}}", r"summary\.md: the placeholder \{\{known\}\} is missing"),
+        ("domains", "D.\n---\n{{messages}} {{domain}}", r"domains\.md: \{\{domain\}\} is not a placeholder"),
+        ("domains", "{{messages}}\n---\n{{messages}}", r"domains\.md: \{\{messages\}\} stands before"),
+        ("json-mode", None, r"json-mode\.md: cannot be read"),
+    ],
+)
+def test_a_wrong_prompt_names_its_file(folder: Path, name: str, text: str | None, fault: str) -> None:
+    file = folder / f"{name}.md"
+    file.write_text(text) if text is not None else file.unlink()
+    with pytest.raises(PromptError, match=fault):
+        load_prompts(folder)
+
+
+def test_what_is_filled_in_is_not_looked_at_again() -> None:
+    prompt = Prompt("", "{{known}} {{messages}} {literal}")
+    assert prompt.fill(known="{{messages}}", messages="{0} %s \\1 }}") == "{{messages}} {0} %s \\1 }} {literal}"
+
+
+@pytest.mark.parametrize(
+    "text", ['a "b" \\ {c}', "two\nlines", "</messages>", "<|im_end|>", "a\u2028b\x85c", "naïve 中 😀"]
+)
+def test_a_quoted_text_is_one_line_that_opens_no_tag(text: str) -> None:
+    line = quoted(text)
+    assert json.loads(line) == text
+    assert len(line.splitlines()) == 1
+    assert "<" not in line
+
+
+def test_a_lone_surrogate_does_not_break_a_prompt() -> None:
+    assert quoted("a\ud800b") == '"a?b"'
