@@ -6,17 +6,16 @@ session, on any machine that reaches the same Redis.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 import orjson
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
-from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.errors import StoreError
+from context_builder.session.availability import translated
 from context_builder.session.keys import Keys
 
 JsonObject = dict[str, Any]
@@ -58,7 +57,7 @@ class SessionClient:
     async def push(self, *messages: Mapping[str, object]) -> None:
         """Hand messages to the session, the oldest first, in one step."""
         if messages:
-            async with _translated():
+            async with translated():
                 await self._redis.lpush(self._keys.input, *(orjson.dumps(message) for message in messages))
 
     async def state(self) -> JsonObject | None:
@@ -75,12 +74,12 @@ class SessionClient:
 
     async def waiting(self) -> int:
         """How many deliveries the session has not taken in yet."""
-        async with _translated():
+        async with translated():
             return int(await self._redis.llen(self._keys.input))
 
     async def next_number(self) -> int:
         """The number a listener gives its next message so that the session's numbering goes on."""
-        async with _translated(), self._redis.pipeline(transaction=True) as pipe:
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
             pipe.get(self._keys.state)
             pipe.hget(self._keys.checkpoint, "head")
             pipe.lrange(self._keys.input, 0, QUEUE_TAIL - 1)
@@ -92,7 +91,7 @@ class SessionClient:
     async def snapshot(self) -> Snapshot:
         """Everything that is published of the session, read at one moment."""
         keys = self._keys
-        async with _translated(), self._redis.pipeline(transaction=True) as pipe:
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
             pipe.mget(keys.state, keys.conversation, keys.owner)
             pipe.llen(keys.input)
             (state, conversation, owner), waiting = await pipe.execute()
@@ -105,7 +104,7 @@ class SessionClient:
         )
 
     async def _read(self, key: str) -> JsonObject | None:
-        async with _translated():
+        async with translated():
             raw = await self._redis.get(key)
         return _decode(raw, key)
 
@@ -133,14 +132,6 @@ def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None =
         "type": "consilience",
         "metadata": dict(metadata or {}),
     }
-
-
-@asynccontextmanager
-async def _translated() -> AsyncIterator[None]:
-    try:
-        yield
-    except (RedisError, OSError) as error:
-        raise StoreUnavailable(f"Redis: {error}") from error
 
 
 def _decode(raw: bytes | str | None, key: str) -> JsonObject | None:

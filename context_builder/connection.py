@@ -9,22 +9,19 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from context_builder.errors import SettingError, StoreError, StoreUnavailable
+from context_builder.session.availability import translated
 
 CONNECT_TIMEOUT: Final = 2.0
-COMMAND_TIMEOUT: Final = 5.0
-"""Seconds; longer than any blocking read."""
-
 OLDEST_VERSION: Final = (6, 2)
 
 
 def _options() -> dict[str, Any]:
-    """Retries are ours: a commit knows whether it may be sent again."""
+    """Retries and time limits are ours: a commit knows whether it may be sent again."""
     return {
         "socket_connect_timeout": CONNECT_TIMEOUT,
-        "socket_timeout": COMMAND_TIMEOUT,
+        "socket_timeout": None,
         "retry": Retry(NoBackoff(), 0),
         "max_connections": 100_000,
     }
@@ -73,23 +70,20 @@ def printable(url: str) -> str:
 async def answers(client: Redis) -> bool:
     """Whether a Redis is there. Raises :class:`StoreError` when it is, but wants a password."""
     try:
-        await client.ping()
-    except AuthenticationError:
-        raise StoreError("the Redis at localhost:6379 wants a password: set REDIS_PASSWORD or REDIS_URL") from None
-    except (RedisError, OSError):
+        async with translated(CONNECT_TIMEOUT):
+            await client.ping()
+    except StoreUnavailable:
         return False
+    except StoreError as error:
+        raise StoreError(f"the Redis at localhost:6379: {error}; set REDIS_PASSWORD or REDIS_URL") from None
     return True
 
 
 async def check_server(client: Redis) -> str:
     """The server's version. Raises :class:`StoreError` for one that cannot hold a session."""
-    try:
-        info = await client.info("server")
-        cluster = await client.info("cluster")
-    except (AuthenticationError, ResponseError) as error:
-        raise StoreError(f"Redis refuses us: {error}; check REDIS_URL or REDIS_PASSWORD") from None
-    except (RedisError, OSError) as error:
-        raise StoreUnavailable(f"Redis is not available: {error}") from None
+    async with translated():
+        info: dict[str, Any] = await client.info("server")
+        cluster: dict[str, Any] = await client.info("cluster")
     version = str(info.get("valkey_version") or info["redis_version"])
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VERSION:
         raise StoreError(f"Redis {version} is too old: 6.2 or later is needed")

@@ -78,7 +78,7 @@ class TokenCounter:
         """Tokens of ``text``; what looks like a special token is counted as the plain text it is.
 
         Exact, but for a run of more than 65,536 characters without a blank after a non-blank: it is
-        cut there, and each cut may add or save a token.
+        cut there, and each cut changes the count by a token or two.
         """
         return _count(text) if len(text) > _LONGEST_CACHED else self._count_cached(text)
 
@@ -120,7 +120,7 @@ def estimate_tokens(text: str) -> int:
 
     A token a word of up to eight letters, a sign, three digits; 0.7 a letter of other scripts; 5 %
     on top. On English talk that is 18 % more than ``o200k_base`` counts on average, and less than
-    it for one text in two hundred; a run of random letters is underestimated about fourfold.
+    it for about one text in a hundred; a run of random letters is underestimated about fourfold.
     """
     tokens = 0.0
     for match in _PIECE.finditer(text):

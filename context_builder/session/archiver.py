@@ -10,7 +10,7 @@ import structlog
 from context_builder import metrics
 from context_builder.archive.archive import Archive, SummaryRow
 from context_builder.errors import ArchiveError, ArchiveRejected, StoreUnavailable
-from context_builder.session.persistence import until_available
+from context_builder.session.availability import until_available
 from context_builder.session.store import SessionStore
 
 log = structlog.get_logger(__name__)

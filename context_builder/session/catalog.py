@@ -9,8 +9,9 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.errors import SessionIdError
+from context_builder.session.availability import translated
 from context_builder.session.keys import SESSIONS, Keys
-from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS, script, translated
+from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS, script
 
 REQUEST_SECONDS: Final = 600
 """A request that no owner sees for so long is void."""
@@ -53,7 +54,7 @@ class Catalog:
 
     async def sessions(self) -> list[Listed]:
         """Every session with a checkpoint or deliveries, most recently active first."""
-        with translated():
+        async with translated():
             scored: list[Any] = await self._client.zrange(SESSIONS, 0, -1, withscores=True)
             waiting = [key.decode() async for key in self._client.scan_iter("context_builder:*:input", count=1000)]
         active: dict[str, float] = {name.decode(): at for name, at in scored}
@@ -63,13 +64,12 @@ class Catalog:
 
     async def _look(self, session_id: str, last_active: float | None) -> Listed:
         keys = Keys(session_id)
-        with translated():
-            async with self._client.pipeline(transaction=True) as pipe:
-                pipe.get(keys.owner)
-                pipe.hget(keys.checkpoint, "head")
-                for key in (keys.input, keys.pending, keys.outbox):
-                    pipe.llen(key)
-                owner, head, waiting, pending, undelivered = await pipe.execute()
+        async with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.get(keys.owner)
+            pipe.hget(keys.checkpoint, "head")
+            for key in (keys.input, keys.pending, keys.outbox):
+                pipe.llen(key)
+            owner, head, waiting, pending, undelivered = await pipe.execute()
         counters = orjson.loads(head)["counters"] if head else {}
         return Listed(
             session_id=session_id,
@@ -85,7 +85,7 @@ class Catalog:
 
     async def owner(self, session_id: str) -> dict[str, Any] | None:
         """Who runs the session, if anybody does."""
-        with translated():
+        async with translated():
             value = await self._client.get(Keys(session_id).owner)
         return orjson.loads(value) if value else None
 
@@ -93,7 +93,7 @@ class Catalog:
         """Ask whoever runs the session to end it; false when nobody does."""
         if await self.owner(session_id) is None:
             return False
-        with translated():
+        async with translated():
             await self._client.set(Keys(session_id).control, END_REQUEST, ex=REQUEST_SECONDS)
         return True
 
@@ -101,14 +101,14 @@ class Catalog:
         """Delete every key of the session, also while somebody runs it; how many there were."""
         keys = Keys(session_id)
         others = [key for key in keys.all() if key != keys.owner]
-        with translated():
+        async with translated():
             return int(
                 await self._forget(keys=[keys.owner, SESSIONS, *others], args=[TOMBSTONE, TOMBSTONE_MS, session_id])
             )
 
     async def sweep(self, before: float) -> list[str]:
         """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; their ids."""
-        with translated():
+        async with translated():
             outlived: list[Any] = await self._client.zrange(SESSIONS, "-inf", before, byscore=True)
         return [name for name in (raw.decode() for raw in outlived) if await self._sweep_one(name, before)]
 
@@ -116,7 +116,7 @@ class Catalog:
         keys = Keys(session_id)
         first = [keys.owner, SESSIONS, keys.input, keys.pending, keys.outbox, keys.checkpoint]
         others = [key for key in keys.all() if key not in first]
-        with translated():
+        async with translated():
             return bool(await self._sweep(keys=[*first, *others], args=[session_id, before]))
 
 

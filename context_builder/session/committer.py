@@ -14,10 +14,10 @@ from context_builder import metrics
 from context_builder.clock import Clock
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
 from context_builder.session import checkpoint
+from context_builder.session.availability import until_available
 from context_builder.session.conversation import Conversation
 from context_builder.session.holder import this_holder
 from context_builder.session.inbox import Batch
-from context_builder.session.persistence import until_available
 from context_builder.session.publication import conversation_state, session_state
 from context_builder.session.store import Commit, Committed, SessionStore
 

@@ -13,8 +13,8 @@ import orjson
 from context_builder import metrics
 from context_builder.clock import Clock, Instant
 from context_builder.errors import MessageError
+from context_builder.session.availability import until_available
 from context_builder.session.message import Message, decode
-from context_builder.session.persistence import until_available
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
 

@@ -191,7 +191,8 @@ class Session:
 
     async def _next_event(self, timeout: float) -> Event:
         try:
-            return await asyncio.wait_for(self._events.get(), timeout)
+            async with asyncio.timeout(timeout):
+                return await self._events.get()
         except TimeoutError:
             return None
 

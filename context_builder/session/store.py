@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha1
 from importlib import resources
 from typing import Any, Final, cast
 
 import orjson
-import redis.exceptions
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
-from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreError, StoreUnavailable
+from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged
+from context_builder.session.availability import COMMAND_TIMEOUT, translated
 from context_builder.session.changes import Changes
 from context_builder.session.holder import describe, has_died
 from context_builder.session.keys import FENCE, SESSIONS, Keys
@@ -102,7 +101,7 @@ class SessionStore:
         expected = b""
         while True:
             args: list[bytes | int] = [orjson.dumps(holder), lease_ms, expected, int(takeover)]
-            with translated():
+            async with translated():
                 taken, value = await self._acquire(keys=[self.keys.owner, FENCE], args=args)
             if taken:
                 self._lease = value
@@ -114,23 +113,22 @@ class SessionStore:
 
     async def release(self) -> None:
         """Give the lease back so that the next owner need not wait."""
-        with translated():
+        async with translated():
             await self._release(keys=[self.keys.owner], args=[self._lease])
 
     async def load(self) -> Snapshot:
         """The session's checkpoint; commits continue from its revision."""
-        with translated():
-            async with self._client.pipeline(transaction=True) as pipe:
-                pipe.hgetall(self.keys.checkpoint)
-                pipe.llen(self.keys.pending)
-                fields, pending = await pipe.execute()
+        async with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.hgetall(self.keys.checkpoint)
+            pipe.llen(self.keys.pending)
+            fields, pending = await pipe.execute()
         named = {name.decode(): value for name, value in fields.items()}
         self._revision = self._base = int(named.pop("revision", b"0"))
         return Snapshot(self._revision, named, pending)
 
     async def revision_in_redis(self) -> int:
         """The revision Redis holds; equal to :attr:`revision` unless Redis lost data or somebody else commits."""
-        with translated():
+        async with translated():
             return int(await _answer(self._client.hget(self.keys.checkpoint, "revision")) or 0)
 
     def rebase(self, revision: int) -> None:
@@ -139,12 +137,12 @@ class SessionStore:
 
     async def wait_for_input(self, seconds: int) -> bool:
         """Wait until the input holds something. Moving the last element to its own place takes nothing away."""
-        with translated():
+        async with translated(patience=seconds + COMMAND_TIMEOUT):
             return await self._client.blmove(self.keys.input, self.keys.input, seconds, "RIGHT", "RIGHT") is not None
 
     async def read_input(self) -> list[bytes]:
         """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
-        with translated():
+        async with translated():
             newest_first = await _answer(self._client.lrange(self.keys.input, -self._rules.read_batch, -1))
         return cast(list[bytes], newest_first[::-1])
 
@@ -152,26 +150,26 @@ class SessionStore:
         """Which of the identities were taken in before."""
         if not identities:
             return []
-        with translated():
+        async with translated():
             return [bool(known) for known in await _answer(self._client.smismember(self.keys.seen, [*identities]))]
 
     async def read_pending(self, count: int) -> list[bytes]:
         """The oldest pending messages, oldest first."""
-        with translated():
+        async with translated():
             return cast(list[bytes], await _answer(self._client.lrange(self.keys.pending, 0, count - 1)))
 
     async def oldest_summary(self) -> bytes | None:
         """The summary that has waited longest in the outbox."""
-        with translated():
+        async with translated():
             return cast("bytes | None", await _answer(self._client.lindex(self.keys.outbox, 0)))
 
     async def discard_summary(self, encoded: bytes) -> None:
         """Take a delivered summary out of the outbox; again is without effect."""
-        with translated():
+        async with translated():
             await _answer(self._client.lrem(self.keys.outbox, 1, encoded.decode()))
 
     async def clear_request(self) -> None:
-        with translated():
+        async with translated():
             await self._client.delete(self.keys.control)
 
     async def commit(self, commit: Commit) -> Committed:
@@ -183,7 +181,7 @@ class SessionStore:
         target = self._revision + 1 if commit.head else self._base
         acknowledged = commit.acknowledged
         while True:
-            with translated():
+            async with translated():
                 answer = await self._commit(keys=self._commit_keys(), args=self._args(commit, target, acknowledged))
             status, waiting, undelivered, request, published, detail = answer
             if status == b"ok":
@@ -266,26 +264,3 @@ def _digest(raw: bytes) -> str:
 async def _answer(command: Awaitable[Any] | Any) -> Any:
     """redis-py types its commands as sync or async at once; these are async."""
     return await command
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Redis' exceptions as ours, without connection details that may hold a password."""
-    try:
-        yield
-    except (redis.exceptions.AuthenticationError, redis.exceptions.AuthorizationError) as error:
-        raise StoreError(f"Redis refuses the password or user: {error}") from None
-    except (
-        redis.exceptions.ConnectionError,  # also BusyLoadingError
-        redis.exceptions.TimeoutError,
-        redis.exceptions.ReadOnlyError,
-        redis.exceptions.OutOfMemoryError,
-        redis.exceptions.TryAgainError,
-        OSError,
-    ) as error:
-        raise StoreUnavailable(f"Redis is not available: {error}") from None
-    except redis.exceptions.ResponseError as error:
-        text = str(error)
-        if text.startswith(("OOM", "LOADING", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS", "MISCONF", "UNKILLABLE")):
-            raise StoreUnavailable(f"Redis is not available: {text}") from None
-        raise StoreError(f"Redis refused a command: {text}") from None

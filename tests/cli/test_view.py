@@ -62,6 +62,10 @@ def test_what_has_left_the_buffer_stays_on_the_screen_while_there_is_room() -> N
     assert "2 in the buffer, dimmed ones are summarized" in text
 
 
+def test_an_empty_buffer_is_told() -> None:
+    assert "nothing in the buffer" in shown(sample(state=sample_state(raw_recent_buffer=[])))
+
+
 def test_silence_is_told_from_speech() -> None:
     silent = sample(conversation=sample_conversation(silence=True))
     assert "silent for 9.6 s" in shown(silent, NOW + 8)

@@ -48,8 +48,9 @@ class Evidence:
     def confidence(self) -> dict[str, float]:
         """Active domains with their confidence, highest first; none where nothing points to one.
 
-        A confidence is the chance, as measured on texts it was not made from, that the domain is
-        right: its share among all domains times how far the evidence exceeds chance.
+        A confidence is meant as the chance that the domain is right: its share among all domains
+        times how far the evidence exceeds what small talk gathers. Its constants were set on
+        labelled texts, where it is 0.07 off on average; the vocabularies were not made from them.
         """
         damped = [SHARPNESS * math.sqrt(found) for found in self.heard]
         exponentials = [math.exp(value - max(damped)) for value in damped]

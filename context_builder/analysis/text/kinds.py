@@ -26,7 +26,7 @@ _ACTION: Final = re.compile(
     r"|\b(?:i'll|i\s+will|i'm\s+going\s+to|i\s+can|he'll|she'll|you'll|they'll|we'll)\s+(?!be\b|have\b|see\b|never\b|always\b|not\b|just\s+say\b)"
     r"(?:send|write|check|look|prepare|make|set|get|run|try|ask|talk|call|email|share|fix|add|update|review|test|draft|finish|do|bring|contact"
     r"|schedule|book|find|put|read|follow|start|report|collect|give|organize|work)\b"
-    r"|\b(?:we|you|i|they|someone|somebody)\s+(?:really\s+|still\s+|also\s+|just\s+)?(?:need|needs|have|has|ought|must)\s+to\b"
+    r"|\b(?:we|you|i|someone|somebody)\s+(?:really\s+|still\s+|also\s+|just\s+)?(?:need|needs|have|has|ought|must)\s+to\b"
     r"|\b(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:send|write|check|look|prepare|make|set|get|run|try|ask|share|fix|add|update|review|draft)\b"
     r"|^please\b|\bby\s+(?:monday|tuesday|wednesday|thursday|friday|tomorrow|next\s+week|the\s+end\s+of)\b",
     re.IGNORECASE,

@@ -42,7 +42,8 @@ FUNCTION_WORDS: Final = (
     therefore thus hence moreover furthermore nevertheless nonetheless otherwise instead meanwhile accordingly
     consequently additionally finally firstly secondly thirdly lastly respectively now today tomorrow yesterday
     soon later ago away back anyway together apart forth first second third last next two three four five six
-    seven eight nine ten hundred thousand according due regarding concerning including following based given
+    seven eight nine ten hundred thousand million billion
+    according due regarding concerning including following based given
     using etc eg ie e.g i.e et al cf ibid yes yeah yep yup nope nah ok okay oh ah uh um er erm hm hmm huh mm mhm
     uhuh mm-hmm mmm mm-mm uh-huh uh-oh wow hey hi hello bye goodbye please thanks thank thankyou sorry welcome
     cheers alright right sure fine cool haha lol gosh damn gee ugh ooh aha whoa""".split()

@@ -57,6 +57,8 @@ class Conversation:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         height = options.height or UNBOUNDED
         newest = [spoken(entry) for entry in islice(chain(reversed(self._messages), reversed(self._earlier)), height)]
+        if not newest:
+            yield Text("nothing in the buffer", style="dim italic")
         for said in reversed(newest):
             _ = self._colours[said.speaker]  # in the order people came, whichever is drawn first
         names = min(LONGEST_NAME, max((cell_len(_name(said)) for said in newest), default=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest
-from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
+from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
 from context_builder.domains import DOMAINS
 from context_builder.prompts import load_prompts
 from tests.analysis.openai.conversation import HOSTILE, TEXTS, said
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 async def test_replies_fit_their_schemas_and_citations_are_real(
     small_model: SmallModelServer, texts: tuple[str, ...]
 ) -> None:
-    analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts(), calls=CallOptions(attempts=6))
+    analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts())
     messages = said(*texts)
     try:
         keywords = await analyst.extract_keywords(messages[1:2])

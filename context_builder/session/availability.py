@@ -1,0 +1,59 @@
+"""Redis being away, slow or refusing, as errors of ours; and trying again for as long as it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import redis.exceptions
+import stamina
+
+from context_builder.errors import StoreError, StoreUnavailable
+
+COMMAND_TIMEOUT: Final = 5.0
+"""Seconds after which Redis counts as not answering."""
+
+_PASSING: Final = ("OOM", "LOADING", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS", "MISCONF", "UNKILLABLE")
+"""What Redis begins a refusal with that will pass by itself, or when somebody mends it."""
+
+
+@asynccontextmanager
+async def translated(patience: float = COMMAND_TIMEOUT) -> AsyncIterator[None]:
+    """Redis' exceptions as ours, and no answer within ``patience`` seconds as :class:`StoreUnavailable`.
+
+    The client has no time limit of its own: redis-py's uses ``asyncio.wait_for``, which before Python 3.12
+    swallows a cancellation that arrives together with the answer.
+    """
+    try:
+        async with asyncio.timeout(patience):
+            yield
+    except (redis.exceptions.AuthenticationError, redis.exceptions.AuthorizationError) as error:
+        raise StoreError(f"Redis refuses the password or user: {error}") from None
+    except redis.exceptions.ResponseError as error:
+        kind = StoreUnavailable if str(error).startswith(_PASSING) else StoreError
+        raise kind(f"Redis refuses a command: {error}") from None
+    except TimeoutError:
+        raise StoreUnavailable(f"Redis does not answer within {patience:g} s") from None
+    except (redis.exceptions.RedisError, OSError) as error:
+        raise StoreUnavailable(f"Redis is not available: {error}") from None
+
+
+def until_available(
+    on: type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool] = StoreUnavailable,
+    *,
+    longest_wait: float = 0.5,
+) -> AsyncIterator[Any]:
+    """Attempts without end, with exponential backoff and jitter, at most ``longest_wait`` seconds apart.
+
+    ``on`` says which errors are worth another attempt.
+    """
+    return stamina.retry_context(
+        on=on,
+        attempts=None,
+        timeout=None,
+        wait_initial=0.05,
+        wait_max=longest_wait,
+        wait_jitter=0.05,
+    ).__aiter__()
