@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from redis.asyncio import Redis
 
@@ -18,7 +19,7 @@ from context_builder.connection import answers, check_server, client_for, host_u
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
-from context_builder.errors import StoreUnavailable
+from context_builder.errors import ArchiveError, StoreUnavailable
 from context_builder.session.rules import Rules
 from context_builder.session.session import Parts, Session
 from context_builder.settings import Settings
@@ -40,6 +41,8 @@ class App:
     settings: Settings
     redis: Redis
     parts: Parts
+    warm_up: Callable[[], Coroutine[Any, Any, None]]
+    """Loads, off the loop, what would hold up the first use: the tokenizer's vocabulary, the archive."""
     redis_is: Described
     model_is: Described
     archive_is: Described
@@ -65,7 +68,13 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         archive, archive_is = _archive(settings)
         stack.push_async_callback(archive.close)
         parts = Parts(analyst, last_resort, archive, count_tokens)
-        yield App(settings, redis, parts, redis_is, model_is, archive_is)
+
+        async def warm_up() -> None:
+            await asyncio.to_thread(count_tokens, "")
+            with suppress(ArchiveError):  # the archiver tries again, and tells
+                await archive.check()
+
+        yield App(settings, redis, parts, warm_up, redis_is, model_is, archive_is)
 
 
 @asynccontextmanager
@@ -155,8 +164,10 @@ def _analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int
     )
     model = OpenAIAnalyst(endpoint, load_prompts(), tasks=tasks, calls=calls)
     names = ", ".join(dict.fromkeys([settings.keyword_model, settings.domain_model, settings.summary_model]))
-    described = Described(f"{names} at {endpoint.label}; plain text analysis when it fails")
-    return FallbackAnalyst(model, text), text, TokenCounter(settings.summary_model).count, described
+    counter = TokenCounter(settings.summary_model)
+    assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
+    described = Described(f"{names} at {endpoint.label}; plain text analysis when it fails", assumed)
+    return FallbackAnalyst(model, text), text, counter.count, described
 
 
 def _archive(settings: Settings) -> tuple[Archive, Described]:

@@ -64,7 +64,7 @@ async def _run(session_id: str, *, takeover: bool, wait: bool) -> None:
                 from context_builder.http import serve_http
 
                 await stack.enter_async_context(serve_http(settings.http_host, settings.http_port, session.ready))
-            async with beside(_sweep(app)):
+            async with beside(app.warm_up()), beside(_sweep(app)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session)
 
 

@@ -22,6 +22,7 @@ MAX_NUMBER: Final = 2**53 - 1
 
 _IDENTITY_BYTES: Final = 16
 _METADATA_DEPTH: Final = 100
+_INTEGER_DIGITS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,16 @@ def _parse_leniently(raw: bytes) -> Any:
     except UnicodeDecodeError:
         raise MessageError("not UTF-8") from None
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=_integer)
     except RecursionError:
         raise MessageError("nested too deeply") from None
     except ValueError:
         raise MessageError("not JSON") from None
+
+
+def _integer(digits: str) -> int | float:
+    """Python refuses to read integers beyond some thousand digits; no field of a message needs one."""
+    return int(digits) if len(digits) <= _INTEGER_DIGITS else math.inf
 
 
 def _speaker(value: Any) -> str:
@@ -147,7 +153,7 @@ def _confidence(value: Any) -> float:
 
 def _moment(value: Any, now: Instant) -> tuple[str, float]:
     """``value`` and its epoch seconds, or the arrival time when it is no readable ISO 8601."""
-    if isinstance(value, str):
+    if isinstance(value, str) and value.isascii() and value.isprintable():  # fromisoformat takes any separator
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
@@ -160,14 +166,7 @@ def _moment(value: Any, now: Instant) -> tuple[str, float]:
 
 
 def _metadata(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        return {}
-    try:
-        orjson.dumps(value)
-    except TypeError:  # orjson's EncodeError
-        cleaned = _publishable(value)
-        return cleaned if isinstance(cleaned, dict) else {}
-    return value
+    return _publishable(value) if isinstance(value, dict) else {}
 
 
 def _publishable(value: Any, depth: int = 0) -> Any:
@@ -181,7 +180,7 @@ def _publishable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
         return _clean(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return str(value) if value.bit_length() < 4096 else None
+        return str(value)
     return value
 
 
