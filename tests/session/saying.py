@@ -1,0 +1,90 @@
+"""What people say in these tests: short ways to make messages, conversations and deliveries."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from context_builder.analysis.analyst import DraftPoint, KeywordReading, SummaryReading
+from context_builder.clock import Instant
+from context_builder.session.changes import Changes
+from context_builder.session.conversation import Conversation
+from context_builder.session.message import Message, from_fields
+from context_builder.session.rules import Rules
+from context_builder.session.work import KeywordWork, SummaryWork
+from context_builder.testing import ManualClock
+
+START = 1_700_000_000.0
+"""Epoch seconds at which :class:`ManualClock` starts, and message 0 was said."""
+
+ARRIVAL = Instant(START, 1_000.0)
+
+TEXT = "Helicase unwinds the double helix"
+
+
+def at(seconds: float) -> str:
+    """The timestamp ``seconds`` after the start, as a listener writes it."""
+    return datetime.fromtimestamp(START + seconds).isoformat()
+
+
+def spoken(number: int | None = 1, text: str = TEXT, speaker: str = "Alice", **more: Any) -> dict[str, Any]:
+    """A listener's message; one number is one second."""
+    fields = {"message_number": number, "speaker": speaker, "text": text, "timestamp": at(number or 0)}
+    return {**fields, **more}
+
+
+def advised(text: str = "From a Biology perspective", number: int | None = 1_759_394_000_123, **more: Any) -> Any:
+    """An orchestrator's contribution."""
+    fields = spoken(None, text, "Consilience", type="consilience", metadata={"priority": "P0"})
+    return {**fields, "message_number": number, **more}
+
+
+def raw(fields: object) -> bytes:
+    return orjson.dumps(fields)
+
+
+def message(number: int | None = 1, text: str = TEXT, **more: Any) -> Message:
+    return from_fields(spoken(number, text, **more), ARRIVAL)
+
+
+def advice(text: str = "From a Biology perspective", **more: Any) -> Message:
+    return from_fields(advised(text, **more), ARRIVAL)
+
+
+def words(text: str) -> int:
+    """A token count that anybody can do in their head."""
+    return len(text.split())
+
+
+def conversation(clock: ManualClock | None = None, **rules: Any) -> Conversation:
+    return Conversation("monday", Rules(**rules), (clock or ManualClock()).now(), words)
+
+
+def hear(subject: Conversation, clock: ManualClock, *numbers: int) -> Changes:
+    """Let the numbered messages arrive now; what is to be written down."""
+    subject.receive([message(number) for number in numbers], clock.now())
+    return subject.take_changes()
+
+
+def numbers(subject: Conversation) -> list[int | None]:
+    """The buffer's message numbers, in order."""
+    return [entry.number for entry in subject.buffer.ordered()]
+
+
+def keywords_for(work: KeywordWork, *keywords: str) -> KeywordReading:
+    return KeywordReading(tuple(keywords for _ in work.messages), "stub")
+
+
+def points_of(work: SummaryWork) -> SummaryReading:
+    """One point a message, in its own words."""
+    return SummaryReading(tuple(DraftPoint(said.text, (said.id,)) for said in work.request.messages), "stub")
+
+
+def summarize(subject: Conversation, clock: ManualClock) -> SummaryWork:
+    """Have the next part summarized."""
+    work = subject.summary_work()
+    assert work is not None
+    subject.finish(work, points_of(work), clock.now())
+    return work
