@@ -15,9 +15,17 @@ ContextBuilderError
 ├── AnalystError            a model
 │   ├── AnalystUnavailable  cannot be reached, refuses, or is too slow; worth another try
 │   └── ReplyInvalid        answered, but not with what was asked for
-└── ArchiveError            the archive of summaries
-    ├── ArchiveUnavailable  cannot be reached; worth another try
-    └── ArchiveRejected     refuses this row or this caller; says why
+├── ArchiveError            the archive of summaries
+│   ├── ArchiveUnavailable  cannot be reached; worth another try
+│   └── ArchiveRejected     refuses this row or this caller; says why
+├── MemoryStoreError        the memory store
+│   ├── MemoryUnavailable   cannot be reached in time; worth another try
+│   └── MemoryRejected      refuses this request or this caller; says why
+└── ContextError            a context that cannot be built
+    ├── NoMemoryStore       a strategy needs a store and there is none
+    ├── TokenLimitExceeded  what must be in the prompt is over its limit; says by how much
+    ├── EmptyContext        nothing to build a context from
+    └── StrategyError       a strategy failed; names it
 """
 
 from __future__ import annotations
@@ -109,3 +117,40 @@ class ArchiveUnavailable(ArchiveError):
 
 class ArchiveRejected(ArchiveError):
     """The archive will not take this row however often it is sent."""
+
+
+class MemoryStoreError(ContextBuilderError):
+    """The memory store did not do what was asked."""
+
+
+class MemoryUnavailable(MemoryStoreError):
+    """The memory store cannot be reached, or did not answer in time."""
+
+
+class MemoryRejected(MemoryStoreError):
+    """The memory store will not carry out this request however often it is sent."""
+
+
+class ContextError(ContextBuilderError):
+    """A context that cannot be built."""
+
+
+class NoMemoryStore(ContextError):
+    """A strategy needs a memory store, and the builder has none."""
+
+
+class TokenLimitExceeded(ContextError):
+    """What must be in the prompt does not fit, in tokens: ``requested`` against ``limit``."""
+
+    def __init__(self, requested: int, limit: int) -> None:
+        super().__init__(f"needs {requested} tokens, {requested - limit} more than the limit of {limit}")
+        self.requested = requested
+        self.limit = limit
+
+
+class EmptyContext(ContextError):
+    """There is nothing to build a context from."""
+
+
+class StrategyError(ContextError):
+    """A strategy failed; it is named, and its error is the cause."""

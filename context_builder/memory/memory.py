@@ -1,0 +1,92 @@
+"""What a memory store does: remember a batch, search, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One thing worth remembering.
+
+    ``id`` is the caller's, unique within the tenant: remembering it again replaces it. ``kind`` says what it
+    is, such as ``message``, ``point``, ``session_summary`` or ``preference``. ``position`` orders the memories of
+    a session (a message's place in its conversation), so that neighbours can be found.
+    """
+
+    id: str
+    text: str
+    kind: str = "message"
+    session_id: str | None = None
+    user_id: str | None = None
+    speaker: str | None = None
+    time: datetime | None = None
+    position: int | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """Which memories count; what is empty does not restrict. ``tags`` must all be there."""
+
+    session_id: str | None = None
+    user_id: str | None = None
+    persona_id: str | None = None
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryQuery:
+    """What is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1)."""
+
+    text: str
+    limit: int = 8
+    threshold: float = 0.0
+    filter: MemoryFilter = field(default_factory=MemoryFilter)
+    embedding: Sequence[float] | None = None
+    """The query's embedding, when the caller has it already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A memory that was found. ``score`` in 0..1 is its similarity to the query; ``origins`` says what found it."""
+
+    memory: Memory
+    score: float
+    origins: tuple[str, ...] = ()
+
+
+class MemoryStore(Protocol):
+    """Keeps memories apart by tenant.
+
+    Every method raises :class:`~context_builder.errors.MemoryUnavailable` when the store cannot be reached in
+    time and :class:`~context_builder.errors.MemoryRejected` when it refuses.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it; free of secrets."""
+        ...
+
+    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        """Keep the memories; the same ids again replace what was there."""
+        ...
+
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+        """What fits the query best, best first."""
+        ...
+
+    async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
+        """Delete memories by id or by filter; how many there were. Without either, nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
