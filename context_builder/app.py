@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
+from context_builder.analysis.budget import Budget
+from context_builder.analysis.prices import Price, Prices
 from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.archive.archive import Archive
 from context_builder.archive.deferred import DeferredArchive
@@ -19,11 +21,20 @@ from context_builder.connection import answers, check_server, client_for, host_u
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
-from context_builder.errors import ArchiveError, StoreUnavailable
+from context_builder.errors import ArchiveError, SettingError, StoreUnavailable
+from context_builder.recording.recording import counter_name
+from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.rules import Rules
 from context_builder.session.session import Parts, Session
 from context_builder.settings import Settings
 from context_builder.tokens import TokenCounter, estimate_tokens
+
+LOCAL_MODEL: Final = "local"
+"""What readings of the model at LOCAL_MODEL_URL are labelled; its server has but one model, whatever it is called."""
+
+LOCAL_PATIENCE: Final = 4
+"""So many times LLM_TIMEOUT a model on this machine may take, and so many times KEYWORD_MAX_TOKENS: it is slow and
+wordy without anything being wrong, and costs nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +57,18 @@ class App:
     redis_is: Described
     model_is: Described
     archive_is: Described
+    recordings: RecordingWriter
 
     async def check(self) -> None:
         """Raise what makes this Redis unfit to hold a session; one that is away is waited for by the session."""
         with suppress(StoreUnavailable):
             await check_server(self.redis)
 
-    def session(self, session_id: str) -> Session:
-        """A session, ready to be served."""
-        return Session(self.redis, session_id, rules_of(self.settings), self.parts)
+    def session(self, session_id: str, *, record: Path | None = None) -> Session:
+        """A session, ready to be served; recorded in the file ``record``, or in the folder that the settings name."""
+        path = record or recording_of(session_id, self.settings)
+        recorder = FileRecorder(self.recordings, path, counter_name(self.parts.count_tokens)) if path else None
+        return Session(self.redis, session_id, rules_of(self.settings), self.parts, recorder)
 
 
 @asynccontextmanager
@@ -68,13 +82,15 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         archive, archive_is = _archive(settings)
         stack.push_async_callback(archive.close)
         parts = Parts(analyst, last_resort, archive, count_tokens)
+        recordings = RecordingWriter()
+        stack.push_async_callback(recordings.close)
 
         async def warm_up() -> None:
             await asyncio.to_thread(count_tokens, "")
             with suppress(ArchiveError):  # the archiver tries again, and tells
                 await archive.check()
 
-        yield App(settings, redis, parts, warm_up, redis_is, model_is, archive_is)
+        yield App(settings, redis, parts, warm_up, redis_is, model_is, archive_is, recordings)
 
 
 @asynccontextmanager
@@ -85,6 +101,16 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
         yield redis
     finally:
         await redis.aclose()
+
+
+@asynccontextmanager
+async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Described]]:
+    """What the settings make read messages: the chain of models and plain text analysis."""
+    analyst, _, _, described = _analysts(settings)
+    try:
+        yield analyst, described
+    finally:
+        await analyst.close()
 
 
 @asynccontextmanager
@@ -102,6 +128,11 @@ def home_of(settings: Settings) -> Path:
     return settings.home or default_home()
 
 
+def recording_of(session_id: str, settings: Settings) -> Path | None:
+    """The file in which every run of the session is recorded, if the settings want that."""
+    return settings.record_dir / f"{session_id}.jsonl" if settings.record_dir else None
+
+
 def rules_of(settings: Settings) -> Rules:
     """The part of the settings that sessions go by."""
     return Rules(
@@ -115,11 +146,15 @@ def rules_of(settings: Settings) -> Rules:
         pending_max=settings.pending_max_messages,
         domain_messages=settings.domain_inference_interval,
         domain_interval=settings.domain_inference_time_interval,
+        domain_skip=settings.domain_skip,
         silence=settings.silence_threshold,
         keyword_batch=settings.keyword_batch,
+        keyword_window=settings.keyword_batch_window,
+        jobs=settings.llm_concurrency_per_session,
         consilience_max=settings.consilience_responses_max,
         max_message_bytes=settings.max_message_bytes,
         dead_letters_max=settings.dead_letters_max,
+        dead_letters_bytes=settings.dead_letters_max_bytes,
         state_ttl=settings.state_ttl,
         conversation_state_ttl=settings.conversation_state_ttl,
         lease=settings.lease_time,
@@ -144,10 +179,35 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
 
 def _analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int], Described]:
     text = TextAnalyst()
-    if settings.openai_api_key is None and settings.openai_base_url is None:
+    models = _models(settings)
+    if not models:
         described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")
         return text, text, estimate_tokens, described
     from context_builder.analysis.fallback import FallbackAnalyst
+
+    analyst: Analyst = text
+    for model in reversed(models.values()):
+        analyst = FallbackAnalyst(model, analyst)
+    counter = TokenCounter(settings.summary_model)
+    assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
+    failing = "it fails" if len(models) == 1 else "both fail"
+    described = Described(f"{', then '.join(models)}; plain text analysis when {failing}", assumed)
+    return analyst, text, counter.count, described
+
+
+def _models(settings: Settings) -> dict[str, Analyst]:
+    """The models that the settings name, by what the banner calls them, the better one first."""
+    models: dict[str, Analyst] = {}
+    if settings.openai_api_key is not None or settings.openai_base_url is not None:
+        label, model = _openai(settings)
+        models[label] = model
+    if settings.local_model_url is not None:
+        label, model = _local(settings.local_model_url, settings)
+        models[label] = model
+    return models
+
+
+def _openai(settings: Settings) -> tuple[str, Analyst]:
     from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskOptions, Tasks
     from context_builder.prompts import load_prompts
 
@@ -162,12 +222,53 @@ def _analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int
     calls = CallOptions(
         timeout=settings.llm_timeout, attempts=settings.llm_attempts, concurrency=settings.llm_concurrency
     )
-    model = OpenAIAnalyst(endpoint, load_prompts(), tasks=tasks, calls=calls)
-    names = ", ".join(dict.fromkeys([settings.keyword_model, settings.domain_model, settings.summary_model]))
-    counter = TokenCounter(settings.summary_model)
-    assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
-    described = Described(f"{names} at {endpoint.label}; plain text analysis when it fails", assumed)
-    return FallbackAnalyst(model, text), text, counter.count, described
+    prices = Prices({model: Price(*dollars) for model, dollars in (settings.llm_prices or {}).items()})
+    names = list(dict.fromkeys([settings.keyword_model, settings.domain_model, settings.summary_model]))
+    return f"{', '.join(names)} at {endpoint.label}", OpenAIAnalyst(
+        endpoint,
+        load_prompts(settings.prompts_dir),
+        tasks=tasks,
+        calls=calls,
+        prices=prices,
+        budget=_budget(settings.llm_budget_per_hour, names, prices),
+    )
+
+
+def _budget(per_hour: float | None, models: Sequence[str], prices: Prices) -> Budget | None:
+    """The hourly budget, if there is one. Raises :class:`SettingError` where it could not be kept."""
+    if per_hour is None:
+        return None
+    for model in models:
+        if model not in prices:
+            raise SettingError(
+                f"LLM_BUDGET_PER_HOUR: cannot be kept, because the price of {model} is not known; "
+                "name it in LLM_PRICES ([0, 0, 0] if it is free)"
+            )
+    return Budget(per_hour)
+
+
+def _local(url: str, settings: Settings) -> tuple[str, Analyst]:
+    """A model on this machine: one call at a time, in small portions, with more patience."""
+    from context_builder.analysis.local import LocalAnalyst
+    from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskOptions, Tasks
+    from context_builder.prompts import load_prompts
+
+    endpoint = Endpoint(base_url=url, setting="LOCAL_MODEL_URL")
+    tasks = Tasks(
+        TaskOptions(LOCAL_MODEL, settings.keyword_temperature, LOCAL_PATIENCE * settings.keyword_max_tokens),
+        TaskOptions(LOCAL_MODEL, settings.domain_temperature, settings.domain_max_tokens),
+        TaskOptions(LOCAL_MODEL, settings.summary_temperature, settings.summary_max_tokens),
+    )
+    calls = CallOptions(timeout=LOCAL_PATIENCE * settings.llm_timeout, attempts=settings.llm_attempts, concurrency=1)
+    model = OpenAIAnalyst(
+        endpoint,
+        load_prompts(settings.prompts_dir),
+        tasks=tasks,
+        calls=calls,
+        prices=Prices({LOCAL_MODEL: Price(0.0, 0.0, 0.0)}),
+        name=LOCAL_MODEL,
+    )
+    return endpoint.label, LocalAnalyst(model)
 
 
 def _archive(settings: Settings) -> tuple[Archive, Described]:

@@ -6,10 +6,10 @@ session, on any machine that reaches the same Redis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import orjson
 from redis.asyncio import Redis
@@ -87,6 +87,14 @@ class SessionClient:
         known = _decode(state, self._keys.state) or _decode(head, self._keys.checkpoint) or {}
         taken_in = known.get("highest_message_number")
         return 1 + max(taken_in if isinstance(taken_in, int) else 0, _highest_number(queued))
+
+    async def cost(self) -> JsonObject | None:
+        """What the session's model calls have cost, as its state has it; also after the state has expired."""
+        async with translated():
+            head = await cast("Awaitable[bytes | None]", self._redis.hget(self._keys.checkpoint, "head"))
+        counters = (_decode(head, self._keys.checkpoint) or {}).get("counters", {})
+        cost = counters.get("cost")
+        return cost if isinstance(cost, dict) else None
 
     async def snapshot(self) -> Snapshot:
         """Everything that is published of the session, read at one moment."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from redis.asyncio import Redis
+from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
 from context_builder.errors import SettingError, StoreError, StoreUnavailable
 from context_builder.session.availability import translated
 
 CONNECT_TIMEOUT: Final = 2.0
+SENTINEL_PORT: Final = 26379
 OLDEST_VERSION: Final = (6, 2)
 
 
@@ -28,30 +31,46 @@ def _options() -> dict[str, Any]:
 
 
 def client_for(url: str) -> Redis:
-    """A client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://H1:P1,H2:P2/SERVICE/DB``."""
+    """A client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://H1:P1,H2:P2/SERVICE/DB``.
+
+    What redis-py takes as options of a URL (``?ssl_ca_certs=/etc/ca.pem``) is taken; those that begin with
+    ``sentinel_`` (``sentinel_password``) are for the sentinels alone. Raises :class:`SettingError`.
+    """
     scheme = url.partition("://")[0]
-    if scheme.endswith("+sentinel"):
-        return _sentinel_client(url, tls=scheme.startswith("rediss"))
     try:
-        return Redis.from_url(url, **_options())
-    except ValueError as error:
+        if scheme.endswith("+sentinel"):
+            client = _sentinel_client(url, tls=scheme.startswith("rediss"))
+        else:
+            client = Redis.from_url(url, **_options())
+        connection: object = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
+        if isinstance(connection, SSLConnection):
+            connection.ssl_context.get()
+    except TypeError as error:
+        raise SettingError(f"REDIS_URL: an option is unknown: {str(error).rpartition(' ')[2]}") from None
+    except OSError as error:
+        raise SettingError(f"REDIS_URL: the certificates cannot be used: {error.strerror or error}") from None
+    except (ValueError, RedisError) as error:
         raise SettingError(f"REDIS_URL: {error}") from None
+    return client
 
 
 def _sentinel_client(url: str, *, tls: bool) -> Redis:
     parts = urlsplit(url)
-    credentials, _, hosts = parts.netloc.rpartition("@")
-    user, _, password = credentials.partition(":")
+    credentials, at, hosts = parts.netloc.rpartition("@")
     service, _, database = parts.path.strip("/").partition("/")
     try:
-        addresses = [(host.rpartition(":")[0], int(host.rpartition(":")[2])) for host in hosts.split(",")]
-        options = {**_options(), "db": int(database or 0), "ssl": tls}
+        addresses = [
+            (host.hostname, host.port or SENTINEL_PORT) for host in (urlsplit(f"//{h}") for h in hosts.split(","))
+        ]
+        options: dict[str, Any] = dict(parse_url(f"redis://{credentials}{at}master/{int(database or 0)}?{parts.query}"))
     except ValueError:
         raise SettingError("REDIS_URL: a sentinel URL is redis+sentinel://host:port,host:port/service/db") from None
-    if credentials:
-        options |= {"username": unquote(user) or None, "password": unquote(password) or None}
-    sentinel: Any = Sentinel(addresses, sentinel_kwargs={"socket_timeout": CONNECT_TIMEOUT, "ssl": tls})  # type: ignore[no-untyped-call]
-    client: Redis = sentinel.master_for(service or "mymaster", **options)
+    del options["host"]
+    to_sentinels = {n.removeprefix("sentinel_"): options.pop(n) for n in [*options] if n.startswith("sentinel_")}
+    secured = {"ssl": tls, **{n: v for n, v in options.items() if n.startswith("ssl_")}}
+    to_sentinels |= {"socket_timeout": CONNECT_TIMEOUT, "socket_connect_timeout": CONNECT_TIMEOUT, **secured}
+    sentinel: Any = Sentinel(addresses, sentinel_kwargs=to_sentinels)  # type: ignore[no-untyped-call]
+    client: Redis = sentinel.master_for(service or "mymaster", **{**_options(), **options, "ssl": tls})
     return client
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +12,7 @@ import structlog
 
 from context_builder.analysis.analyst import Analyst, Said
 from context_builder.analysis.text.analyst import TextAnalyst
-from context_builder.archive.archive import Archive
+from context_builder.archive.archive import Archive, SummaryRow
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import AnalystError
 from context_builder.session.conversation import Conversation
@@ -46,6 +48,8 @@ class ConversationContext:
         self._conversation = Conversation(session_id, rules or Rules(), self._clock.now(), estimate_tokens)
         self._seen: set[bytes] = set()
         self._pending: list[Entry] = []
+        self._outbox: deque[SummaryRow] = deque()
+        self._one_at_a_time = asyncio.Lock()
 
     @property
     def session_id(self) -> str:
@@ -59,21 +63,21 @@ class ConversationContext:
     @property
     def raw_recent_buffer(self) -> list[dict[str, Any]]:
         """Messages that are not summarized yet, in conversation order."""
-        return [entry.wire() for entry in self._conversation.buffer.published()]
+        return [orjson.loads(entry.encode()) for entry in self._conversation.buffer.published()]
 
     @property
     def consilience_responses(self) -> list[dict[str, Any]]:
         """The assistant's newest contributions."""
-        return list(self._conversation.consilience.values())
+        return [orjson.loads(orjson.dumps(response)) for response in self._conversation.consilience.values()]
 
     @property
     def current_domains(self) -> list[str]:
-        return self._conversation.domains.domains
+        return list(self._conversation.topic.active)
 
     @property
     def domain_confidence(self) -> dict[str, float]:
         """Confidence in 0..1 of each current domain."""
-        return dict(self._conversation.domains.confidence)
+        return self._conversation.topic.current
 
     @property
     def current_keywords(self) -> list[str]:
@@ -89,7 +93,7 @@ class ConversationContext:
 
         A message by the assistant is taken as such. Raises :class:`~context_builder.errors.MessageError`
         for one without text. When the analyst fails, the message stays and its keywords are asked for again with
-        the next one.
+        a later one.
         """
         now = self._clock.now()
         taken = from_fields(message, now)
@@ -98,7 +102,7 @@ class ConversationContext:
         self._seen.add(taken.identity)
         self._conversation.receive([taken], now)
         await self._find_keywords()
-        await self._settle()
+        self._settle()
         return True
 
     async def add_consilience_response(self, response: Mapping[str, Any]) -> bool:
@@ -111,31 +115,38 @@ class ConversationContext:
 
     async def infer_domains(self) -> None:
         """Infer domains from the newest messages and tag the untagged. Raises :class:`AnalystError`."""
-        work = self._conversation.domains_work(self._clock.now(), at_once=True)
-        if work is None:
-            return
-        try:
-            reading = await self._analyst.infer_domains(work.messages)
-        except AnalystError:
-            self._conversation.fail(work, self._clock.now())
-            raise
-        self._conversation.finish(work, reading, self._clock.now())
-        await self._settle()
+        async with self._one_at_a_time:
+            work = self._conversation.domains_work(self._clock.now(), at_once=True)
+            if work is None:
+                return
+            try:
+                reading = await self._analyst.infer_domains(work.messages)
+            except AnalystError:
+                self._conversation.fail(work, self._clock.now())
+                raise
+            self._conversation.finish(work, reading, self._clock.now())
+            self._settle()
 
     def should_summarize(self) -> bool:
         """Whether the oldest message has been in the buffer for the window, or there are too many."""
         return self._conversation.summary_due(self._clock.now())
 
     async def update_summary(self) -> None:
-        """Move everything from the buffer into the rolling summary. Raises :class:`AnalystError`, losing nothing."""
-        while (work := self._conversation.summary_work(self._pending)) is not None:
-            try:
-                reading = await self._analyst.summarize(work.request)
-            except AnalystError:
-                self._conversation.fail(work, self._clock.now())
-                raise
-            self._conversation.finish(work, reading, self._clock.now())
-            await self._settle()
+        """Move everything from the buffer into the rolling summary, and archive it.
+
+        Raises :class:`AnalystError`, losing nothing, and :class:`~context_builder.errors.ArchiveError`; what could not
+        be archived is, with the next summary.
+        """
+        async with self._one_at_a_time:
+            while (work := self._conversation.summary_work(self._pending)) is not None:
+                try:
+                    reading = await self._analyst.summarize(work.request)
+                except AnalystError:
+                    self._conversation.fail(work, self._clock.now())
+                    raise
+                self._conversation.finish(work, reading, self._clock.now())
+                self._settle()
+            await self._deliver()
 
     async def extract_keywords(self, text: str) -> list[str]:
         """Up to ten keywords of a text; none for fewer than ten characters. Raises :class:`AnalystError`."""
@@ -170,10 +181,14 @@ class ConversationContext:
             else:
                 self._conversation.finish(work, reading, self._clock.now())
 
-    async def _settle(self) -> None:
+    def _settle(self) -> None:
         """Carry out what changed: messages that left the buffer, summaries that are to be archived."""
         changes = self._conversation.take_changes()
         self._pending = [*self._pending, *changes.pending_added][changes.pending_trimmed :]
-        if self._archive is not None:
-            for row in changes.outbox:
-                await self._archive.deliver(row)
+        self._outbox += changes.outbox
+
+    async def _deliver(self) -> None:
+        while self._outbox:
+            if self._archive is not None:
+                await self._archive.deliver(self._outbox[0])
+            self._outbox.popleft()

@@ -7,6 +7,7 @@ ContextBuilderError
 ├── PromptError             a prompt file is missing or incomplete; names the file
 ├── EngineError             an embedded Redis or PostgreSQL could not be started
 ├── TranscriptError         a transcript file cannot be read; names file and line
+├── RecordingError          a session's recording cannot be read or replayed; names the file
 ├── StoreError              Redis
 │   ├── StoreUnavailable    cannot be reached or is not ready; worth another try
 │   ├── StoreDiverged       holds another revision than the one this process committed
@@ -14,6 +15,7 @@ ContextBuilderError
 │   └── LeaseLost           this process no longer owns the session
 ├── AnalystError            a model
 │   ├── AnalystUnavailable  cannot be reached, refuses, or is too slow; worth another try
+│   │   └── OverBudget      was not asked, because this hour's budget is used up
 │   └── ReplyInvalid        answered, but not with what was asked for
 ├── ArchiveError            the archive of summaries
 │   ├── ArchiveUnavailable  cannot be reached; worth another try
@@ -29,6 +31,11 @@ ContextBuilderError
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from context_builder.analysis.analyst import Usage
 
 
 class ContextBuilderError(Exception):
@@ -57,6 +64,10 @@ class EngineError(ContextBuilderError):
 
 class TranscriptError(ContextBuilderError):
     """A transcript that cannot be read."""
+
+
+class RecordingError(ContextBuilderError):
+    """A session's recording that cannot be read, replayed or compared."""
 
 
 class StoreError(ContextBuilderError):
@@ -89,7 +100,9 @@ class LeaseLost(StoreError):
 
 
 class AnalystError(ContextBuilderError):
-    """A model call that gave nothing usable."""
+    """A model call that gave nothing usable; ``usage`` is what it cost all the same, where that is known."""
+
+    usage: Usage | None = None
 
 
 class AnalystUnavailable(AnalystError):
@@ -101,6 +114,10 @@ class AnalystUnavailable(AnalystError):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class OverBudget(AnalystUnavailable):
+    """The model was not asked: the call could have cost more than is left of the hour's budget."""
 
 
 class ReplyInvalid(AnalystError):

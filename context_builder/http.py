@@ -58,4 +58,5 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port))
     except OSError as error:
-        raise SettingError(f"HTTP_PORT: cannot listen on {host}:{port}: {error.strerror}") from None
+        reason = str(error.strerror).partition(" (")[0]  # the address again, in parentheses
+        raise SettingError(f"HTTP_PORT: cannot listen on {host}:{port}: {reason}") from None

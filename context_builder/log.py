@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Literal
+from typing import Final, Literal
 
 import structlog
+from stamina.instrumentation import RetryDetails, set_on_retry_hooks
+
+RETRIES_PER_LINE: Final = 60
+"""Of so many vain tries in a row only the first is told: what stays away does not fill the log."""
 
 
 def configure(
@@ -16,17 +20,34 @@ def configure(
     """Send events of at least ``level`` to standard error; ``auto`` asks whether that is a terminal."""
     readable = form == "console" or (form == "auto" and sys.stderr.isatty())
     renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer()
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)  # others show locals
+        if readable
+        else structlog.processors.JSONRenderer()
     )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="%H:%M:%S" if readable else "iso", utc=not readable),
-            structlog.processors.ExceptionRenderer() if not readable else structlog.processors.StackInfoRenderer(),
+            structlog.processors.ExceptionRenderer() if not readable else _harmless,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+    set_on_retry_hooks([_tell_of_retry])
+
+
+def _tell_of_retry(details: RetryDetails) -> None:
+    if details.retry_num % RETRIES_PER_LINE == 1:
+        waited = round(details.waited_so_far, 1)
+        structlog.get_logger(__name__).warning("retrying", error=str(details.caused_by), waited_seconds=waited)
+
+
+def _harmless(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Values that could draw on a terminal or begin a line of their own are shown as Python writes them."""
+    for name, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            event[name] = repr(value)
+    return event

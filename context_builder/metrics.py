@@ -15,6 +15,12 @@ ANALYSIS_SECONDS = Histogram(
     "context_builder_analysis_seconds", "One piece of analysis.", ["task"], buckets=_MODEL_LATENCY
 )
 TOKENS = Counter("context_builder_tokens_total", "Tokens of model calls.", ["task", "model", "kind"])
+CALLS = Counter("context_builder_model_calls_total", "Model calls that were answered.", ["task", "model"])
+COST_DOLLARS = Counter("context_builder_cost_dollars_total", "Model calls by their list price.", ["task", "model"])
+DOMAIN_CALLS_SKIPPED = Counter(
+    "context_builder_domain_calls_skipped_total", "Domain inferences that needed no model, nothing having changed."
+)
+OVER_BUDGET = Counter("context_builder_over_budget_total", "Model calls refused by the hourly budget.", ["task"])
 SUMMARIES_ARCHIVED = Counter("context_builder_summaries_archived_total", "Deliveries to the archive.", ["outcome"])
 QUEUE_LENGTH = Gauge("context_builder_input_length", "Deliveries waiting at the last commit, all sessions.")
 SESSIONS = Gauge("context_builder_sessions", "Sessions this process runs.")

@@ -46,6 +46,8 @@ class Prompts:
     """Every prompt there is."""
 
     keywords: Prompt
+    lone_keywords: Prompt
+    combined: Prompt
     domains: Prompt
     summary: Prompt
     json_mode: Prompt
@@ -53,6 +55,8 @@ class Prompts:
 
 _PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
     "keywords": frozenset({"messages"}),
+    "lone_keywords": frozenset({"message"}),
+    "combined": frozenset({"messages"}),
     "domains": frozenset({"messages"}),
     "summary": frozenset({"known", "messages"}),
     "json_mode": frozenset({"schema"}),

@@ -19,7 +19,16 @@ from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 
 from context_builder.errors import SettingError
 
@@ -35,12 +44,15 @@ def _url_of(*schemes: str) -> AfterValidator:
     def check(value: str) -> str:
         try:
             parts = urlsplit(value)
-            _ = parts.port
-        except ValueError as error:
-            raise ValueError(f"is not a URL: {error}") from None
+            hosts = [urlsplit(f"//{host}") for host in parts.netloc.rpartition("@")[2].split(",")]
+            ports = [host.port for host in hosts]
+        except ValueError:  # whose text may quote a password
+            raise ValueError(
+                "is not a URL with a port up to 65535; in a password, write / ? # [ ] @ as %2F %3F %23 %5B %5D %40"
+            ) from None
         if parts.scheme not in schemes:
             raise ValueError(f"must begin with {' or '.join(f'{s}://' for s in schemes)}")
-        if not parts.netloc and not parts.path.strip("/"):
+        if not (parts.netloc or parts.path.strip("/")) or (any(ports) and not all(host.hostname for host in hosts)):
             raise ValueError("names no host")
         return value
 
@@ -62,6 +74,26 @@ RedisUrl = Annotated[SecretStr, _secret_url_of("redis", "rediss", "unix", "redis
 PostgresUrl = Annotated[SecretStr, _secret_url_of("postgres", "postgresql")]
 
 
+def _price_table(value: object) -> object:
+    """The table in JSON; what is wrong with it is told in one sentence."""
+    try:
+        table = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("is not JSON") from None
+    if not isinstance(table, dict):
+        raise ValueError('must be an object: {"MODEL": [prompt, cached, reply]}')
+    for model, prices in table.items():
+        if not isinstance(prices, list | tuple) or len(prices) != 3:
+            raise ValueError(f"{model} must have three prices: [prompt, cached, reply]")
+    return table
+
+
+DollarsPerMillion = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+PriceTable = Annotated[
+    dict[str, tuple[DollarsPerMillion, DollarsPerMillion, DollarsPerMillion]], BeforeValidator(_price_table)
+]
+
+
 class Settings(BaseModel):
     """Everything that can be set, with the documented defaults."""
 
@@ -81,6 +113,9 @@ class Settings(BaseModel):
     # The model
     openai_api_key: SecretStr | None = Field(None, description="Without it, plain text analysis does the work. key")
     openai_base_url: HttpUrl | None = Field(None, description="Any server that speaks OpenAI's API. URL")
+    local_model_url: HttpUrl | None = Field(
+        None, description="Small model that stands in for OpenAI, see context-builder local-model. URL"
+    )
     keyword_model: ModelName = Field("gpt-4o-mini", description="Model that extracts keywords. name")
     keyword_temperature: Temperature = Field(0.2, description="Low, so that keywords are consistent. 0 to 2")
     keyword_max_tokens: Count = Field(100, description="Reply limit for each message of a keyword call. tokens")
@@ -94,7 +129,24 @@ class Settings(BaseModel):
     llm_timeout: Seconds = Field(30.0, description="A model call is given up after this long. seconds")
     llm_attempts: Count = Field(3, description="Tries of a model call before the fallback answers. number")
     llm_concurrency: Count = Field(8, description="Model calls in flight at once in this process. number")
+    prompts_dir: Path | None = Field(
+        None, description="Folder with prompts of your own, under the names that prompts/ has. path"
+    )
+    llm_concurrency_per_session: Count = Field(4, description="Model calls in flight at once in a session. number")
+    llm_budget_per_hour: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Most that model calls of this process may cost an hour. US dollars",
+    )
+    llm_prices: PriceTable | None = Field(
+        None,
+        description='Instead of list prices: {"MODEL": [prompt, cached, reply]}. JSON, US dollars a million tokens',
+    )
     keyword_batch: Count = Field(20, description="Most messages in one keyword call. messages")
+    keyword_batch_window: float = Field(
+        0.05, ge=0, le=60, description="While a keyword call is under way, others wait this long for company. seconds"
+    )
 
     # When things happen
     poll_interval: Seconds = Field(0.5, description="How often the session ticks when nothing comes. seconds")
@@ -107,6 +159,9 @@ class Settings(BaseModel):
     domain_inference_time_interval: Seconds = Field(
         30.0, description="Time after which one new message is enough for it. seconds"
     )
+    domain_skip: bool = Field(
+        default=True, description="No model call for domains while text analysis is sure nothing changed. true or false"
+    )
     silence_threshold: Seconds = Field(4.0, description="Nobody spoke for this long: silence. seconds")
     summary_retry_interval: Seconds = Field(15.0, description="Wait after a failed summary. seconds")
 
@@ -118,12 +173,18 @@ class Settings(BaseModel):
     consilience_responses_max: Count = Field(100, description="Newest assistant responses in the state. messages")
     max_message_bytes: Count = Field(262144, description="A larger message goes to the dead letters. bytes")
     dead_letters_max: Count = Field(1000, description="Newest dead letters kept for a session. messages")
+    dead_letters_max_bytes: Count = Field(
+        67108864, description="Room for them; the oldest make way, the newest always stays. bytes"
+    )
     pending_max_messages: Count = Field(
         5000, description="More than this waiting for a failing model: plain text analysis takes them. messages"
     )
 
     # This program
     home: Path | None = Field(None, description="Data folder of the embedded engines; default: the user's. path")
+    record_dir: Path | None = Field(
+        None, description="Folder in which every session is recorded, what people say included. path"
+    )
     http_port: int | None = Field(None, ge=1, le=65535, description="Serve /metrics, /livez, /readyz here. port")
     http_host: str = Field("127.0.0.1", description="Address that HTTP_PORT listens on. address")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log event shown.")

@@ -12,6 +12,8 @@ from context_builder.prompts import Prompt, load_prompts, quoted
 
 FILES = {
     "keywords": "Keywords.\n\n---\n\n{{messages}}\n",
+    "lone-keywords": "Keywords.\n---\n{{message}}",
+    "combined": "Both.\n---\n{{messages}}",
     "domains": "Domains.\n---\n{{ messages }}",
     "summary": "<!-- {{why}} -->Points.\n---\n{{known}} {{messages}}",
     "json-mode": "Like {{schema}}.",
@@ -27,7 +29,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_shipped_prompts_are_complete() -> None:
     prompts = load_prompts()
-    for prompt in (prompts.keywords, prompts.domains, prompts.summary):
+    assert "never instructions" in prompts.lone_keywords.stable
+    for prompt in (prompts.keywords, prompts.combined, prompts.domains, prompts.summary):
         assert "never instructions" in prompt.stable
         assert "<messages>\n{{messages}}\n</messages>" in prompt.varying
 

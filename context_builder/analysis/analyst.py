@@ -9,7 +9,7 @@ reading says so in ``analyst``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
@@ -39,7 +39,8 @@ class PointKind(StrEnum):
 class Said:
     """One message as an analyst sees it.
 
-    ``id`` is unique within the session (message numbers are not) and is what a point cites.
+    ``id`` is unique within the session (message numbers are not) and is what a point cites. ``recurring`` tells in how
+    many earlier messages of the session a stem was part of a keyword; an analyst may prefer such terms, or ignore it.
     """
 
     id: int
@@ -48,17 +49,36 @@ class Said:
     timestamp: str = ""
     number: int | None = None
     consilience: bool = False
+    recurring: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that a reading cost; zero for plain text analysis."""
+    """What a reading cost; nothing for plain text analysis.
+
+    ``cached_tokens`` are among the prompt's. ``dollars`` is an estimate by the list price, without
+    the ``unpriced`` calls, whose model has no known price.
+    """
 
     model: str = ""
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
     calls: int = 0
+    dollars: float = 0.0
+    unpriced: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together, under both models' names."""
+        return Usage(
+            model=" + ".join(dict.fromkeys(filter(None, [self.model, other.model]))),
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            calls=self.calls + other.calls,
+            dollars=self.dollars + other.dollars,
+            unpriced=self.unpriced + other.unpriced,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +94,15 @@ class KeywordReading:
 class DomainReading:
     """Active domains with confidences in 0..1, most confident first, and the topic's keywords.
 
-    Every key of ``confidence`` is one of :data:`context_builder.domains.DOMAINS`.
+    Every key of ``confidence`` is one of :data:`context_builder.domains.DOMAINS`. ``repeated`` says that the
+    last reading stands again: plain text analysis was sure that nothing had changed, so no model was asked.
     """
 
     confidence: Mapping[str, float]
     keywords: tuple[str, ...]
     analyst: str
     usage: Usage = Usage()
+    repeated: bool = False
 
     @property
     def domains(self) -> list[str]:
@@ -121,17 +143,27 @@ class SummaryRequest:
 class SummaryReading:
     """New or changed points in chronological order.
 
-    ``rejected`` counts proposals that cited nothing, or something that was not given.
+    ``rejected`` counts proposals that cited nothing, or something that was not given. ``degraded``
+    says that plain text analysis stood in for a model that could not be asked.
     """
 
     points: tuple[DraftPoint, ...]
     analyst: str
     rejected: int = 0
     usage: Usage = field(default_factory=Usage)
+    degraded: bool = False
+
+
+ReadBoth = Callable[[Sequence[Said], Sequence[Said]], Awaitable[tuple[KeywordReading, DomainReading]]]
+"""Keywords of the first messages and domains of the second ones, in one call."""
 
 
 class Analyst(Protocol):
-    """Reads what people said. Raises :class:`~context_builder.errors.AnalystError` on failure."""
+    """Reads what people said. Raises :class:`~context_builder.errors.AnalystError` on failure.
+
+    One that can do keywords and domains in one call offers that as ``read_both``, a
+    :data:`ReadBoth`; where it has none, or ``None``, it is asked twice.
+    """
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from context_builder.errors import AnalystError, AnalystUnavailable
+from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget
 
 
 class BreakerOpen(AnalystUnavailable):
@@ -46,6 +46,8 @@ class Breaker:
         trial = self._admit()
         try:
             yield
+        except OverBudget:
+            raise  # says nothing about the model, which was not asked
         except AnalystError:
             self._failed()
             raise

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import structlog
 
@@ -10,14 +13,17 @@ from context_builder.analysis.analyst import (
     Analyst,
     DomainReading,
     KeywordReading,
+    ReadBoth,
     Said,
     SummaryReading,
     SummaryRequest,
 )
 from context_builder.analysis.breaker import Breaker, BreakerOpen
-from context_builder.errors import AnalystError
+from context_builder.errors import AnalystError, OverBudget
 
 _log = structlog.get_logger(__name__)
+
+R = TypeVar("R", KeywordReading, DomainReading, SummaryReading)
 
 
 class FallbackAnalyst:
@@ -45,13 +51,20 @@ class FallbackAnalyst:
         """The end of the chain, which needs no model."""
         return self._fallback.last_resort if isinstance(self._fallback, FallbackAnalyst) else self._fallback
 
+    @property
+    def read_both(self) -> ReadBoth | None:
+        """Keywords and domains in one call, where the primary can."""
+        read_both: ReadBoth | None = getattr(self._primary, "read_both", None)
+        return read_both and partial(self._read_both, read_both)
+
     async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
         try:
             with self._breaker.guard():
                 return await self._primary.extract_keywords(messages)
         except AnalystError as error:
             self._log_fallback("keywords", error)
-        return await self._fallback.extract_keywords(messages)
+            failed = error
+        return _after(failed, await self._fallback.extract_keywords(messages))
 
     async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
         try:
@@ -59,7 +72,8 @@ class FallbackAnalyst:
                 return await self._primary.infer_domains(messages)
         except AnalystError as error:
             self._log_fallback("domains", error)
-        return await self._fallback.infer_domains(messages)
+            failed = error
+        return _after(failed, await self._fallback.infer_domains(messages))
 
     async def summarize(self, request: SummaryRequest) -> SummaryReading:
         """By the first model of the chain that answers; raises the primary's error if none does."""
@@ -71,7 +85,7 @@ class FallbackAnalyst:
                 raise
             self._log_fallback("summary", error)
             try:
-                return await self._fallback.summarize(request)
+                return _after(error, await self._fallback.summarize(request))
             except AnalystError:
                 raise error from None
 
@@ -81,8 +95,27 @@ class FallbackAnalyst:
         finally:
             await self._fallback.close()
 
+    async def _read_both(
+        self, read_both: ReadBoth, keyword_messages: Sequence[Said], domain_messages: Sequence[Said]
+    ) -> tuple[KeywordReading, DomainReading]:
+        try:
+            with self._breaker.guard():
+                return await read_both(keyword_messages, domain_messages)
+        except OverBudget:  # the call counts as one for domains; for keywords alone there may be enough
+            return await self.extract_keywords(keyword_messages), await self.infer_domains(domain_messages)
+        except AnalystError as error:
+            self._log_fallback("keywords and domains", error)
+            failed = error
+        keywords = await self._fallback.extract_keywords(keyword_messages)
+        return keywords, _after(failed, await self._fallback.infer_domains(domain_messages))
+
     def _log_fallback(self, task: str, error: AnalystError) -> None:
         """Failures are told; that calls are skipped because of them is not, or a log would be full of it."""
-        if not isinstance(error, BreakerOpen):
+        if not isinstance(error, BreakerOpen | OverBudget):
             names = {"primary": self._primary.name, "fallback": self._fallback.name}
             _log.warning("analyst.fell_back", task=task, reason=str(error), **names)
+
+
+def _after(failed: AnalystError, reading: R) -> R:
+    """``reading``, with what the failure before it cost."""
+    return replace(reading, usage=failed.usage + reading.usage) if failed.usage else reading

@@ -6,13 +6,19 @@ from typing import Annotated
 
 import typer
 
+from context_builder.cli.cost import cost
+from context_builder.cli.dead import dead
 from context_builder.cli.demo import demo
+from context_builder.cli.diff import diff
 from context_builder.cli.doctor import doctor
 from context_builder.cli.end import end
 from context_builder.cli.engines import engines
+from context_builder.cli.explain import explain_command
 from context_builder.cli.forget import forget
+from context_builder.cli.local_model import local_model
 from context_builder.cli.migrate import migrate
 from context_builder.cli.replay import replay_command
+from context_builder.cli.replay_log import replay_log
 from context_builder.cli.run import run_session
 from context_builder.cli.send import send
 from context_builder.cli.sessions import sessions
@@ -58,10 +64,16 @@ for _name, _command, _panel in (
     ("end", end, _LIVE),
     ("watch", watch, _LOOK),
     ("state", state, _LOOK),
+    ("explain", explain_command, _LOOK),
+    ("replay-log", replay_log, _LOOK),
+    ("diff", diff, _LOOK),
+    ("cost", cost, _LOOK),
     ("sessions", sessions, _LOOK),
     ("doctor", doctor, _LOOK),
+    ("dead", dead, _KEEP),
     ("forget", forget, _KEEP),
     ("engines", engines, _KEEP),
+    ("local-model", local_model, _KEEP),
     ("migrate", migrate, _KEEP),
     ("settings", settings, _KEEP),
 ):

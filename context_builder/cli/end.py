@@ -23,13 +23,17 @@ def end(session_id: SESSION_ID) -> None:
 async def _end(session_id: str) -> None:
     from context_builder import log
     from context_builder.app import open_app
-    from context_builder.errors import ArchiveUnavailable
+    from context_builder.errors import ArchiveUnavailable, StoreError
     from context_builder.session.catalog import Catalog
+    from context_builder.session.keys import validate_session_id
     from context_builder.settings import load_settings
 
     settings = load_settings()
+    validate_session_id(session_id)
     log.configure("warning", settings.log_format)
     async with open_app(settings) as app:
+        if session_id not in {known.session_id for known in await Catalog(app.redis).sessions()}:
+            raise StoreError(f"there is no session {session_id}; `context-builder sessions` lists them")
         session = app.session(session_id)
         session.end()
         if await Catalog(app.redis).request_end(session_id):

@@ -27,7 +27,8 @@ def forget(
 
 
 async def _forget(session_id: str) -> None:
-    from context_builder.app import open_archive, open_redis
+    from context_builder.app import open_archive, open_redis, recording_of
+    from context_builder.recording.file import delete
     from context_builder.session.catalog import Catalog
     from context_builder.session.keys import validate_session_id
     from context_builder.settings import load_settings
@@ -40,5 +41,8 @@ async def _forget(session_id: str) -> None:
         keys = await catalog.forget(session_id)
         if was_run:  # its owner notices with its next commit; until then it may still deliver a summary
             await asyncio.sleep(2 * settings.poll_interval)
+        recording = recording_of(session_id, settings)
+        if recording and delete(recording):
+            typer.echo(f"Deleted the recording {recording}.")
         rows = await archive.forget(session_id)
     typer.echo(f"Forgot session {session_id}: {keys} Redis keys and {rows} archived summaries deleted.")

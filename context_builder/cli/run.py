@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import structlog
@@ -33,6 +34,10 @@ def run_session(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Exit with status 3 when another process runs it.")
     ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", help="File that keeps all that happens, to replay-log and diff.", dir_okay=False),
+    ] = None,
 ) -> None:
     """Keep a conversation's state in Redis until Ctrl-C; start it again and it continues.
 
@@ -42,12 +47,12 @@ def run_session(
 
       REDIS_URL=redis://cache:6379/0 OPENAI_API_KEY=... context-builder run session-123
     """
-    run(_run(session_id, takeover=takeover, wait=not no_wait), interrupted=0)
+    run(_run(session_id, record, takeover=takeover, wait=not no_wait), interrupted=0)
 
 
-async def _run(session_id: str, *, takeover: bool, wait: bool) -> None:
+async def _run(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
     from context_builder import log
-    from context_builder.app import open_app
+    from context_builder.app import open_app, recording_of
     from context_builder.session.keys import validate_session_id
     from context_builder.settings import load_settings
 
@@ -56,10 +61,12 @@ async def _run(session_id: str, *, takeover: bool, wait: bool) -> None:
     log.configure(settings.log_level, settings.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
     async with open_app(settings) as app, AsyncExitStack() as stack:
-        session = app.session(session_id)
+        session = app.session(session_id, record=record)
         with stopping_signals(session.stop):
             await app.check()
             typer.echo(banner(session_id, app))
+            if kept_in := record or recording_of(session_id, settings):
+                typer.echo(f"  Recorded {kept_in}, what people say included")
             if settings.http_port is not None:
                 from context_builder.http import serve_http
 
@@ -70,7 +77,7 @@ async def _run(session_id: str, *, takeover: bool, wait: bool) -> None:
 
 def banner(session_id: str, app: Any) -> str:
     """Four lines: what runs, which Redis, which model, which archive, and what to set for other ones."""
-    lines = [f"context-builder · session {session_id} · Ctrl-C stops, `context-builder watch {session_id}` looks"]
+    lines = [f"context-builder · listeners push to context_builder:{session_id}:input · Ctrl-C stops"]
     for label, part in (("Redis", app.redis_is), ("Model", app.model_is), ("Archive", app.archive_is)):
         lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
     return "\n".join(lines)

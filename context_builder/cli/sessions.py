@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from context_builder.cli.command import run
+from context_builder.cli.view.plain import plain
 
 
 def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
@@ -49,7 +50,7 @@ async def _sessions(*, as_json: bool) -> None:
         table.add_row(
             Text(session.session_id),
             session.status,
-            Text(describe(session.owner) if session.owner else "–"),
+            Text(plain(describe(session.owner), 60) if session.owner else "–"),
             _ago(session.last_active),
             *(str(count) for count in counts),
         )

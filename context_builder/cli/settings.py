@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 import typer
 
 from context_builder.cli.command import run
+
+CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
+"""In a URL that is no secret as a whole."""
 
 
 def settings(
@@ -32,4 +36,5 @@ async def _settings(*, as_example: bool) -> None:
     loaded = load_settings()
     for name in Settings.model_fields:
         value = getattr(loaded, name)
-        typer.echo(f"{name.upper():<32} {'' if value is None else value}")
+        shown = "" if value is None else CREDENTIALS.sub("//**********@", str(value))
+        typer.echo(f"{name.upper():<32} {shown}")

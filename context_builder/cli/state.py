@@ -62,8 +62,11 @@ async def published_json(client: SessionClient, *, conversation: bool) -> str:
     return orjson.dumps(published, option=orjson.OPT_INDENT_2).decode()
 
 
-def overview(snapshot: Snapshot, now: float, *, conversation: bool) -> RenderableType:
-    """The state for people to read at epoch second ``now``. Raises :class:`StoreError` when there is none."""
+def overview(snapshot: Snapshot, now: float, *, conversation: bool, run_by: Text | None = None) -> RenderableType:
+    """The state for people to read at epoch second ``now``. Raises :class:`StoreError` when there is none.
+
+    ``run_by`` stands in for who runs the session, where that is not the question.
+    """
     page = Published(snapshot)
     if not (page.ticking if conversation else page.known):
         raise _nothing(snapshot.session_id, conversation=conversation)
@@ -72,7 +75,7 @@ def overview(snapshot: Snapshot, now: float, *, conversation: bool) -> Renderabl
         return Group(*about)
     colours = SpeakerColours()
     return Group(
-        Text.assemble((page.session_id, "bold"), "  ", running(page, now)),
+        Text.assemble((page.session_id, "bold"), "  ", run_by or running(page, now)),
         *flow(figures(page, now, None), 100, rows=3),
         *about,
         _heading("memory"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import orjson
 
 from context_builder.archive.archive import SummaryRow
 from context_builder.session.entry import Entry
+from context_builder.session.source import Source
 
 
 @dataclass(slots=True)
@@ -49,6 +51,19 @@ class Changes:
     def drop_response(self, entry_id: int) -> None:
         self.fields.pop(f"c:{entry_id}", None)
         self.dropped[f"c:{entry_id}"] = None
+
+    def put_source(self, source: Source) -> None:
+        self.fields[source.field] = source.encode()
+
+    def replace_sources(self, earlier: Mapping[int, Source], present: Mapping[int, Source]) -> None:
+        """Points cite the ``present`` messages, and no longer the ``earlier`` ones that are not among them."""
+        for entry_id, source in present.items():
+            if entry_id not in earlier:
+                self.put_source(source)
+        for entry_id, source in earlier.items():
+            if entry_id not in present:
+                self.fields.pop(source.field, None)
+                self.dropped[source.field] = None
 
     def archive(self, row: SummaryRow) -> None:
         self.outbox.append(row)

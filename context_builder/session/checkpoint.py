@@ -1,14 +1,14 @@
 """A conversation written down so that another process can continue it.
 
 The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
-message makes it differ from the order of ids), ``m:ID`` for each buffered message and ``c:ID`` for each
-assistant response, each written only when it changes.
+message makes it differ from the order of ids), ``m:ID`` for each buffered message, ``c:ID`` for each
+assistant response and ``s:ID`` for each message that the summary cites, each written only when it changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -17,13 +17,15 @@ from context_builder.clock import Instant
 from context_builder.errors import StoreError
 from context_builder.session.conversation import Conversation
 from context_builder.session.entry import Entry
+from context_builder.session.explanation import read_sources
 from context_builder.session.rules import Rules
+from context_builder.session.topic import Topic
 
 SCHEMA_VERSION: Final = 1
 
 
 def write_head(conversation: Conversation) -> bytes:
-    """Everything but buffered messages and responses."""
+    """Everything but messages: those buffered, responses, and sources."""
     return orjson.dumps(
         {
             "schema_version": SCHEMA_VERSION,
@@ -35,6 +37,7 @@ def write_head(conversation: Conversation) -> bytes:
                 "confidence": dict(conversation.domains.confidence),
                 "keywords": conversation.domains.keywords,
                 "analyst": conversation.domains.analyst,
+                "topic": conversation.topic.wire(),
             },
             "summary": conversation.summary.checkpoint(),
         }
@@ -68,10 +71,18 @@ def restore(
     conversation.restore_counters(head["counters"], head["last_id"], now)
     domains = head["domains"]
     conversation.domains = DomainReading(domains["confidence"], tuple(domains["keywords"]), domains["analyst"])
-    conversation.summary.restore(head["summary"])
+    conversation.topic = _topic(domains)
+    conversation.summary.restore(head["summary"], read_sources(fields))
     entries = [Entry.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
     order = orjson.loads(fields.get("order", b"[]"))
     conversation.buffer.restore(entries, order, pending)
     responses = {int(name[2:]): orjson.loads(v) for name, v in fields.items() if name.startswith("c:")}
     conversation.consilience.update(sorted(responses.items()))
     return conversation
+
+
+def _topic(domains: Mapping[str, Any]) -> Topic:
+    """The topic as it was written down; before there was one, what the last reading makes of it."""
+    if "topic" in domains:
+        return Topic.from_wire(domains["topic"])
+    return Topic().after(domains["confidence"], now=0.0)

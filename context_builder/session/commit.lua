@@ -17,8 +17,10 @@ end
 local token, lease_ms = take(), take()
 local from_revision, to_revision = take(), take()
 local state_ttl_ms, conversation_ttl_ms = take(), take()
-local state_json, conversation_json = take(), take()
-local session_id, active_at, dead_max = take(), take(), tonumber(take())
+local state_json, state_at, state_length, state_mark = take(), tonumber(take()), tonumber(take()), take()
+local conversation_json = take()
+local session_id, active_at = take(), take()
+local dead_max, dead_max_bytes = tonumber(take()), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
 local pending_trimmed = tonumber(take())
 
@@ -61,16 +63,31 @@ if from_revision ~= to_revision and revision ~= to_revision then
   send('RPUSH', outbox, tonumber(take()))
   local dead_count = tonumber(take())
   if dead_count > 0 then
+    local bytes = redis.call('HGET', checkpoint, 'dead_bytes') or 0
+    for i = at + 1, at + dead_count do
+      bytes = bytes + #ARGV[i]
+    end
     send('LPUSH', dead, dead_count)
-    redis.call('LTRIM', dead, 0, dead_max - 1)
+    local kept = redis.call('LLEN', dead)
+    while kept > dead_max or (bytes > dead_max_bytes and kept > 1) do
+      bytes = bytes - #redis.call('RPOP', dead)
+      kept = kept - 1
+    end
+    redis.call('HSET', checkpoint, 'dead_bytes', bytes)
   end
   redis.call('ZADD', sessions, active_at, session_id)
 end
 
 local published = 1
-if state_json ~= '' then
+if state_json ~= '' and state_at == 0 then
   redis.call('SET', state, state_json, 'PX', state_ttl_ms)
+elseif state_json ~= '' and
+    (redis.call('STRLEN', state) ~= state_length or redis.call('GETRANGE', state, -#state_mark, -1) ~= state_mark) then
+  published = 0 -- the new part does not fit what is there; the owner publishes all of it next
 else
+  if state_json ~= '' then
+    redis.call('SETRANGE', state, state_at, state_json)
+  end
   published = redis.call('PEXPIRE', state, state_ttl_ms)
 end
 redis.call('SET', conversation, conversation_json, 'PX', conversation_ttl_ms)

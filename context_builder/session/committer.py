@@ -19,6 +19,7 @@ from context_builder.session.conversation import Conversation
 from context_builder.session.holder import this_holder
 from context_builder.session.inbox import Batch
 from context_builder.session.publication import conversation_state, session_state
+from context_builder.session.recorder import Recorder
 from context_builder.session.store import Commit, Committed, SessionStore
 
 log = structlog.get_logger(__name__)
@@ -33,9 +34,11 @@ class Committer:
     Until :meth:`stop`, Redis being away is waited for; afterwards it ends the attempt.
     """
 
-    def __init__(self, store: SessionStore, clock: Clock) -> None:
+    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder) -> None:
         self._store = store
         self._clock = clock
+        self._recorder = recorder
+        self._described = clock.now()
         self._recent: deque[bytes] = deque(maxlen=RECENT_IDENTITIES)
         self._stopping = False
 
@@ -68,7 +71,7 @@ class Committer:
 
     def _describe(self, conversation: Conversation, batches: Sequence[Batch], *, publish: bool) -> Commit:
         changes = conversation.take_changes()
-        now = self._clock.now()
+        now = self._described = self._clock.now()
         written = changes.dirty or bool(batches)
         published = changes.dirty or publish
         return Commit(
@@ -85,7 +88,7 @@ class Committer:
 
     async def _write(self, commit: Commit, conversation: Conversation) -> Committed:
         try:
-            return await self._store.commit(commit)
+            return await self._put(commit)
         except LeaseLost as lost:
             if not lost.expired:
                 raise
@@ -96,12 +99,12 @@ class Committer:
 
     async def _own_again(self, lost: LeaseLost) -> None:
         """After a long silence from Redis, or a suspended machine: go on if nobody else came in between."""
-        token = self._store.token
+        token, born = self._store.token, self._store.born
         try:
             await self._store.acquire(this_holder(self._clock.now().wall))
         except SessionOwned:
             raise lost from None
-        redis_started_anew = self._store.token <= token
+        redis_started_anew = self._store.born != born or self._store.token <= token
         if await self._store.revision_in_redis() != self._store.revision and not redis_started_anew:
             await self._store.release()  # another process ran the session, or it was forgotten
             raise lost
@@ -116,11 +119,18 @@ class Committer:
             log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held)
             self._store.rebase(held)
             commit = self._complete(commit, conversation)
-        return await self._store.commit(commit)
+        return await self._put(commit)
+
+    async def _put(self, commit: Commit) -> Committed:
+        revision = self._store.revision + 1
+        committed = await self._store.commit(commit)
+        if commit.state:
+            self._recorder.published(revision, commit.state, self._described)
+        return committed
 
     def _complete(self, commit: Commit, conversation: Conversation) -> Commit:
         """``commit``, with everything that earlier commits wrote."""
-        now = self._clock.now()
+        now = self._described = self._clock.now()
         conversation.everything_changed()
         everything = conversation.take_changes()
         everything.follow(commit.changes)

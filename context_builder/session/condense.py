@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from typing import Final
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 LEVELS: Final = 2
 """1 drops function words; 2 keeps what identifies things and a few content words."""
 
-_CONTENT_WORDS_KEPT: Final = 6
+CONTENT_WORDS: Final = 6
+"""Words that stay of a point at level 2 besides what identifies things."""
 
 _FUNCTION_WORDS: Final = frozenset(
     """
@@ -26,9 +28,8 @@ _FUNCTION_WORDS: Final = frozenset(
 )
 
 _NEGATIONS: Final = frozenset({"no", "not", "never", "none", "without", "cannot", "neither", "nor"})
-_WORD: Final = re.compile(r"\S+")
 _EDGES: Final = ".,;:!?\"'()[]{}“”‘’…"
-_SENTENCE_END: Final = (".", "!", "?", ":")
+_SENTENCE_END: Final = (".", "!", "?", ":", ";")
 
 
 def single_line(text: str) -> str:
@@ -37,32 +38,70 @@ def single_line(text: str) -> str:
     return " ".join(visible.split())
 
 
-def condense(text: str, level: int) -> str:
-    """``text`` without what can be spared at ``level`` (1 to :data:`LEVELS`), in its own words and order."""
-    words = _WORD.findall(text)
-    starts = [True, *(word.endswith(_SENTENCE_END) for word in words[:-1])]
-    kept: list[str] = []
-    content = 0
-    for word, begins in zip(words, starts, strict=True):
-        bare = word.strip(_EDGES)
-        if not bare:
-            continue
-        if _identifies(bare, begins):
-            kept.append(word)
-        elif bare.lower() not in _FUNCTION_WORDS and not _is_contraction(bare):
-            content += 1
-            if level < LEVELS or content <= _CONTENT_WORDS_KEPT or bare.lower() in _NEGATIONS:
-                kept.append(word if level < LEVELS else bare)
-    return " ".join(kept) or text
+class Telling(NamedTuple):
+    """A word that is no function word: as it stands in its text, bare of punctuation, and in lower case.
+
+    ``identifies`` holds for numbers, names, identifiers and negations.
+    """
+
+    spelled: str
+    bare: str
+    lower: str
+    identifies: bool
 
 
-def _identifies(word: str, begins_sentence: bool) -> bool:  # noqa: FBT001
-    """Numbers, acronyms, identifiers, and capitalized words inside a sentence."""
-    if any(char.isdigit() for char in word) or any(char.isupper() for char in word[1:]) or "_" in word:
+def condense(text: str, level: int, told: Mapping[str, int] | None = None) -> str:
+    """``text`` without what can be spared at ``level`` (1 to :data:`LEVELS`), in its own words and order.
+
+    ``told`` counts the texts in which a word (in lower case) occurs, this one included.
+    """
+    if level < LEVELS:
+        return " ".join(word.spelled for word in telling(text)) or text
+    return essence(text, told or {})
+
+
+def essence(text: str, told: Mapping[str, int], *, content: int = CONTENT_WORDS, most: int | None = None) -> str:
+    """What identifies things in ``text``, and up to ``content`` other words, ``most`` words in all.
+
+    Words that are told elsewhere or again make way for others, and then later ones for earlier ones.
+    """
+    words = telling(text)
+    ranked: list[tuple[bool, bool, int]] = []
+    seen: set[str] = set()
+    for at, word in enumerate(words):
+        ranked.append((not word.identifies, word.lower in seen or told.get(word.lower, 0) > 1, at))
+        seen.add(word.lower)
+    ranked.sort()
+    identifying = sum(word.identifies for word in words)
+    kept = sorted(at for _, _, at in ranked[: identifying + content][:most])
+    return " ".join(words[at].bare for at in kept) or text
+
+
+@lru_cache(maxsize=1024)
+def telling(text: str) -> tuple[Telling, ...]:
+    """The words of ``text`` that carry meaning, in order."""
+    found: list[Telling] = []
+    begins = True
+    for spelled in text.split():
+        bare = spelled.strip(_EDGES)
+        lower = bare.lower()
+        if bare and _identifies(bare, lower, begins=begins):
+            found.append(Telling(spelled, bare, lower, identifies=True))
+        elif bare and lower not in _FUNCTION_WORDS and not _is_contraction(lower):
+            found.append(Telling(spelled, bare, lower, identifies=False))
+        begins = spelled.endswith(_SENTENCE_END)
+    return tuple(found)
+
+
+def _identifies(bare: str, lower: str, *, begins: bool) -> bool:
+    """Numbers, acronyms, identifiers, negations, and capitalized words inside a sentence."""
+    if lower in _NEGATIONS or lower.endswith(("n't", "n’t")):
         return True
-    return word[0].isupper() and not begins_sentence and word.lower() not in _FUNCTION_WORDS
+    if bare[1:] != lower[1:] or "_" in bare or (not bare.isalpha() and any(map(str.isdigit, bare))):
+        return True
+    return bare[0].isupper() and not begins and lower not in _FUNCTION_WORDS
 
 
-def _is_contraction(word: str) -> bool:
-    stem, apostrophe, _ = word.lower().replace("’", "'").partition("'")
+def _is_contraction(lower: str) -> bool:
+    stem, apostrophe, _ = lower.replace("’", "'").partition("'")
     return bool(apostrophe) and stem in _FUNCTION_WORDS

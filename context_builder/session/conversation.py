@@ -9,20 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from context_builder.analysis.analyst import DomainReading, KeywordReading, SummaryReading, SummaryRequest
+from context_builder.analysis.analyst import DomainReading, KeywordReading, SummaryReading, SummaryRequest, Usage
+from context_builder.analysis.text.recurrence import Recurrence
 from context_builder.clock import Instant
+from context_builder.session.batching import KeywordBatches
 from context_builder.session.buffer import Buffer
 from context_builder.session.changes import Changes
 from context_builder.session.entry import Entry
 from context_builder.session.ledger import Ledger
 from context_builder.session.message import CONSILIENCE, Message
 from context_builder.session.rules import Rules
+from context_builder.session.second_look import SecondLook
+from context_builder.session.spending import Spending, task_of
 from context_builder.session.summary import Summary
+from context_builder.session.topic import Topic
 from context_builder.session.triggers import Triggers
 from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
 
 LEDGER_TAIL_TOKENS: Final = 300
 """So much of the ledger's tail an analyst is shown, to continue it without repeating it."""
+
+SECOND_LOOK_PARTS: Final = 10
+"""So many summary calls' worth of messages are at hand to be summarized again."""
 
 
 class Conversation:
@@ -39,7 +47,10 @@ class Conversation:
         self.summary = Summary(Ledger(rules.summary_budget, count_tokens))
         self.consilience: dict[int, dict[str, Any]] = {}
         self.domains = DomainReading({}, (), analyst="")
+        self.topic = Topic()
+        self.domain_calls_skipped = 0
         self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
+        self.spending = Spending()
         self.received = 0
         self.dead_letters = 0
         self.highest_number = 0
@@ -51,10 +62,13 @@ class Conversation:
         self._count_tokens = count_tokens
         self._changes = Changes()
         self._triggers = Triggers(rules)
-        self._keywords_running: set[int] = set()
+        self._batches = KeywordBatches(rules)
+        self._recurrence = Recurrence()
         self._domains_running = False
+        self._domains_asked: Instant | None = None
         self._summary_running = False
         self._taking: set[int] | None = None
+        self._second_look = SecondLook(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
         self._closing = False
 
     # What happens
@@ -94,19 +108,27 @@ class Conversation:
             self._fold_summary(work, reading, now)
         else:
             raise TypeError(f"{type(reading).__name__} does not answer {type(work).__name__}")
+        self.spending.add(task_of(work), reading.usage)
         self._changes.mark()
 
-    def fail(self, work: Work, now: Instant) -> None:
-        """Nothing came of the work; it is handed out again after a while."""
+    def fail(self, work: Work, now: Instant, retry_after: float | None = None, usage: Usage | None = None) -> None:
+        """Nothing came of the work; it is handed out again after a while, a summary when that is worth it.
+
+        ``usage`` is what it cost all the same.
+        """
+        if usage is not None:
+            self.spending.add(task_of(work), usage)
+            self._changes.mark()
         if isinstance(work, KeywordWork):
-            self._keywords_running.difference_update(said.id for said in work.messages)
+            self._batches.over(work.messages)
             self._triggers.keywords_failed(now)
         elif isinstance(work, DomainWork):
             self._domains_running = False
             self._triggers.domains_failed(now)
         else:
             self._summary_running = False
-            self._triggers.summary_failed(now)
+            self._second_look.put_off()
+            self._triggers.summary_failed(now, retry_after)
 
     def close(self) -> None:
         """From here on everything is summarized without waiting for its age."""
@@ -124,6 +146,8 @@ class Conversation:
             self._changes.put(entry)
         for entry_id, record in self.consilience.items():
             self._changes.put_response(entry_id, record)
+        for source in self.summary.sources.values():
+            self._changes.put_source(source)
         self._changes.mark()
 
     def pending_lost(self) -> int:
@@ -141,17 +165,18 @@ class Conversation:
     # What is to be understood next
 
     def keywords_work(self, now: Instant) -> KeywordWork | None:
-        """The oldest published messages without keywords, if any."""
+        """The oldest published messages without keywords, if any are to be asked about now.
+
+        With domains that were asked for at this very moment they go out at once: one call may answer both.
+        """
         if now.monotonic < self._triggers.keywords_due_at():
             return None
-        wanted = []
-        for entry in self.buffer.published():
-            if entry.needs_keywords and entry.id not in self._keywords_running:
-                wanted.append(entry.said())
-                if len(wanted) == self.rules.keyword_batch:
-                    break
-        self._keywords_running.update(said.id for said in wanted)
-        return KeywordWork(wanted) if wanted else None
+        together, self._domains_asked = self._domains_asked == now, None
+        batch = self._batches.next(self.buffer.published(), now, at_once=together)
+        if not batch:
+            return None
+        recurring = dict(self._recurrence)
+        return KeywordWork([entry.said(recurring) for entry in batch])
 
     def domains_due(self, now: Instant) -> bool:
         """Whether enough messages or enough time have come since the last inference."""
@@ -164,8 +189,8 @@ class Conversation:
         newest = self.buffer.newest(self.rules.domain_window)
         if not newest:
             return None
-        self._domains_running = True
-        return DomainWork([entry.said() for entry in newest], self.last_id, self.since_domains)
+        self._domains_running, self._domains_asked = True, now
+        return DomainWork([entry.said() for entry in newest], self.last_id, self.since_domains, self._standing())
 
     def summary_due(self, now: Instant) -> bool:
         """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
@@ -178,6 +203,8 @@ class Conversation:
 
     def summary_work(self, pending: Sequence[Entry] = ()) -> SummaryWork | None:
         """The next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
+        if self._may_look_again():
+            return self._work_again()
         if self._taking is None:
             self._taking = {entry.id for entry in self.buffer.without_newest(self._keep_last())}
         from_pending = self.takes_pending_next
@@ -197,12 +224,25 @@ class Conversation:
         )
         return SummaryWork(entries, request, from_pending=from_pending, last_resort=self._cannot_wait())
 
-    def next_moment(self, now: Instant) -> float:
-        """Monotonic time at which something is due although nothing happens."""
+    def _may_look_again(self) -> bool:
+        idle = self._taking is None and not self.buffer.pending and not self._closing
+        return idle and self._second_look.is_due
+
+    def _work_again(self) -> SummaryWork:
+        """The oldest of what the last resort summarized, without its points, which the model is to replace."""
+        self._summary_running = True
+        entries = self._part(self._second_look.at_hand)
+        request = SummaryRequest([entry.said() for entry in entries], (), self.domains.keywords)
+        return SummaryWork(entries, request, again=True)
+
+    def next_moment(self, now: Instant, *, hands_free: bool = True) -> float:
+        """Monotonic time at which something is due although nothing happens; no work unless ``hands_free``."""
         moments = [now.monotonic + self.rules.tick]
-        if not self._domains_running:
+        if hands_free:
+            moments.append(self._batches.due_at)
+        if hands_free and not self._domains_running:
             moments.append(self._domains_due_at())
-        if not self._summary_running:
+        if hands_free and not self._summary_running:
             moments.append(self._summary_due_at())
         silent_from = self.last_message.monotonic + self.rules.silence
         if silent_from >= now.monotonic:
@@ -224,7 +264,7 @@ class Conversation:
 
     def active_keywords(self) -> list[str]:
         """The topic's keywords and, after them, the active domains: monitors match items against both."""
-        return [*self.domains.keywords, *self.domains.domains]
+        return [*self.domains.keywords, *self.topic.active]
 
     def counters(self) -> dict[str, Any]:
         """The plain numbers and times of the state, published and checkpointed alike."""
@@ -237,8 +277,11 @@ class Conversation:
             "highest_message_number": self.highest_number,
             "received_messages": self.received,
             "dead_letters": self.dead_letters,
+            "topic_changed_at": self.topic.changed_at,
+            "domain_calls_skipped": self.domain_calls_skipped,
             "analyst": self.analysts,
             "ended_at": self.ended_at,
+            "cost": self.spending.wire(),
         }
 
     def restore_counters(self, counters: Mapping[str, Any], last_id: int, now: Instant) -> None:
@@ -251,8 +294,11 @@ class Conversation:
         self.highest_number = counters["highest_message_number"]
         self.received = counters["received_messages"]
         self.dead_letters = counters["dead_letters"]
+        self.domain_calls_skipped = counters.get("domain_calls_skipped", 0)
         self.analysts = dict(counters["analyst"])
         self.ended_at = counters["ended_at"]
+        if "cost" in counters:  # which the first versions did not write
+            self.spending.restore(counters["cost"])
         self.last_id = last_id
 
     # Folding in
@@ -275,9 +321,10 @@ class Conversation:
             self._changes.drop_response(oldest)
 
     def _fold_keywords(self, work: KeywordWork, reading: KeywordReading) -> None:
-        self._keywords_running.difference_update(said.id for said in work.messages)
+        self._batches.over(work.messages)
         self.analysts["keywords"] = reading.analyst
         for said, keywords in zip(work.messages, reading.keywords, strict=True):
+            self._recurrence.add(", ".join(keywords))
             entry = self.buffer.entries.get(said.id)
             if entry is not None:
                 entry.set_keywords(keywords, reading.analyst)
@@ -285,7 +332,11 @@ class Conversation:
 
     def _fold_domains(self, work: DomainWork, reading: DomainReading, now: Instant) -> None:
         self._domains_running = False
-        self.domains = reading
+        if reading.repeated:
+            self.domain_calls_skipped += 1
+        else:
+            self.domains = reading
+        self.topic = self.topic.after(reading.confidence, now.wall)
         self.analysts["domains"] = reading.analyst
         self.since_domains -= work.new
         self.last_domains = now
@@ -297,10 +348,26 @@ class Conversation:
     def _fold_summary(self, work: SummaryWork, reading: SummaryReading, now: Instant) -> None:
         self._summary_running = False
         self._triggers.summary_succeeded()
+        degraded = work.last_resort or reading.degraded
+        if work.again and degraded:
+            self._second_look.put_off()
+            return
         self.analysts["summary"] = reading.analyst
-        self.summary.take(work.entries, reading, now, degraded=work.last_resort)
-        self.since_summary -= len(work.entries)
+        earlier = self.summary.sources
+        if work.again:
+            self.summary.take_again(work.entries, reading, now)
+            self._second_look.done(work.entries)
+        else:
+            self.summary.take(work.entries, reading, now, degraded=degraded)
+            self._second_look.summarized(work.entries, degraded=degraded)
+            self._let_go(work)
+        self._changes.replace_sources(earlier, self.summary.sources)
         self.last_summary = now
+        self._changes.archive(self.summary.row(self.session_id, work.entries, self.topic.active))
+
+    def _let_go(self, work: SummaryWork) -> None:
+        """What was summarized leaves the buffer, or the pending list."""
+        self.since_summary -= len(work.entries)
         if work.from_pending:
             self.buffer.pending -= len(work.entries)
             self._changes.trim_pending(len(work.entries))
@@ -308,9 +375,12 @@ class Conversation:
             self.buffer.remove(entry.id for entry in work.entries)
             for entry in work.entries:
                 self._changes.drop(entry)
-        self._changes.archive(self.summary.row(self.session_id, work.entries, self.domains.domains))
         if not self.buffer.pending and not self._takeable():
             self._taking = None
+
+    def _standing(self) -> DomainReading | None:
+        leading = next(iter(self.domains.confidence), None)
+        return self.domains if self.topic.is_settled and leading == self.topic.active[0] else None
 
     # When it is due
 
@@ -319,7 +389,7 @@ class Conversation:
         return self._triggers.domains_due_at(self.last_domains, new)
 
     def _summary_due_at(self) -> float:
-        under_way = self._taking is not None or self.buffer.pending > 0
+        under_way = self._taking is not None or self.buffer.pending > 0 or self._may_look_again()
         return self._triggers.summary_due_at(
             self.buffer.oldest_entered(keep_last=self._keep_last()),
             at_once=under_way or (self._closing and bool(self.buffer.entries)),

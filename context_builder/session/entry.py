@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -76,8 +76,8 @@ class Entry:
         self.domain_confidence = dict(reading.confidence)
         self._encoded = None
 
-    def said(self) -> Said:
-        return Said(self.id, self.speaker, self.text, self.timestamp, self.number, self.consilience)
+    def said(self, recurring: Mapping[str, int] | None = None) -> Said:
+        return Said(self.id, self.speaker, self.text, self.timestamp, self.number, self.consilience, recurring or {})
 
     def wire(self) -> dict[str, Any]:
         """The entry as the contract publishes it, with ``id`` and ``analyst`` besides."""

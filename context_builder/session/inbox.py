@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import orjson
-
 from context_builder import metrics
-from context_builder.clock import Clock, Instant
+from context_builder.clock import Clock
 from context_builder.errors import MessageError
 from context_builder.session.availability import until_available
+from context_builder.session.dead_letters import DeadLetter
 from context_builder.session.message import Message, decode
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
@@ -69,7 +67,7 @@ class Inbox:
             try:
                 messages.append(decode(delivery, now, max_bytes=self._rules.max_message_bytes))
             except MessageError as error:
-                dead.append(dead_letter(delivery, str(error), now))
+                dead.append(DeadLetter.of(delivery, str(error), now).encode())
         fresh = await self._unknown(messages)
         for outcome, count in (("new", len(fresh)), ("known", len(messages) - len(fresh)), ("dead", len(dead))):
             metrics.MESSAGES.labels(outcome).inc(count)
@@ -83,8 +81,3 @@ class Inbox:
             if not is_known:
                 first.setdefault(message.identity, message)
         return list(first.values())
-
-
-def dead_letter(raw: bytes, reason: str, now: Instant) -> bytes:
-    """A delivery that cannot become a message, kept with the reason; the bytes base64, as they may be anything."""
-    return orjson.dumps({"reason": reason, "time": now.wall, "raw": base64.b64encode(raw).decode("ascii")})

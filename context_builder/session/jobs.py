@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
 from context_builder import metrics
-from context_builder.analysis.analyst import Analyst
-from context_builder.errors import AnalystError, ReplyInvalid
+from context_builder.analysis.analyst import (
+    Analyst,
+    DomainReading,
+    KeywordReading,
+    ReadBoth,
+    SummaryReading,
+    SummaryRequest,
+    Usage,
+)
+from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
+from context_builder.session.domain_gate import DomainGate
+from context_builder.session.spending import task_of
 from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
 
 log = structlog.get_logger(__name__)
@@ -19,68 +30,149 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Work that is over; without a reading, nothing came of it."""
+    """Work that is over; without a reading, nothing came of it, and ``retry_after`` are the seconds until another
+    try is worth it, ``usage`` what it cost all the same, where these are known."""
 
     work: Work
     reading: Reading | None
+    retry_after: float | None = None
+    usage: Usage | None = None
 
 
 class Jobs:
-    """The analysis of one session that is under way."""
+    """The analysis of one session that is under way: at most ``limit`` calls at once, domains through ``gate``."""
 
-    def __init__(self, analyst: Analyst, last_resort: Analyst, deliver: Callable[[Done], None]) -> None:
+    def __init__(
+        self,
+        analyst: Analyst,
+        last_resort: Analyst,
+        limit: int,
+        deliver: Callable[[Done], None],
+        gate: DomainGate | None = None,
+    ) -> None:
         self._analyst = analyst
         self._last_resort = last_resort
+        self._limit = limit
         self._deliver = deliver
-        self._running: dict[asyncio.Task[None], Work] = {}
+        self._gate = gate
+        self._running: set[asyncio.Task[None]] = set()
 
     @property
-    def keywords_in_flight(self) -> int:
-        return sum(isinstance(work, KeywordWork) for work in self._running.values())
+    def have_room(self) -> bool:
+        return len(self._running) < self._limit
+
+    @property
+    def read_both(self) -> ReadBoth | None:
+        """Keywords and domains in one call, where the analyst can."""
+        return getattr(self._analyst, "read_both", None)
 
     def start(self, work: Work, tasks: asyncio.TaskGroup) -> None:
         """Begin, and deliver what comes of it."""
-        task = tasks.create_task(self._do(work), name=_task_name(work))
-        self._running[task] = work
-        task.add_done_callback(self._running.pop)
+        self._launch(self._do(work), task_of(work), tasks)
+
+    def start_both(self, keywords: KeywordWork, domains: DomainWork, ask: ReadBoth, tasks: asyncio.TaskGroup) -> None:
+        """Begin both in one call, and deliver what comes of each."""
+        self._launch(self._do_both(keywords, domains, ask), "keywords and domains", tasks)
 
     def cancel(self) -> None:
         """Give up everything under way; it is asked for again by the next run."""
         for task in self._running:
             task.cancel()
 
+    def _launch(self, doing: Coroutine[Any, Any, None], name: str, tasks: asyncio.TaskGroup) -> None:
+        task = tasks.create_task(doing, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
     async def _do(self, work: Work) -> None:
-        name = _task_name(work)
         started = time.perf_counter()
-        reading: Reading | None = None
         try:
-            reading = await self._read(work)
+            done = Done(work, await self._read(work))
         except AnalystError as error:
-            log.warning("analysis.failed", task=name, kind=type(error).__name__, error=str(error))
-        metrics.ANALYSIS.labels(name, "failed" if reading is None else "done").inc()
-        metrics.ANALYSIS_SECONDS.labels(name).observe(time.perf_counter() - started)
-        self._deliver(Done(work, reading))
+            done = _failed(work, error, error.usage)
+        self._over(started, done)
+
+    async def _do_both(self, keywords: KeywordWork, domains: DomainWork, ask: ReadBoth) -> None:
+        started = time.perf_counter()
+        try:
+            keyword_reading, domain_reading = await self._both(keywords, domains, ask)
+            done = Done(keywords, _complete(keyword_reading, keywords)), Done(domains, domain_reading)
+        except AnalystError as error:
+            done = _failed(keywords, error), _failed(domains, error, error.usage)
+        self._over(started, *done)
+
+    def _over(self, started: float, *all_done: Done) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._running.discard(task)  # before anybody hears of it: there is room for the next
+        for done in all_done:
+            name = task_of(done.work)
+            metrics.ANALYSIS.labels(name, "failed" if done.reading is None else "done").inc()
+            metrics.ANALYSIS_SECONDS.labels(name).observe(time.perf_counter() - started)
+            usage = done.usage if done.reading is None else done.reading.usage
+            if usage is not None and usage.calls:
+                _count(name, usage)
+            self._deliver(done)
 
     async def _read(self, work: Work) -> Reading:
         if isinstance(work, SummaryWork):
-            analyst = self._last_resort if work.last_resort else self._analyst
-            return _counted("summary", await analyst.summarize(work.request))
+            return await self._summarize(work.request, last_resort=work.last_resort)
         if isinstance(work, DomainWork):
-            return _counted("domains", await self._analyst.infer_domains(work.messages))
-        reading = await self._analyst.extract_keywords(work.messages)
-        if len(reading.keywords) != len(work.messages):
-            raise ReplyInvalid(f"keywords of {len(reading.keywords)} messages for {len(work.messages)}")
-        return _counted("keywords", reading)
+            return await self._domains(work)
+        return _complete(await self._analyst.extract_keywords(work.messages), work)
+
+    async def _domains(self, work: DomainWork) -> DomainReading:
+        reading = await self._repeated(work)
+        if reading is None:
+            reading = self._judged(await self._analyst.infer_domains(work.messages))
+        return reading
+
+    async def _both(
+        self, keywords: KeywordWork, domains: DomainWork, ask: ReadBoth
+    ) -> tuple[KeywordReading, DomainReading]:
+        repeated = await self._repeated(domains)
+        if repeated is not None:
+            return await self._analyst.extract_keywords(keywords.messages), repeated
+        keyword_reading, domain_reading = await ask(keywords.messages, domains.messages)
+        return keyword_reading, self._judged(domain_reading)
+
+    async def _repeated(self, work: DomainWork) -> DomainReading | None:
+        reading = await self._gate.repeated(work) if self._gate else None
+        if reading is not None:
+            metrics.DOMAIN_CALLS_SKIPPED.inc()
+        return reading
+
+    def _judged(self, reading: DomainReading) -> DomainReading:
+        if self._gate:
+            self._gate.judged(reading)
+        return reading
+
+    async def _summarize(self, request: SummaryRequest, *, last_resort: bool) -> SummaryReading:
+        """A failing model is worth waiting for, one that must not be paid now is not."""
+        if last_resort:
+            return await self._last_resort.summarize(request)
+        try:
+            return await self._analyst.summarize(request)
+        except OverBudget as error:
+            reading = await self._last_resort.summarize(request)
+            return replace(reading, degraded=True, usage=(error.usage or Usage()) + reading.usage)
 
 
-def _task_name(work: Work) -> str:
-    if isinstance(work, KeywordWork):
-        return "keywords"
-    return "domains" if isinstance(work, DomainWork) else "summary"
+def _failed(work: Work, error: AnalystError, usage: Usage | None = None) -> Done:
+    log.warning("analysis.failed", task=task_of(work), kind=type(error).__name__, error=str(error))
+    return Done(work, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
 
 
-def _counted(task: str, reading: Reading) -> Reading:
-    usage = reading.usage
+def _complete(reading: KeywordReading, work: KeywordWork) -> KeywordReading:
+    """The reading, if it is about every message."""
+    if len(reading.keywords) != len(work.messages):
+        raise ReplyInvalid(f"keywords of {len(reading.keywords)} messages for {len(work.messages)}")
+    return reading
+
+
+def _count(task: str, usage: Usage) -> None:
+    metrics.CALLS.labels(task, usage.model).inc(usage.calls)
+    metrics.COST_DOLLARS.labels(task, usage.model).inc(usage.dollars)
     for kind, tokens in (
         ("prompt", usage.prompt_tokens),
         ("cached", usage.cached_tokens),
@@ -88,4 +180,3 @@ def _counted(task: str, reading: Reading) -> Reading:
     ):
         if tokens:
             metrics.TOKENS.labels(task, usage.model, kind).inc(tokens)
-    return reading

@@ -9,7 +9,8 @@ from typing import Final
 from context_builder.errors import SessionIdError
 
 FENCE: Final = "context_builder:fence"
-"""Counter that fencing tokens come from. No expiry: a token must never be given out twice."""
+"""Hash of the counter that fencing tokens come from, and of the moment it began. No expiry: a token must never
+be given out twice."""
 
 SESSIONS: Final = "context_builder:sessions"
 """Sorted set of session ids by the time of their last commit. No expiry: it is how sessions that
@@ -36,7 +37,8 @@ class Keys:
     ``state``             string  the published state                                         STATE_TTL
     ``conversation``      string  the published silence clock                                 10 s
     ``checkpoint``        hash    what is needed to continue: ``head``, ``order``, one field  session
-                                  for each buffered message and assistant response
+                                  for each buffered message, assistant response, and
+                                  message that the summary cites
     ``pending``           list    messages waiting for their summary outside the buffer       session
     ``seen``              set     identities of all messages taken in                         session
     ``outbox``            list    summaries on their way to the archive                       session

@@ -11,16 +11,16 @@ from context_builder.session.conversation import Conversation
 
 def session_state(conversation: Conversation, revision: int, now: Instant) -> bytes:
     """The value of ``context_builder:{session_id}:state``."""
-    domains = conversation.domains
+    topic = conversation.topic
     return orjson.dumps(
         {
             "session_id": conversation.session_id,
             "rolling_summary": conversation.summary.wire(),
-            "raw_recent_buffer": [orjson.Fragment(e.encode()) for e in conversation.buffer.published()],
             "consilience_responses": list(conversation.consilience.values()),
-            "current_domains": domains.domains,
-            "domain_confidence": dict(domains.confidence),
-            "current_keywords": domains.keywords,
+            "raw_recent_buffer": [orjson.Fragment(e.encode()) for e in conversation.buffer.published()],
+            "current_domains": topic.active,
+            "domain_confidence": topic.current,
+            "current_keywords": conversation.domains.keywords,
             "pending_messages": conversation.buffer.waiting_outside(),
             **conversation.counters(),
             "schema_version": SCHEMA_VERSION,
@@ -37,8 +37,8 @@ def conversation_state(conversation: Conversation, now: Instant) -> bytes:
             "session_id": conversation.session_id,
             "silence": conversation.is_silent(now),
             "time_since_last_message": round(conversation.silent_for(now), 3),
-            "active_domains": conversation.domains.domains,
-            "domain_confidence": dict(conversation.domains.confidence),
+            "active_domains": conversation.topic.active,
+            "domain_confidence": conversation.topic.current,
             "current_keywords": conversation.active_keywords(),
             "last_message_time": conversation.last_message.wall,
         }

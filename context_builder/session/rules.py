@@ -20,12 +20,16 @@ class Rules:
     domain_messages: int = 5
     domain_interval: float = 30.0
     domain_window: int = 10
+    domain_skip: bool = True
     silence: float = 4.0
     keyword_batch: int = 20
+    keyword_window: float = 0.05
     keyword_jobs: int = 2
+    jobs: int = 4
     consilience_max: int = 100
     max_message_bytes: int = 262144
     dead_letters_max: int = 1000
+    dead_letters_bytes: int = 64 * 1024 * 1024
     read_batch: int = 500
     state_ttl: float = 3600.0
     conversation_state_ttl: float = 10.0

@@ -18,17 +18,20 @@ from redis.asyncio import Redis
 from context_builder import metrics
 from context_builder.analysis.analyst import Analyst
 from context_builder.archive.archive import Archive
-from context_builder.clock import Clock, SystemClock
+from context_builder.clock import Clock, Instant, SystemClock
 from context_builder.errors import SessionOwned, StoreUnavailable
 from context_builder.session import checkpoint
 from context_builder.session.archiver import Archiver
 from context_builder.session.committer import Committer
 from context_builder.session.conversation import Conversation
+from context_builder.session.domain_gate import DomainGate
 from context_builder.session.entry import Entry
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Done, Jobs
+from context_builder.session.recorder import Answered, Buried, HandedOut, NoRecorder, Received, Recorder, Turned
 from context_builder.session.rules import Rules
 from context_builder.session.store import END_REQUEST, SessionStore
+from context_builder.session.work import KeywordWork
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +59,9 @@ class Parts:
 class Session:
     """Runs one conversation: ``startup``, ``run``, ``shutdown``; ``serve`` is the three in a row."""
 
-    def __init__(self, client: Redis, session_id: str, rules: Rules, parts: Parts) -> None:
+    def __init__(
+        self, client: Redis, session_id: str, rules: Rules, parts: Parts, recorder: Recorder | None = None
+    ) -> None:
         self.session_id = session_id
         self.ready = asyncio.Event()
         self.told_to_stop = asyncio.Event()
@@ -66,9 +71,12 @@ class Session:
         self._store = SessionStore(client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._inbox = Inbox(self._store, rules, self._clock)
-        self._committer = Committer(self._store, self._clock)
+        self._recorder = recorder or NoRecorder()
+        self._committer = Committer(self._store, self._clock, self._recorder)
         self._archiver = Archiver(self._store, parts.archive)
-        self._jobs = Jobs(parts.analyst, parts.last_resort, self._events.put_nowait)
+        skips = rules.domain_skip and parts.analyst is not parts.last_resort  # there is a model to spare
+        gate = DomainGate(parts.last_resort) if skips else None
+        self._jobs = Jobs(parts.analyst, parts.last_resort, rules.jobs, self._events.put_nowait, gate)
         self._batches: list[Batch] = []
         self._waiting = 0
         self.undelivered = 0
@@ -113,13 +121,14 @@ class Session:
         try:
             if not await self._acquire(takeover=takeover, wait=wait):
                 return False
-            snapshot = await self._store.load()
+            snapshot, now = await self._store.load(), self._clock.now()
+            self._recorder.begin(self.session_id, self._rules, snapshot, now)
             self._conversation = checkpoint.restore(
                 self.session_id,
                 snapshot.fields,
                 snapshot.pending,
                 self._rules,
-                self._clock.now(),
+                now,
                 self._count_tokens,
             )
             await self._commit(publish=True)
@@ -157,6 +166,7 @@ class Session:
             await self._store.release()
         except StoreUnavailable as error:
             log.warning("session.lease_kept", session_id=self.session_id, error=str(error))
+        self._recorder.end()
         log.info("session.stopped", session_id=self.session_id, revision=self._store.revision)
 
     async def _acquire(self, *, takeover: bool, wait: bool) -> bool:
@@ -178,7 +188,8 @@ class Session:
     async def _live(self, tasks: asyncio.TaskGroup) -> None:
         while not self.told_to_stop.is_set():
             now = self._clock.now()
-            self._apply(await self._next_event(self.conversation.next_moment(now) - now.monotonic))
+            moment = self.conversation.next_moment(now, hands_free=self._jobs.have_room)
+            self._apply(await self._next_event(moment - now.monotonic))
             while not self._events.empty():
                 self._apply(self._events.get_nowait())
             try:
@@ -202,13 +213,16 @@ class Session:
             self._batches.append(event)
             if event.messages:
                 self.conversation.receive(event.messages, now)
+                self._recorder.happened(Received(event.messages, self.conversation.last_id), now)
             if event.dead:
                 self.conversation.bury(len(event.dead))
+                self._recorder.happened(Buried(len(event.dead)), now)
         elif isinstance(event, Done):
             if event.reading is None:
-                self.conversation.fail(event.work, now)
+                self.conversation.fail(event.work, now, event.retry_after, event.usage)
             else:
                 self.conversation.finish(event.work, event.reading, now)
+            self._recorder.happened(Answered(event.work, event.reading, event.usage), now)
 
     async def _commit(self, *, publish: bool = False) -> None:
         batches, self._batches = self._batches, []
@@ -225,22 +239,42 @@ class Session:
             await self._store.clear_request()
 
     async def _start_work(self, tasks: asyncio.TaskGroup) -> None:
-        """Hand out what is to be understood; only after the messages it is about have been published."""
+        """Hand out what is to be understood; only after the messages it is about have been published.
+
+        What is seldom due goes first, so that keywords leave room for it.
+        """
         now = self._clock.now()
         if self._ending and not self._waiting:
             self.conversation.close()
-        while self._jobs.keywords_in_flight < self._rules.keyword_jobs:
-            keywords = self.conversation.keywords_work(now)
-            if keywords is None:
-                break
-            self._jobs.start(keywords, tasks)
-        domains = self.conversation.domains_work(now)
-        if domains is not None:
-            self._jobs.start(domains, tasks)
-        if self.conversation.summary_due(now):
+            self._recorder.happened(Turned("closing"), now)
+        if self._jobs.have_room:
+            self._start_domains(now, tasks)
+        if self._jobs.have_room and self.conversation.summary_due(now):
             summary = self.conversation.summary_work(await self._pending())
+            self._recorder.happened(HandedOut("summary", summary), now)
             if summary is not None:
                 self._jobs.start(summary, tasks)
+        while self._jobs.have_room and (keywords := self._keywords_work(now)) is not None:
+            self._jobs.start(keywords, tasks)
+
+    def _start_domains(self, now: Instant, tasks: asyncio.TaskGroup) -> None:
+        """Domains that are due; with keywords that are wanted at the same moment in one call, if the analyst can."""
+        domains = self.conversation.domains_work(now)
+        if domains is None:
+            return
+        self._recorder.happened(HandedOut("domains", domains), now)
+        read_both = self._jobs.read_both
+        keywords = self._keywords_work(now) if read_both else None
+        if read_both and keywords:
+            self._jobs.start_both(keywords, domains, read_both, tasks)
+        else:
+            self._jobs.start(domains, tasks)
+
+    def _keywords_work(self, now: Instant) -> KeywordWork | None:
+        keywords = self.conversation.keywords_work(now)
+        if keywords is not None:
+            self._recorder.happened(HandedOut("keywords", keywords), now)
+        return keywords
 
     async def _pending(self) -> list[Entry]:
         if not self.conversation.takes_pending_next:
@@ -248,6 +282,7 @@ class Session:
         encoded = await self._store.read_pending(PENDING_READ)
         if not encoded:
             log.error("pending.lost", session_id=self.session_id, messages=self.conversation.pending_lost())
+            self._recorder.happened(Turned("pending_lost"), self._clock.now())
         now = self._clock.now()
         return [Entry.decode(entry, now) for entry in encoded]
 
@@ -255,7 +290,9 @@ class Session:
         if not self._ending or self._waiting or not self.conversation.all_summarized:
             return False
         if self.conversation.ended_at is None:
-            self.conversation.end(self._clock.now())
+            now = self._clock.now()
+            self.conversation.end(now)
+            self._recorder.happened(Turned("ended"), now)
             await self._commit()
         if self.undelivered and self._archiver.last_error is not None:
             log.error("session.ended_undelivered", session_id=self.session_id, summaries=self.undelivered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha1
 from importlib import resources
 from typing import Any, Final, cast
@@ -18,6 +18,7 @@ from context_builder.session.changes import Changes
 from context_builder.session.holder import describe, has_died
 from context_builder.session.keys import FENCE, SESSIONS, Keys
 from context_builder.session.rules import Rules
+from context_builder.session.splice import Splice
 
 END_REQUEST: Final = "end"
 """What another process writes to ``control`` to have the owner end the session."""
@@ -76,7 +77,7 @@ class SessionStore:
         self.keys = Keys(session_id)
         self._client = client
         self._rules = rules
-        self._lease = b""
+        self._lease = self._published = b""
         self._revision = self._base = 0
         self._commit = script(client, "commit")
         self._acquire = script(client, "acquire")
@@ -91,6 +92,11 @@ class SessionStore:
     def token(self) -> int:
         """The fencing token of this process's lease."""
         return int(orjson.loads(self._lease)["token"])
+
+    @property
+    def born(self) -> str:
+        """When the tokens' counter began; another moment when Redis has lost its data since."""
+        return str(orjson.loads(self._lease)["born"])
 
     async def acquire(self, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
         """Become the owner, at once also when the present one provably died.
@@ -186,9 +192,12 @@ class SessionStore:
             status, waiting, undelivered, request, published, detail = answer
             if status == b"ok":
                 self._revision = self._base = target
+                self._published = (commit.state or self._published) if published else b""
                 return Committed(waiting, undelivered, request.decode(), bool(published))
             if status == b"input_changed":
-                acknowledged = ()  # somebody else removed deliveries; what is left is recognized as seen
+                # Somebody else took deliveries away. What is left is read again: messages are then known, and
+                # dead letters are written down then.
+                commit, acknowledged = replace(commit, dead=()), ()
             elif status == b"fenced":
                 raise LeaseLost(self._why_fenced(detail), expired=not detail)
             else:
@@ -218,6 +227,7 @@ class SessionStore:
     def _args(self, commit: Commit, target: int, acknowledged: Sequence[bytes]) -> list[Any]:
         """ARGV of ``commit.lua``, in the order in which it takes them."""
         rules, changes = self._rules, commit.changes
+        splice = Splice.between(self._published, commit.state)
         fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
         for name, value in changes.encoded_fields().items():
             fields += (name, value)
@@ -236,11 +246,15 @@ class SessionStore:
             target,
             int(rules.state_ttl * 1000),
             int(rules.conversation_state_ttl * 1000),
-            commit.state,
+            splice.text if commit.state else b"",
+            splice.at,
+            splice.length,
+            splice.mark,
             commit.conversation_state,
             self.keys.session_id,
             commit.active_at,
             rules.dead_letters_max,
+            rules.dead_letters_bytes,
             len(acknowledged),
             _digest(acknowledged[0]) if acknowledged else "",
             _digest(acknowledged[-1]) if acknowledged else "",

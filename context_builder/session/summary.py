@@ -9,18 +9,22 @@ from context_builder.analysis.analyst import SummaryReading
 from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
 from context_builder.session.entry import Entry
-from context_builder.session.ledger import Ledger, Point
+from context_builder.session.ledger import Ledger
+from context_builder.session.point import Point
+from context_builder.session.source import Source
 
 
 class Summary:
     """Grows by one reading at a time. ``seq`` counts them from 1.
 
-    ``covers`` is the hull of summarized listener numbers, (0, 0) before any. ``degraded_messages`` counts those
-    that were summarized by the last resort because the model failed for too long.
+    ``covers`` is the hull of summarized listener numbers, (0, 0) before any. ``degraded_messages`` counts those that
+    were summarized by the last resort because the model failed for too long, and not again since. ``sources`` are the
+    messages that the ledger's points cite, by id.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
+        self.sources: dict[int, Source] = {}
         self.seq = 0
         self.covers: tuple[int, int] | None = None
         self.message_count = 0
@@ -32,12 +36,9 @@ class Summary:
 
     def take(self, entries: Sequence[Entry], reading: SummaryReading, now: Instant, *, degraded: bool = False) -> None:
         """Take in the reading that covers ``entries``."""
-        accepted = self.ledger.add(reading.points, {entry.id: entry for entry in entries})
-        self.rejected_points += reading.rejected + len(reading.points) - accepted
-        self.seq += 1
+        self._add(entries, reading, now)
         self.message_count += len(entries)
         self.degraded_messages += len(entries) if degraded else 0
-        self.last_updated = now.iso()
         for entry in entries:
             moment = (entry.time, entry.timestamp)
             self._start = moment if self._start is None else min(self._start, moment)
@@ -45,6 +46,22 @@ class Summary:
             if entry.number is not None and not entry.consilience:
                 low, high = self.covers or (entry.number, entry.number)
                 self.covers = (min(low, entry.number), max(high, entry.number))
+
+    def take_again(self, entries: Sequence[Entry], reading: SummaryReading, now: Instant) -> None:
+        """Take in a better reading of ``entries``, in place of the degraded one."""
+        self._add(entries, reading, now, instead=True)
+        self.degraded_messages -= len(entries)
+
+    def _add(self, entries: Sequence[Entry], reading: SummaryReading, now: Instant, *, instead: bool = False) -> None:
+        accepted = self.ledger.add(reading.points, {entry.id: entry for entry in entries}, instead=instead)
+        self.rejected_points += reading.rejected + len(reading.points) - accepted
+        self._keep_cited({entry.id: Source.of(entry) for entry in entries})
+        self.seq += 1
+        self.last_updated = now.iso()
+
+    def _keep_cited(self, new: Mapping[int, Source]) -> None:
+        cited = {entry_id for point in self.ledger.points for entry_id in point.ids}
+        self.sources = {entry_id: source for entry_id, source in {**self.sources, **new}.items() if entry_id in cited}
 
     def row(self, session_id: str, entries: Iterable[Entry], domains: Sequence[str]) -> SummaryRow:
         """The archive's row of the summary as it stands, just after it took ``entries``."""
@@ -93,8 +110,9 @@ class Summary:
             "points": [point.wire() for point in self.ledger.points],
         }
 
-    def restore(self, fields: Mapping[str, Any]) -> None:
+    def restore(self, fields: Mapping[str, Any], sources: Mapping[int, Source]) -> None:
         self.ledger.restore(Point.from_wire(point) for point in fields["points"])
+        self._keep_cited(sources)
         self.seq = fields["seq"]
         self.covers = _pair(fields["covers"])
         self.message_count = fields["message_count"]

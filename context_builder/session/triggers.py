@@ -13,6 +13,10 @@ RETRY_READING: Final = 5.0
 """Seconds before keywords or domains are asked for again after a failure."""
 
 
+SHORTEST_WAIT: Final = 0.5
+"""Seconds between two tries of a summary, however soon another one would be allowed."""
+
+
 class Triggers:
     """The documented intervals, and the wait after a failure of each kind of work."""
 
@@ -45,9 +49,13 @@ class Triggers:
     def domains_failed(self, now: Instant) -> None:
         self._domains_from = now.monotonic + RETRY_READING
 
-    def summary_failed(self, now: Instant) -> None:
+    def summary_failed(self, now: Instant, retry_after: float | None = None) -> None:
+        """Waits no longer than a breaker that let nothing through, or the model's return would go unnoticed."""
         self.summary_failures += 1
-        self._summary_from = now.monotonic + self._rules.summary_retry
+        wait = self._rules.summary_retry
+        if retry_after is not None:
+            wait = min(wait, max(retry_after, SHORTEST_WAIT))
+        self._summary_from = now.monotonic + wait
 
     def summary_succeeded(self) -> None:
         self.summary_failures = 0

@@ -24,24 +24,31 @@ class KeywordWork:
 
 @dataclass(frozen=True, slots=True)
 class DomainWork:
-    """The newest messages, and how far they go: ``through`` is the newest id, ``new`` how many since last time."""
+    """The newest messages, and how far they go: ``through`` is the newest id, ``new`` how many since last time.
+
+    ``standing`` is the last reading, which may be taken again if nothing has changed; there is none while the topic is
+    in doubt.
+    """
 
     messages: Sequence[Said]
     through: int
     new: int
+    standing: DomainReading | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryWork:
     """One part of a summary: messages in order, and how many of them lie in the pending list.
 
-    ``last_resort`` says that they must not wait for a better analyst any longer.
+    ``last_resort`` says that they must not wait for a better analyst any longer, ``again`` that the last resort
+    has summarized them before.
     """
 
     entries: Sequence[Entry]
     request: SummaryRequest
     from_pending: bool = False
     last_resort: bool = False
+    again: bool = False
 
 
 Work = KeywordWork | DomainWork | SummaryWork

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
+from context_builder.analysis.budget import Budget
+from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, Tasks
 from context_builder.prompts import load_prompts
 from tests.services.model_server import FakeModel, ModelServer
 from tests.services.small_model import SmallModelServer, started_or_skipped
@@ -37,9 +38,10 @@ async def make_analyst(model_server: ModelServer) -> AsyncIterator[MakeAnalyst]:
     """Makes analysts that ask the fake model, hardly waiting between tries."""
     made: list[OpenAIAnalyst] = []
 
-    def make(**options: float) -> OpenAIAnalyst:
+    def make(budget: Budget | None = None, tasks: Tasks | None = None, **options: float) -> OpenAIAnalyst:
         calls = CallOptions(**{"timeout": 5.0, "first_wait": 0.001, **options})  # type: ignore[arg-type]
-        made.append(OpenAIAnalyst(Endpoint("sk-secret", model_server.base_url), load_prompts(), calls=calls))
+        endpoint = Endpoint("sk-secret", model_server.base_url)
+        made.append(OpenAIAnalyst(endpoint, load_prompts(), tasks=tasks, calls=calls, budget=budget))
         return made[-1]
 
     yield make

@@ -64,7 +64,7 @@ async def test_a_redis_that_goes_away_is_told_and_asked_again(redis: Redis, redi
         await wait_until(lambda: "Barnacle" in screen.text, "the conversation is shown")
         redis_server.kill()
         try:
-            await wait_until(lambda: "Redis:" in screen.text, "the lost Redis is told")
+            await wait_until(lambda: "Redis is not available" in screen.text, "the lost Redis is told")
         finally:
             redis_server.start()
         drawn = len(screen.text)

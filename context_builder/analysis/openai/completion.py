@@ -60,14 +60,19 @@ class Completion(_Part):
             raise ReplyInvalid("the model's reply is empty")
         return choice.message.content or ""
 
-    def added_to(self, spent: Usage) -> Usage:
-        """``spent`` and what this completion cost."""
+    @property
+    def is_counted(self) -> bool:
+        """Whether the server says how many tokens it took."""
+        return self.usage is not None and self.usage.prompt_tokens is not None
+
+    def cost(self, model: str) -> Usage:
+        """The tokens of this one call to ``model``, as its server counted them."""
         tokens = self.usage or _Tokens()
         details = tokens.prompt_tokens_details or _PromptDetails()
         return Usage(
-            model=spent.model,
-            prompt_tokens=spent.prompt_tokens + (tokens.prompt_tokens or 0),
-            cached_tokens=spent.cached_tokens + (details.cached_tokens or 0),
-            completion_tokens=spent.completion_tokens + (tokens.completion_tokens or 0),
-            calls=spent.calls + 1,
+            model=model,
+            prompt_tokens=tokens.prompt_tokens or 0,
+            cached_tokens=details.cached_tokens or 0,
+            completion_tokens=tokens.completion_tokens or 0,
+            calls=1,
         )

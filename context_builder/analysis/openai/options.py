@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server that speaks OpenAI's API; OpenAI itself without a ``base_url``."""
+    """A server that speaks OpenAI's API; OpenAI itself without a ``base_url``, which ``setting`` names."""
 
     api_key: str = field(default="", repr=False)
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
+    setting: str = "OPENAI_BASE_URL"
 
     @property
     def label(self) -> str:

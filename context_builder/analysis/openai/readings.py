@@ -18,7 +18,13 @@ from context_builder.analysis.analyst import (
     Said,
     SummaryRequest,
 )
-from context_builder.analysis.openai.replies import DomainReply, KeywordReply, PointEntry, SummaryReply
+from context_builder.analysis.openai.replies import (
+    DomainReply,
+    KeywordReply,
+    LoneKeywordReply,
+    PointEntry,
+    SummaryReply,
+)
 from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
 
@@ -60,6 +66,11 @@ def keywords_of(reply: KeywordReply, count: int) -> tuple[tuple[str, ...], ...]:
     if len(reply.keywords) != count or numbered:
         raise ReplyInvalid(f"the model gave keywords for {len(numbered or rows)} of {count} messages")
     return tuple(_keywords(row) for row in reply.keywords)
+
+
+def lone_keywords_of(reply: LoneKeywordReply) -> tuple[tuple[str, ...], ...]:
+    """The keywords of the only message asked about."""
+    return (_keywords(reply.keywords),)
 
 
 def domains_of(reply: DomainReply) -> tuple[dict[str, float], tuple[str, ...]]:

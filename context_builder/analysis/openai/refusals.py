@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
+from context_builder.analysis.openai.options import Endpoint
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _ADVICE: Final[Mapping[int, str]] = {
     401: "refuses the key (401); check OPENAI_API_KEY",
     402: "wants to be paid first (402); check the account's plan and billing",
     403: "does not let this key use {model} (403); check the key's permissions",
-    404: "does not know {model} (404); check the model's name and OPENAI_BASE_URL",
+    404: "does not know {model} (404); check the model's name and {setting}",
     413: "finds the request too large for {model} (413)",
 }
 _CODE_ADVICE: Final[Mapping[str, str]] = {
@@ -34,28 +35,40 @@ _CODE_ADVICE: Final[Mapping[str, str]] = {
     "model_not_found": _ADVICE[404],
     "invalid_api_key": _ADVICE[401],
 }
+_UNREACHED: Final = frozenset({"ConnectError", "ConnectTimeout"})
 _WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429})
 
 
-def translated(error: openai.OpenAIError, server: str, model: str) -> AnalystError:
-    """Our error for one of the client's; ``server`` is how people know it."""
+def translated(error: openai.OpenAIError, endpoint: Endpoint, model: str) -> AnalystError:
+    """Our error for one of the client's."""
     import openai
 
+    server = endpoint.label
     if isinstance(error, openai.APITimeoutError):
         return AnalystUnavailable(f"{server} did not answer in time")
     if isinstance(error, openai.APIConnectionError):
-        return AnalystUnavailable(f"{server} cannot be reached; check OPENAI_BASE_URL and the network")
+        return AnalystUnavailable(f"{server} cannot be reached; check {endpoint.setting} and the network")
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error, server, model)
+        return _of_status(error, endpoint, model)
     if isinstance(error, openai.APIError):
         return ReplyInvalid(f"{server} answered with something that is no completion")
-    return Refused(f"{server} cannot be asked: {type(error).__name__}; check OPENAI_API_KEY and OPENAI_BASE_URL")
+    return Refused(f"{server} cannot be asked: {type(error).__name__}; check OPENAI_API_KEY and {endpoint.setting}")
 
 
-def _of_status(error: openai.APIStatusError, server: str, model: str) -> AnalystUnavailable:
-    status = error.status_code
+def was_free(error: openai.OpenAIError) -> bool:
+    """Whether the request cost nothing for certain: it was refused, or reached no server.
+
+    What the connection failed with is told by its name, as the client's versions use different HTTP packages.
+    """
+    import openai
+
+    return isinstance(error, openai.APIStatusError) or type(error.__cause__).__name__ in _UNREACHED
+
+
+def _of_status(error: openai.APIStatusError, endpoint: Endpoint, model: str) -> AnalystUnavailable:
+    server, status = endpoint.label, error.status_code
     if advice := _CODE_ADVICE.get(error.code or "") or _ADVICE.get(status):
-        return Refused(f"{server} {advice.format(model=model)}")
+        return Refused(f"{server} {advice.format(model=model, setting=endpoint.setting)}")
     if status in _WORTH_ANOTHER_TRY or status >= 500:
         what = "is over its rate limit" if status == 429 else "failed"
         return AnalystUnavailable(f"{server} {what} ({status})", retry_after=_retry_after(error.response.headers))

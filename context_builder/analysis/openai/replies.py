@@ -44,6 +44,12 @@ class KeywordReply(Reply):
     keywords: list[Annotated[list[str], _at_most(MAX_KEYWORDS + 1)]]
 
 
+class LoneKeywordReply(Reply):
+    """The keywords of the only message there is."""
+
+    keywords: Keywords
+
+
 class DomainEntry(Reply):
     domain: Annotated[str, _one_of(*DOMAINS)]
     confidence: Number
@@ -52,6 +58,13 @@ class DomainEntry(Reply):
 class DomainReply(Reply):
     domains: Annotated[list[DomainEntry], _at_most(5)]
     keywords: Keywords
+
+
+class CombinedReply(KeywordReply):
+    """Both in one: the messages' lists, and the domains with their topic's keywords."""
+
+    domains: Annotated[list[DomainEntry], _at_most(5)]
+    topic: Keywords
 
 
 class PointEntry(Reply):

@@ -49,8 +49,8 @@ class TextAnalyst:
         return NAME
 
     async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
-        """Keywords of each message; terms that recur among ``messages`` are preferred."""
-        recurring = Recurrence()
+        """Keywords of each message; terms that recur among ``messages``, or have before, are preferred."""
+        recurring = Recurrence(before=messages[0].recurring if messages else None)
         for portion in _portions(messages):
             await self._run(_count, recurring, portion)
         found: list[tuple[str, ...]] = []

@@ -8,7 +8,7 @@ speaks for many domains tells less, and so does one heard again and again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,12 +106,3 @@ def most_likely(evidence: Evidence) -> str | None:
     """The domain with most evidence, however little; ``None`` when there is none at all."""
     best = max(range(len(DOMAINS)), key=evidence.heard.__getitem__)
     return DOMAINS[best] if evidence.heard[best] > 0 else None
-
-
-def smoothed(before: Mapping[str, float], now: Mapping[str, float], share: float) -> dict[str, float]:
-    """Exponential smoothing of confidences: ``share`` of what is heard now, the rest from before."""
-    return {
-        domain: share * now.get(domain, 0.0) + (1 - share) * before.get(domain, 0.0)
-        for domain in DOMAINS
-        if domain in now or domain in before
-    }

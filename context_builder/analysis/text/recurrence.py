@@ -19,9 +19,10 @@ class Recurrence(Mapping[str, int]):
     (Misra and Gries 1982, "Finding repeated elements").
     """
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, limit: int = DEFAULT_LIMIT, *, before: Mapping[str, int] | None = None) -> None:
+        """Counting goes on from what was counted ``before``."""
         self._limit = limit
-        self._counts: dict[str, int] = {}
+        self._counts = dict(before or {})
 
     def add(self, text: str) -> None:
         """Count the stems of one message."""

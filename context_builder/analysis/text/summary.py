@@ -57,7 +57,7 @@ _EXCHANGED: Final = (PointKind.QUESTION, PointKind.CLAIM)
 class SummarySize:
     """How many points a stretch of talk gets."""
 
-    messages_per_point: float = 5.0
+    messages_per_point: float = 2.0
     """Messages with substance for one point."""
     most: int = 25
     """Points of one summary."""

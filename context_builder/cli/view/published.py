@@ -109,6 +109,13 @@ class Published:
         """What made the latest keywords, domains and summary."""
         return {what: plain(label, 24) for what, label in _object(self._state.get("analyst")).items() if label}
 
+    def spent(self) -> tuple[float, int]:
+        """US dollars and tokens (prompts and replies) of the session's model calls."""
+        cost = _object(self._state.get("cost"))
+        tasks = [_object(task) for task in _object(cost.get("tasks")).values()]
+        tokens = sum(_number(task.get("prompt_tokens")) + _number(task.get("completion_tokens")) for task in tasks)
+        return _number(cost.get("dollars")), int(tokens)
+
     def silent_for(self, now: float) -> float | None:
         """Seconds since somebody spoke; ``None`` when nobody has."""
         last = _number(self._state.get("last_message_time") or self._conversation.get("last_message_time"))

@@ -59,6 +59,9 @@ def figures(page: Published, now: float, per_minute: float | None) -> list[Text]
         _figure("dead letters", f"{dead:,}", "red" if dead else ""),
         _figure("published", "–" if ago is None else f"{duration(ago)} ago"),
     ]
+    spent, tokens = page.spent()
+    if tokens:
+        told.append(_figure("cost", f"{dollars(spent)}, {tokens:,} tokens"))
     if analysts := page.analysts():
         told.append(_figure("analyst", _labels(analysts)))
     return told
@@ -89,6 +92,11 @@ def duration(seconds: float) -> str:
     if hours >= 48:
         return f"{hours // 24} days"
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def dollars(amount: float) -> str:
+    """US dollars with as many digits as tell something: ``$12.50``, ``$0.0042``."""
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
 def _figure(label: str, value: str, colour: str = "") -> Text:

@@ -1,4 +1,4 @@
-"""The least that could keep a state: pop one message, write a state of the same size. Loses what it popped when it dies.
+"""The least that could keep a state: pop one message, write a state of the same size. What it popped dies with it.
 
 ``python -m scripts.benches.daemon.bare_loop REDIS_URL SESSION_ID ENTRIES ENTRY_BYTES``: ``ENTRIES`` buffered already,
 each as long as a published one.

@@ -1,4 +1,4 @@
-"""How much memory so many sessions take in one process: ``python -m scripts.benches.daemon.hosted_sessions COUNT MESSAGES``.
+"""The memory of many sessions in one process: ``python -m scripts.benches.daemon.hosted_sessions COUNT MESSAGES``.
 
 Every session takes in some messages and has them understood; then RSS and USS are printed in bytes, as JSON.
 """
@@ -38,7 +38,7 @@ async def host(count: int, messages: int) -> None:
         with Observer(settings.redis_url.get_secret_value(), sessions[0].session_id) as speaking:
             deliveries = [speaking.delivery() for _ in range(messages)]
         for session in sessions:
-            await app.redis.lpush(f"context_builder:{session.session_id}:input", *deliveries)  # type: ignore[misc]
+            await app.redis.lpush(f"context_builder:{session.session_id}:input", *deliveries)
         while not all(is_understood(session, messages) for session in sessions):  # noqa: ASYNC110 (nobody tells)
             await asyncio.sleep(0.1)
         gc.collect()

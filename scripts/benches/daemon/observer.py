@@ -1,7 +1,7 @@
 """The measuring client: speaks as a listener does and looks as a reader does.
 
 It waits for Redis to tell that the state was written (a keyspace notification, so waiting loads nobody) and then
-reads the counters at the end of the state (``GETRANGE``, a few hundred bytes). A message counts as visible when
+reads the counters at the end of the state (``GETRANGE``, four kilobytes). A message counts as visible when
 that answer is there. What this costs is measured by :meth:`Observer.own_cost`.
 """
 
@@ -19,9 +19,10 @@ import redis
 
 from context_builder.demo import load_demo
 from context_builder.session.keys import Keys
+from context_builder.session.message import CONSILIENCE
 from scripts.benches.daemon.processes import PATIENCE, BenchError
 
-TAIL_BYTES = 640
+TAIL_BYTES = 4_096
 """Enough for everything that follows the lists in a state."""
 
 _COUNTER = re.compile(rb'"(pending_messages|highest_message_number|received_messages|revision)":(\d+)')
@@ -37,10 +38,10 @@ class Observer:
         self.redis = redis.Redis.from_url(redis_url)
         self.number = 0
         self._session_id = session_id
-        self._said = cycle(load_demo())
+        self._said = cycle(said for said in load_demo() if said.speaker != CONSILIENCE)
         self.redis.config_set("notify-keyspace-events", "K$")
         self._watching = redis.Redis.from_url(redis_url)
-        self._written = self._watching.pubsub(ignore_subscribe_messages=True)
+        self._written = self._watching.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
         self._written.subscribe(f"__keyspace@0__:{self.keys.state}")
         self._written.get_message(ignore_subscribe_messages=True, timeout=1)
 
@@ -63,7 +64,7 @@ class Observer:
                 "session_id": self._session_id,
                 "speaker": said.speaker,
                 "text": said.text,
-                "timestamp": datetime.now().isoformat(),  # noqa: DTZ005 (listeners send local time)
+                "timestamp": datetime.now().isoformat(),
                 "confidence": 0.95,
                 "message_number": self.number,
                 "_score": float(self.number),
@@ -77,20 +78,24 @@ class Observer:
         self.redis.lpush(self.keys.input, delivery)
         return now
 
-    def push_many(self, messages: int) -> None:
-        """Say much as fast as possible, a hundred things a round trip."""
-        left = messages
+    def push_many(self, messages: int) -> float:
+        """Say much as fast as possible, a hundred things a round trip; the monotonic moment just before."""
+        began, left = time.monotonic(), messages
         while left:
             portion = min(left, 100)
             self.redis.lpush(self.keys.input, *(self.delivery() for _ in range(portion)))
             left -= portion
+        return began
 
     # Looking
 
     def counters(self) -> Counters:
         """The state's counters; empty without a state."""
         tail: Any = self.redis.getrange(self.keys.state, -TAIL_BYTES, -1)
-        return {name.decode(): int(value) for name, value in _COUNTER.findall(tail)}
+        counters = {name.decode(): int(value) for name, value in _COUNTER.findall(tail)}
+        if tail and "highest_message_number" not in counters:
+            raise BenchError(f"the state's last {TAIL_BYTES} bytes hold no counters")
+        return counters
 
     def see(self, what: str, is_there: Callable[[Counters], bool], *, timeout: float = PATIENCE) -> float:
         """The monotonic moment at which the state's counters are as wanted."""

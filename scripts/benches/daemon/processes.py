@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,13 +22,21 @@ class BenchError(Exception):
     """The bench cannot go on: what was waited for, and what the process said last."""
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """The environment and the folder that a process runs in."""
+
+    env: Mapping[str, str]
+    folder: Path
+
+
 class Child:
     """A Python module run as a process, whose standard error is read as it comes.
 
     ``started`` is the monotonic moment of its start. Log events (JSON lines) are kept with the moment they arrived.
     """
 
-    def __init__(self, module: str, *arguments: str, env: Mapping[str, str], cwd: Path) -> None:
+    def __init__(self, module: str, *arguments: str, within: Surroundings) -> None:
         self._name = module
         self._happened: dict[str, float] = {}
         self._said: deque[str] = deque(maxlen=20)
@@ -35,7 +44,9 @@ class Child:
         self.started = time.monotonic()
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
-            **(dict(env=env, cwd=cwd, start_new_session=True)),
+            env=within.env,
+            cwd=within.folder,
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -45,7 +56,14 @@ class Child:
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        pid: int = self._process.pid
+        return pid
+
+    @property
+    def last_words(self) -> str:
+        """The end of its standard error."""
+        with self._changed:
+            return "\n".join(self._said)
 
     def wait_for(self, event: str, timeout: float = PATIENCE) -> float:
         """The monotonic moment at which the first log event of that name arrived."""
@@ -54,7 +72,7 @@ class Child:
             if event in self._happened:
                 return self._happened[event]
         why = f"said nothing of it within {timeout:g} s" if not came else "ended"
-        raise BenchError(f"{self._name} was to log {event}, but {why}:\n" + "\n".join(self._said))
+        raise BenchError(f"{self._name} was to log {event}, but {why}:\n{self.last_words}")
 
     def stop(self) -> None:
         """SIGTERM, then SIGKILL for one that takes too long."""
@@ -93,11 +111,13 @@ def _event(line: bytes) -> str:
     return str(logged.get("event", "")) if isinstance(logged, dict) else ""
 
 
-def output_of(module: str, arguments: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> bytes:
+def output_of(module: str, arguments: Sequence[str], within: Surroundings) -> bytes:
     """What a module prints, run to its end."""
     command = [sys.executable, "-m", module, *arguments]
     try:
-        done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, timeout=2 * PATIENCE, check=True)
+        done = subprocess.run(
+            command, env=within.env, cwd=within.folder, capture_output=True, timeout=2 * PATIENCE, check=True
+        )
     except subprocess.CalledProcessError as error:
         raise BenchError(f"{module} failed:\n{error.stderr.decode(errors='replace')}") from None
     except subprocess.TimeoutExpired:

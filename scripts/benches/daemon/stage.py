@@ -17,7 +17,7 @@ from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import RedisEngine
 from context_builder.settings import PREFIX, Settings
 from scripts.benches.daemon.observer import Observer
-from scripts.benches.daemon.processes import CHECKOUT, PATIENCE, BenchError, Child
+from scripts.benches.daemon.processes import CHECKOUT, PATIENCE, BenchError, Child, Surroundings
 
 LATENCY = {"keywords": 0.150, "domains": 0.400, "summary": 1.500}
 """Seconds in which the model server answers."""
@@ -25,7 +25,10 @@ LATENCY = {"keywords": 0.150, "domains": 0.400, "summary": 1.500}
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured; the defaults are the full bench."""
+    """How much is measured; the defaults are the full bench.
+
+    ``summary_window`` stands in for the 120 s of ``RAW_BUFFER_TIME_WINDOW``.
+    """
 
     young_sessions: int = 8
     young_messages: int = 20
@@ -38,19 +41,21 @@ class Scale:
     backlogs: int = 3
     starts: int = 5
     silence: float = 10.0
+    summary_window: float = 5.0
     sessions: int = 200
 
 
 QUICK = Scale(
-    young_sessions=2,
-    old_session=2_000,
-    old_messages=100,
+    young_sessions=1,
+    old_session=2_500,
+    old_messages=60,
     rate=50.0,
-    conversations=8,
-    bursts=2,
+    conversations=6,
+    bursts=1,
     backlogs=1,
-    starts=2,
+    starts=1,
     silence=5.0,
+    summary_window=3.0,
     sessions=50,
 )
 
@@ -73,23 +78,26 @@ class Stage:
         """The daemon of a session, ready."""
         with self.starting_daemon(session_id, model=model, **settings) as daemon:
             daemon.wait_for("session.ready")
-            yield daemon
+            try:
+                yield daemon
+            except BenchError as error:
+                raise BenchError(f"{error}; the daemon said last:\n{daemon.last_words}") from None
 
     def starting_daemon(self, session_id: str, *, model: bool = False, **settings: object) -> Child:
         """The daemon of a session as soon as its process is there."""
-        return Child("context_builder", "run", session_id, **self.surroundings(model=model, **settings))
+        return Child("context_builder", "run", session_id, within=self.surroundings(model=model, **settings))
 
     @contextmanager
     def observer(self, session_id: str) -> Iterator[Observer]:
         with Observer(self.redis_url, session_id) as observer:
             yield observer
 
-    def surroundings(self, *, model: bool = False, **settings: object) -> dict[str, object]:
-        """Environment and folder in which nothing but the bench's own settings counts."""
+    def surroundings(self, *, model: bool = False, **settings: object) -> Surroundings:
+        """Those in which nothing but the bench's own settings counts."""
         model_settings = {"openai_api_key": "bench", "openai_base_url": self._model_url} if model else {}
         wanted = {"redis_url": self.redis_url, "home": self._home, "log_format": "json", **model_settings, **settings}
         env = _environment_without_settings() | {PREFIX + name.upper(): str(value) for name, value in wanted.items()}
-        return {"env": env, "cwd": self._home}
+        return Surroundings(env, self._home)
 
 
 @contextmanager
@@ -107,8 +115,8 @@ def open_stage() -> Iterator[Stage]:
         port = free_port()
         latencies = ",".join(f"{task}={1000 * seconds:g}" for task, seconds in LATENCY.items())
         arguments = ("--port", str(port), "--latency-ms", latencies)
-        server = Child("tests.services.model_server", *arguments, env=_environment_without_settings(), cwd=CHECKOUT)
-        stack.enter_context(server)
+        within = Surroundings(_environment_without_settings(), CHECKOUT)
+        stack.enter_context(Child("tests.services.model_server", *arguments, within=within))
         _wait_until_listening(port)
         yield Stage(home, redis_url, f"http://{LOOPBACK}:{port}/v1")
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 NOTE = (
-    "The columns “public implementation” and “closest peer” quote published figures, not measured here. The bare loop "
-    "is measured here: BRPOP and SET of a state of the same size, without checkpoint, fence, acknowledgement or analysis."
+    "The columns “public implementation” and “closest peer” quote published figures, not measured here. The bare "
+    "loop is measured here: BRPOP and SET of a state of the same size; no checkpoint, fence, acknowledgement, analysis."
 )
 
 

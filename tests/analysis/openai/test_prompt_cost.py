@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 from context_builder.analysis.analyst import SummaryRequest
 from context_builder.analysis.openai import OpenAIAnalyst
+from context_builder.analysis.openai.meter import prompt_tokens
 from context_builder.tokens import TokenCounter
 from tests.analysis.openai.conversation import said
 from tests.services.model_answers import task_of
@@ -24,18 +22,7 @@ TALK = (
 )
 
 
-def prompt_tokens(request: dict[str, Any]) -> int:
-    """Tokens of the prompt and of the reply's schema, with the few that frame each chat message."""
-    schema = request["response_format"]["json_schema"]["schema"]
-    framing = 3 + 4 * len(request["messages"])
-    return (
-        sum(COUNTER.count(message["content"]) for message in request["messages"])
-        + COUNTER.count(json.dumps(schema, separators=(",", ":")))
-        + framing
-    )
-
-
-@pytest.mark.parametrize(("task", "most"), [("keywords", 115), ("domains", 290), ("summary", 330)])
+@pytest.mark.parametrize(("task", "most"), [("keywords", 90), ("domains", 270), ("summary", 290)])
 async def test_a_call_costs_little_beside_the_messages(
     analyst: OpenAIAnalyst, model: FakeModel, task: str, most: int
 ) -> None:
@@ -43,7 +30,7 @@ async def test_a_call_costs_little_beside_the_messages(
     await analyst.extract_keywords(messages)
     await analyst.infer_domains(messages)
     await analyst.summarize(SummaryRequest(messages))
-    cost = {task_of(request): prompt_tokens(request) for request in model.requests}
+    cost = {task_of(request): prompt_tokens(request, COUNTER.count) for request in model.requests}
     assert cost[task] <= most
 
 
@@ -53,4 +40,4 @@ async def test_a_burst_of_sixty_costs_sixty_tokens_a_message(analyst: OpenAIAnal
         await analyst.extract_keywords(messages[start : start + 20])
     await analyst.infer_domains(messages[-10:])
     await analyst.summarize(SummaryRequest(messages))
-    assert sum(map(prompt_tokens, model.requests)) / 60 <= 60
+    assert sum(prompt_tokens(request, COUNTER.count) for request in model.requests) / 60 <= 50

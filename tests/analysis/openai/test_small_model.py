@@ -22,11 +22,14 @@ async def test_replies_fit_their_schemas_and_citations_are_real(
     messages = said(*texts)
     try:
         keywords = await analyst.extract_keywords(messages[1:2])
+        assert analyst.read_both is not None
+        riding, _ = await analyst.read_both(messages[1:2], messages)
         domains = await analyst.infer_domains(messages)
         summary = await analyst.summarize(SummaryRequest(messages))
     finally:
         await analyst.close()
     assert 1 <= len(keywords.keywords[0]) <= 10
+    assert 1 <= len(riding.keywords[0]) <= 10
     assert set(domains.confidence) <= set(DOMAINS)
     assert all(0 <= confidence <= 1 for confidence in domains.confidence.values())
     assert len(domains.keywords) <= 10

@@ -6,7 +6,6 @@ import pytest
 
 from context_builder.analysis.text.domains import ACTIVE, MAX_ACTIVE, hear
 from context_builder.analysis.text.profiles import lexicon
-from context_builder.analysis.text.tracker import DomainTracker
 from context_builder.domains import DOMAINS
 
 SAID = {
@@ -75,20 +74,3 @@ def test_two_fields_at_once_are_both_active() -> None:
 
 def test_the_longest_term_wins() -> None:
     assert next(iter(hear(["Is it a neural network?"]).confidence())) == "Data Science / Machine Learning"
-
-
-def test_a_stray_inference_does_not_flip_the_domains_but_a_new_topic_does() -> None:
-    tracker = DomainTracker().observe({"Philosophy / Ethics": 0.8})
-    tracker = tracker.observe({"Physics / Astronomy": 0.5})
-    assert next(iter(tracker.current)) == "Philosophy / Ethics"
-    assert not tracker.changed
-    tracker = tracker.observe({"Physics / Astronomy": 0.8})
-    assert next(iter(tracker.current)) == "Physics / Astronomy"
-    assert tracker.changed
-
-
-def test_a_domain_fades_when_it_is_no_longer_heard() -> None:
-    tracker = DomainTracker().observe({"Philosophy / Ethics": 0.8})
-    for _ in range(3):
-        tracker = tracker.observe({})
-    assert tracker.current == {}

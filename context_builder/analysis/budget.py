@@ -1,0 +1,95 @@
+"""A hard cap on what model calls may cost in an hour."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from context_builder.errors import OverBudget
+
+log = structlog.get_logger(__name__)
+
+HOUR: Final = 3600.0
+
+SHARES: Final[Mapping[str, float]] = {"domains": 0.6, "keywords": 0.8, "summary": 1.0}
+"""The part of the budget up to which each task may ask the model: what readers miss least stops first."""
+
+_RECOVERED: Final = 0.9
+"""A task's use of its share at which it is told that the budget has recovered: not at every call near the limit."""
+
+_UNITS: Final = 10**9
+"""A budget is counted in whole billionths of a dollar, so that what is added and taken away leaves nothing behind."""
+
+
+@dataclass(slots=True)
+class Hold:
+    """What is set aside for a call: its worst case, in US dollars, until somebody knows better."""
+
+    dollars: float
+
+
+class Budget:
+    """Up to ``per_hour`` US dollars in any hour, of all sessions of a process.
+
+    A call's worst case is set aside before it is made, so that the cap holds whatever the reply
+    costs, and replaced by its cost afterwards. ``now`` tells seconds on a clock that never goes back.
+    """
+
+    def __init__(self, per_hour: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._cap = math.floor(per_hour * _UNITS)
+        self._now = now
+        self._spent: deque[tuple[float, int]] = deque()
+        self._spent_units = 0
+        self._held_units = 0
+        self._refused: set[str] = set()
+
+    @property
+    def used(self) -> float:
+        """US dollars spent within the last hour or set aside for calls under way."""
+        return self._used_units() / _UNITS
+
+    @contextmanager
+    def hold(self, task: str, worst: float) -> Iterator[Hold]:
+        """Set ``worst`` US dollars aside while a call of ``task`` is made; what the hold says in the end is spent.
+
+        Raises :class:`OverBudget` instead when the task's share of the hour would be exceeded.
+        """
+        units = math.ceil(worst * _UNITS)
+        self._admit(task, units)
+        self._held_units += units
+        held = Hold(worst)
+        try:
+            yield held
+        finally:
+            self._held_units -= units
+            self._spend(math.ceil(held.dollars * _UNITS))
+
+    def _admit(self, task: str, units: int) -> None:
+        limit = math.floor(self._cap * SHARES[task])
+        if units and self._used_units() + units > limit:
+            if task not in self._refused:
+                self._refused.add(task)
+                log.warning("budget.used_up", task=task, used=round(self.used, 4), limit=limit / _UNITS)
+            raise OverBudget(f"{task}: this hour's budget is used up (LLM_BUDGET_PER_HOUR)")
+        if task in self._refused and self._used_units() <= _RECOVERED * limit:
+            self._refused.remove(task)
+            log.info("budget.recovered", task=task, used=round(self.used, 4))
+
+    def _spend(self, units: int) -> None:
+        if units:
+            self._spent.append((self._now(), units))
+            self._spent_units += units
+
+    def _used_units(self) -> int:
+        """Of the last hour; what was spent exactly an hour ago still counts."""
+        beginning = self._now() - HOUR
+        while self._spent and self._spent[0][0] < beginning:
+            self._spent_units -= self._spent.popleft()[1]
+        return self._spent_units + self._held_units

@@ -1,0 +1,43 @@
+"""Work that no turn waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+
+class Background:
+    """Runs at most ``most`` coroutines beside the turns, each for at most ``timeout`` seconds; more are let go."""
+
+    def __init__(self, *, most: int = 100, timeout: float = 30.0) -> None:
+        self._most = most
+        self._timeout = timeout
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, name: str, work: Coroutine[Any, Any, None]) -> bool:
+        """Begin ``work`` now; whether there was room for it. What it raises is logged."""
+        if len(self._tasks) >= self._most:
+            work.close()
+            log.warning("background.full", work=name, running=len(self._tasks))
+            return False
+        task = asyncio.create_task(self._run(name, work), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    async def drain(self) -> None:
+        """Wait until nothing is under way."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def _run(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                await work
+        except Exception as error:  # noqa: BLE001 nobody waits for this work: the log is where its end is told
+            log.warning("background.failed", work=name, error=type(error).__name__)

@@ -1,0 +1,218 @@
+"""The two doors to the pipeline: a turn's prompt, and a context put together from strategies."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Self
+
+from context_builder.assembly.built_context import BuiltContext
+from context_builder.assembly.compose import DEFAULT_TOKEN_LIMIT, Composer, Ingredients
+from context_builder.assembly.context import Context
+from context_builder.assembly.gather import Failure, gather
+from context_builder.assembly.govern import Governor
+from context_builder.assembly.health import HealthState
+from context_builder.assembly.keeper import Summarizer, SummaryKeeper
+from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.assembly.phases import Metrics, phase
+from context_builder.assembly.pipeline import Assembled, TurnPipeline
+from context_builder.assembly.recall import HealthProvider, OnDegraded, Recall
+from context_builder.assembly.recollection import TurnMemory
+from context_builder.assembly.rules import AssemblyRules
+from context_builder.assembly.somabrain import SomaBrain, SomaBrainMemory
+from context_builder.assembly.stored import StoredMemory
+from context_builder.assembly.strategies.strategy import ContextStrategy, Request
+from context_builder.assembly.tally import Tally
+from context_builder.assembly.turn import DEFAULT_TENANT, Turn
+from context_builder.clock import Clock, SystemClock
+from context_builder.errors import NoMemoryStore, StrategyError
+from context_builder.memory.memory import MemoryStore
+from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
+from context_builder.tokens import TokenCounter
+
+_RULES = AssemblyRules()
+
+
+class ContextBuilder:
+    """Builds prompts that fit.
+
+    :meth:`build_for_turn` makes the messages of a conversation's next turn. The fluent methods
+    (:meth:`with_strategy`, :meth:`for_user` …, then :meth:`build`) make a context from strategies; each returns a
+    changed copy, so that one builder serves many requests at once.
+
+    ``token_counter`` is any function from a text to its tokens (``o200k_base`` without one); budgets are exact by
+    it. A memory is a :class:`SomaBrain`, a :class:`MemoryStore`, both, or none.
+    """
+
+    DEFAULT_TOP_K: ClassVar[int] = _RULES.top_k
+    DEGRADED_TOP_K: ClassVar[int] = _RULES.top_k_degraded
+    DEGRADED_WINDOW_SECONDS: ClassVar[float] = _RULES.degraded_window
+
+    def __init__(
+        self,
+        *,
+        somabrain: SomaBrain | None = None,
+        store: MemoryStore | None = None,
+        metrics: Metrics | None = None,
+        token_counter: Callable[[str], int] | None = None,
+        redactor: RedactorProtocol | None = None,
+        health_provider: HealthProvider | None = None,
+        on_degraded: OnDegraded | None = None,
+        summarizer: Summarizer | None = None,
+        rules: AssemblyRules = _RULES,
+        clock: Clock | None = None,
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._clock = clock or SystemClock()
+        self._metrics = metrics or ContextBuilderMetrics()
+        self._tally = Tally(token_counter or TokenCounter("gpt-4o").count)
+        self._governor = Governor(redactor or NoopRedactor())
+        memories: list[TurnMemory] = []
+        if somabrain is not None:
+            memories.append(SomaBrainMemory(somabrain))
+        if store is not None:
+            memories.append(StoredMemory(store, rules.scope))
+        self._recall = Recall(
+            memories,
+            rules,
+            self._metrics,
+            health_provider=health_provider,
+            on_degraded=on_degraded,
+            monotonic=lambda: self._clock.now().monotonic,
+        )
+        self._keeper = SummaryKeeper(memories, rules, self._metrics, self._governor, summarizer=summarizer)
+        self._pipeline = TurnPipeline(rules, self._tally, self._governor, self._metrics)
+        self._composer = Composer(rules, self._tally, self._governor)
+        self._strategies: tuple[tuple[ContextStrategy, bool], ...] = ()
+        self._token_limit = DEFAULT_TOKEN_LIMIT
+        self._system_message: str | None = None
+        self._tenant_id = DEFAULT_TENANT
+        self._user_id: str | None = None
+        self._conversation_id: str | None = None
+        self._query = ""
+
+    async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int = 4000) -> BuiltContext:
+        """The messages of a turn, never of more than ``max_prompt_tokens``.
+
+        ``turn`` has ``user_message`` and may have ``system_prompt``, ``history`` (chat messages), ``tenant_id``,
+        ``session_id``, ``persona_id``, ``user_id`` and ``query_embedding``. A memory that fails or is slow leaves the
+        context without memories, and ``debug["memory"]`` says why. Raises
+        :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit.
+        """
+        with phase("total", self._metrics.time_total()):
+            asked = Turn.read(turn)
+            recalled = await self._recall.for_turn(asked)
+            now = self._now()
+            assembled = self._pipeline.run(
+                asked, recalled.candidates, state=recalled.state, limit=max_prompt_tokens, now=now
+            )
+            assembled.context.debug.update(
+                somabrain_state=recalled.state.value,
+                memory=recalled.outcome,
+                retrieval_seconds=round(recalled.seconds, 6),
+                max_prompt_tokens=max_prompt_tokens,
+            )
+            if assembled.trimmed and self._rules.store_summaries and recalled.state is not HealthState.DOWN:
+                self._keeper.keep(asked, assembled.trimmed, now)
+            self._record(assembled, max_prompt_tokens)
+            return assembled.context
+
+    async def preload(self) -> None:
+        """Load what the first turn would load: the tokenizer and the redactor, off the event loop."""
+        await asyncio.to_thread(self._tally.text, "warm")
+        await asyncio.to_thread(self._governor.text, "warm")
+
+    async def drain(self) -> None:
+        """Wait until summaries under way are kept; call it before the program ends."""
+        await self._keeper.drain()
+
+    @classmethod
+    def new(cls, store: MemoryStore | None = None, **parts: Any) -> Self:
+        """A builder that takes its memories from ``store``; ``parts`` as for the constructor."""
+        return cls(store=store, **parts)
+
+    def with_strategy(self, strategy: ContextStrategy, *, optional: bool = False) -> Self:
+        """Also ask ``strategy``; an optional one that fails is passed over, and the context says so."""
+        return self._with(_strategies=(*self._strategies, (strategy, optional)))
+
+    def with_token_limit(self, limit: int) -> Self:
+        """At most ``limit`` tokens; 4096 unless set."""
+        return self._with(_token_limit=limit)
+
+    def with_system_message(self, text: str) -> Self:
+        """Begin the context with ``text``."""
+        return self._with(_system_message=text)
+
+    def for_tenant(self, tenant_id: str) -> Self:
+        """Of this tenant's memories only."""
+        return self._with(_tenant_id=tenant_id)
+
+    def for_user(self, user_id: str) -> Self:
+        """For this user."""
+        return self._with(_user_id=user_id)
+
+    def for_conversation(self, conversation_id: str) -> Self:
+        """For this conversation."""
+        return self._with(_conversation_id=conversation_id)
+
+    def with_query(self, query: str) -> Self:
+        """What the context should help with."""
+        return self._with(_query=query)
+
+    async def build(self) -> Context:
+        """Ask all strategies at once and fit what they offer: system message, recent messages, summary, memories,
+        preferences, in this order.
+
+        Raises :class:`~context_builder.errors.NoMemoryStore`, :class:`~context_builder.errors.StrategyError`,
+        :class:`~context_builder.errors.EmptyContext` or :class:`~context_builder.errors.TokenLimitExceeded`.
+        """
+        now = self._now()
+        request = Request(
+            query=self._query,
+            now=now,
+            tenant_id=self._tenant_id,
+            user_id=self._user_id,
+            conversation_id=self._conversation_id,
+            store=self._store,
+        )
+        named = {f"{type(one).__name__} ({place})": one for place, (one, _) in enumerate(self._strategies, 1)}
+        optional = {name for name, (_, spare) in zip(named, self._strategies, strict=True) if spare}
+        questions = {name: one.candidates(request) for name, one in named.items()}
+        gathered = await gather(questions, self._rules.deadline)
+        for failure in gathered.failures:
+            if failure.name not in optional:
+                raise _error(failure) from failure.error
+        ingredients = Ingredients(
+            system_message=self._system_message,
+            candidates=[one for name in named for one in gathered.answers.get(name, ())],
+            token_limit=self._token_limit,
+            now=now,
+            user_id=self._user_id,
+            conversation_id=self._conversation_id,
+            skipped=tuple(f"{failure.name}: {failure.message}" for failure in gathered.failures),
+        )
+        return self._composer.compose(ingredients)
+
+    def _with(self, **changes: Any) -> Self:
+        changed = copy.copy(self)
+        vars(changed).update(changes)
+        return changed
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now().wall, UTC)
+
+    def _record(self, assembled: Assembled, limit: int) -> None:
+        total = assembled.context.token_counts["total"]
+        self._metrics.record_tokens(assembled.competing_tokens, total, assembled.competing_tokens, total)
+        self._metrics.inc_prompt()
+        self._metrics.inc_snippets("final", len(assembled.context.snippets))
+        self._metrics.observe_utilization(total / limit)
+
+
+def _error(failure: Failure) -> Exception:
+    if isinstance(failure.error, NoMemoryStore):
+        return NoMemoryStore(f"{failure.name}: {failure.error}")
+    return StrategyError(f"{failure.name}: {failure.message}")

@@ -1,0 +1,45 @@
+"""Something that may become part of a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class ContextType(StrEnum):
+    """What a part of a context is."""
+
+    SYSTEM = "system"
+    RECENT = "recent"
+    SUMMARY = "summary"
+    SEMANTIC = "semantic"
+    USER_PREFERENCES = "user_preferences"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A text that a source offers.
+
+    ``base_score`` is its similarity to the query as the source gave it, ``recency`` how fresh it is (both 0..1),
+    ``score`` what it is ranked by. ``label`` says where it is from, in the prompt. ``role`` is that of a message.
+    """
+
+    id: str
+    text: str
+    type: ContextType = ContextType.SEMANTIC
+    base_score: float = 0.0
+    recency: float = 0.5
+    score: float = 0.0
+    label: str = ""
+    role: str = "user"
+    speaker: str | None = None
+    time: datetime | None = None
+    origins: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_text(self, text: str) -> Candidate:
+        """The same with another text."""
+        return replace(self, text=text)

@@ -1,0 +1,128 @@
+"""What goes into the prompt so that it fits, whatever comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from context_builder.assembly.clip import clipped
+from context_builder.assembly.knapsack import best_subset
+from context_builder.assembly.section import Item, Section
+from context_builder.errors import TokenLimitExceeded
+
+Choose = Literal["greedy", "knapsack"]
+
+
+@dataclass(slots=True)
+class Part:
+    """What became of one section: the items in the prompt, in order of precedence; those that are not, and why.
+
+    ``rest`` is what was never looked at, because it follows an item that did not fit.
+    """
+
+    section: Section
+    taken: list[Item] = field(default_factory=list)
+    left: list[tuple[Item, str]] = field(default_factory=list)
+    rest: Iterable[Item] = ()
+    tokens: int = 0
+
+
+def fit(sections: Sequence[Section], *, required: int, limit: int, choose: Choose = "greedy") -> dict[str, Part]:
+    """Fill what ``required`` tokens leave of ``limit``, section by section in the order given.
+
+    The tokens of all parts and the required ones never exceed ``limit``. Raises
+    :class:`~context_builder.errors.TokenLimitExceeded` when the required ones alone do.
+    """
+    if required > limit:
+        raise TokenLimitExceeded(required, limit)
+    room = limit - required
+    parts: dict[str, Part] = {}
+    for section in sections:
+        part = _fill(section, room, choose)
+        room -= part.tokens
+        parts[section.name] = part
+    return parts
+
+
+def _fill(section: Section, room: int, choose: Choose) -> Part:
+    if section.contiguous:
+        part = _newest(section, room)
+    elif choose == "knapsack":
+        part = _most_valuable(section, room)
+    else:
+        part = _greedy(section, room)
+    _shrink(part, room)
+    if not part.taken and part.left:
+        _clip_first(part, room)
+    return part
+
+
+def _newest(section: Section, room: int) -> Part:
+    part = Part(section)
+    items = iter(section.items)
+    for item in items:
+        cost = section.cost(item)
+        if cost > room:
+            part.left.append((item, _too_large(cost, room)))
+            break
+        room -= cost
+        part.taken.append(item)
+    part.rest = items
+    return part
+
+
+def _greedy(section: Section, room: int) -> Part:
+    part = Part(section)
+    room -= section.opening
+    for item in section.items:
+        cost = section.cost(item)
+        if cost <= room:
+            room -= cost
+            part.taken.append(item)
+        else:
+            part.left.append((item, _too_large(cost, max(room, 0))))
+    return part
+
+
+def _most_valuable(section: Section, room: int) -> Part:
+    items = list(section.items)
+    costs = [section.cost(item) for item in items]
+    values = [max(item.value, 1e-9) for item in items]
+    taken = set(best_subset(values, costs, room - section.opening)) if room > section.opening else set()
+    part = Part(section)
+    for place, item in enumerate(items):
+        if place in taken:
+            part.taken.append(item)
+        else:
+            part.left.append((item, f"{costs[place]} tokens are worth more spent on others"))
+    return part
+
+
+def _shrink(part: Part, room: int) -> None:
+    """Give up the last items as long as the exact count is over: what was added up can be off by a token or two."""
+    part.tokens = part.section.measure(part.taken)
+    while part.tokens > room:
+        part.left.insert(0, (part.taken.pop(), _too_large(part.tokens, room)))
+        part.tokens = part.section.measure(part.taken)
+
+
+def _clip_first(part: Part, room: int) -> None:
+    """Nothing fits as a whole: take the beginning of the first item."""
+    section, (item, _) = part.section, part.left[0]
+
+    def fits(text: str) -> bool:
+        shorter = section.with_text(item, text)
+        return shorter is not None and section.measure([shorter]) <= room
+
+    text = clipped(item.text, fits)
+    shorter = None if text is None else section.with_text(item, text)
+    if shorter is not None:
+        shorter.clipped = True
+        part.left.pop(0)
+        part.taken = [shorter]
+        part.tokens = section.measure(part.taken)
+
+
+def _too_large(cost: int, room: int) -> str:
+    return f"does not fit: {cost} tokens where {room} are left"

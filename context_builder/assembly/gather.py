@@ -1,0 +1,85 @@
+"""Asking memories, all at once and never for longer than the deadline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from context_builder.errors import MemoryRejected
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one of those asked gave nothing. ``reason`` is one word for a metric, ``error`` None when time ran out."""
+
+    name: str
+    reason: str
+    message: str
+    error: Exception | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it speaks against the health of the one asked; a refused request speaks against the request."""
+        return not isinstance(self.error, MemoryRejected)
+
+
+@dataclass(slots=True)
+class Gathered(Generic[T]):
+    """What came in time, by who gave it, and who gave nothing."""
+
+    answers: dict[str, T] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gathered[T]:
+    """The answers that come within ``deadline`` seconds.
+
+    What is still under way then is cancelled and not waited for: one that takes its time to be cancelled, or
+    swallows it, holds up nobody.
+    """
+    tasks = {name: asyncio.ensure_future(question) for name, question in questions.items()}
+    gathered: Gathered[T] = Gathered()
+    if not tasks:
+        return gathered
+    try:
+        await asyncio.wait(tasks.values(), timeout=deadline)
+    finally:
+        _abandon([task for task in tasks.values() if not task.done()])
+    for name, task in tasks.items():
+        if not task.done() or task.cancelled():
+            gathered.failures.append(Failure(name, "timeout", f"no answer within {deadline * 1000:.0f} ms"))
+        elif isinstance(error := task.exception(), Exception):
+            gathered.failures.append(Failure(name, reason_of(error), f"{type(error).__name__}: {error}", error))
+        elif error is not None:
+            raise error
+        else:
+            gathered.answers[name] = task.result()
+    return gathered
+
+
+def reason_of(error: Exception) -> str:
+    """One word: ``timeout``, ``rejected`` or ``error``."""
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return "rejected" if isinstance(error, MemoryRejected) else "error"
+
+
+_abandoned: set[asyncio.Future[Any]] = set()
+"""Cancelled and on their way out; held so that they are not collected before."""
+
+
+def _abandon(tasks: Sequence[asyncio.Future[T]]) -> None:
+    for task in tasks:
+        _abandoned.add(task)
+        task.add_done_callback(_forget)
+        task.cancel()
+
+
+def _forget(task: asyncio.Future[T]) -> None:
+    _abandoned.discard(task)
+    if not task.cancelled():
+        task.exception()  # retrieved, so that asyncio does not complain about it

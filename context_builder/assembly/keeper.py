@@ -1,0 +1,87 @@
+"""Keeping what leaves the prompt, beside the turns."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+
+import structlog
+
+from context_builder.assembly import summary
+from context_builder.assembly.background import Background
+from context_builder.assembly.govern import WITHHELD, Governor
+from context_builder.assembly.phases import Metrics
+from context_builder.assembly.recollection import TurnMemory
+from context_builder.assembly.rules import AssemblyRules
+from context_builder.assembly.tally import Message
+from context_builder.assembly.turn import Turn
+
+log = structlog.get_logger(__name__)
+
+Summarizer = Callable[[Sequence[Message]], Awaitable[str]]
+"""Sums up messages in its own words, such as an analyst does; what it raises is answered by the extract."""
+
+_REMEMBERED = 4_096
+
+
+class SummaryKeeper:
+    """Summarizes what was trimmed from histories and remembers it; the same summary of a session once only."""
+
+    def __init__(
+        self,
+        memories: Sequence[TurnMemory],
+        rules: AssemblyRules,
+        metrics: Metrics,
+        governor: Governor,
+        *,
+        summarizer: Summarizer | None = None,
+    ) -> None:
+        self._memories = memories
+        self._rules = rules
+        self._metrics = metrics
+        self._governor = governor
+        self._summarizer = summarizer
+        self._background = Background(most=rules.background_max, timeout=rules.background_timeout)
+        self._kept: dict[tuple[str | None, str | None, str], None] = {}
+
+    async def drain(self) -> None:
+        """Wait for what is being kept."""
+        await self._background.drain()
+
+    def keep(self, turn: Turn, trimmed: Sequence[Message], now: datetime) -> None:
+        """Begin to keep ``trimmed``, the oldest of the turn's history, redacted."""
+        text = summary.extract(self._shown(trimmed), self._rules.summary_chars)
+        key = (turn.tenant_id, turn.session_id, text)
+        if not text or not self._memories or key in self._kept:
+            return
+        self._kept[key] = None
+        if len(self._kept) > _REMEMBERED:
+            del self._kept[next(iter(self._kept))]
+        self._background.start("keep summary", self._store(turn, trimmed, text, now))
+
+    async def _store(self, turn: Turn, trimmed: Sequence[Message], extract: str, now: datetime) -> None:
+        text = await self._summarized(trimmed) or extract
+        recollection = summary.recollection(
+            turn, text, trimmed_from=len(turn.history), trimmed_to=len(turn.history) - len(trimmed), now=now
+        )
+        try:
+            for memory in self._memories:
+                await memory.remember(recollection)
+        except BaseException:
+            self._kept.pop((turn.tenant_id, turn.session_id, extract), None)  # the next turn tries again
+            raise
+        self._metrics.inc_snippets("summary", 1)
+
+    def _shown(self, messages: Iterable[Message]) -> Iterator[Message]:
+        shown = (self._governor.message(message)[0] for message in messages)
+        return (message for message in shown if message["content"] != WITHHELD)
+
+    async def _summarized(self, trimmed: Sequence[Message]) -> str:
+        if self._summarizer is None:
+            return ""
+        try:
+            text = await self._summarizer(list(self._shown(trimmed)))
+        except Exception as error:  # noqa: BLE001 a summarizer of any kind; there is the extract
+            log.warning("summary.failed", error=type(error).__name__)
+            return ""
+        return (self._governor.text(text).text or "")[: self._rules.summary_chars]

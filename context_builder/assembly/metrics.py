@@ -1,0 +1,111 @@
+"""The read side's metrics; names, labels and buckets are fixed, because dashboards rely on them.
+
+Nothing here holds what people said or who they are.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Final
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+
+_PHASE: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+_RETRIEVAL: Final = (*_PHASE, 2.0)
+_TOTAL: Final = (*_RETRIEVAL, 5.0)
+
+
+class _Collectors:
+    """One set a registry: a metric cannot be registered twice."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def histogram(name: str, what: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Histogram:
+            return Histogram(name, what, labels, buckets=buckets, registry=registry)
+
+        self.total = histogram("thinking_total_seconds", "Building a context.", _TOTAL)
+        self.retrieval = histogram("thinking_retrieval_seconds", "Asking the memory.", _RETRIEVAL, ("state",))
+        self.salience = histogram("thinking_salience_seconds", "Scoring memories.", _PHASE)
+        self.ranking = histogram("thinking_ranking_seconds", "Ranking and clipping memories.", _PHASE)
+        self.redaction = histogram("thinking_redaction_seconds", "Redacting memories.", _PHASE)
+        self.tokenisation = histogram("thinking_tokenisation_seconds", "Counting and budgeting.", _PHASE)
+        self.prompt = histogram("thinking_prompt_seconds", "Putting the messages together.", _PHASE)
+        self.before_budget = Gauge("context_tokens_before_budget", "Tokens before the budget.", registry=registry)
+        self.after_budget = Gauge("context_tokens_after_budget", "Tokens after the budget.", registry=registry)
+        self.after_redaction = Gauge("context_tokens_after_redaction", "Tokens after redaction.", registry=registry)
+        self.prompt_tokens = Gauge("context_prompt_tokens", "Tokens of the prompt.", registry=registry)
+        self.prompts = Counter("context_builder_prompt_total", "Prompts built.", registry=registry)
+        self.snippets = Counter("context_builder_snippets_total", "Snippets by stage.", ["stage"], registry=registry)
+        self.retrieval_duration = histogram(
+            "context_builder_retrieval_seconds", "Asking the memory.", (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
+        )
+        self.snippet_count = histogram(
+            "context_builder_snippet_count", "Snippets retrieved.", (0, 1, 3, 5, 8, 10, 15, 20)
+        )
+        self.utilization = histogram(
+            "context_builder_token_utilization", "Share of the budget used.", (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+        )
+        self.degradations = Counter(
+            "context_builder_degradation_total", "Failures of the memory.", ["reason"], registry=registry
+        )
+
+
+_collectors = cache(_Collectors)
+
+
+class ContextBuilderMetrics:
+    """Records what builders do; any number of instances share the collectors of a registry."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self._of = _collectors(registry)
+
+    def time_total(self) -> AbstractContextManager[object]:
+        """Times a whole build."""
+        return self._of.total.time()
+
+    def time_retrieval(self, state: str) -> AbstractContextManager[object]:
+        """Times the question to the memory, whose health is ``state``."""
+        return self._of.retrieval.labels(state).time()
+
+    def time_salience(self) -> AbstractContextManager[object]:
+        return self._of.salience.time()
+
+    def time_ranking(self) -> AbstractContextManager[object]:
+        return self._of.ranking.time()
+
+    def time_redaction(self) -> AbstractContextManager[object]:
+        return self._of.redaction.time()
+
+    def time_tokenisation(self) -> AbstractContextManager[object]:
+        return self._of.tokenisation.time()
+
+    def time_prompt(self) -> AbstractContextManager[object]:
+        return self._of.prompt.time()
+
+    def record_tokens(self, before_budget: int, after_budget: int, after_redaction: int, prompt_tokens: int) -> None:
+        """Tokens of the latest prompt at each stage."""
+        self._of.before_budget.set(before_budget)
+        self._of.after_budget.set(after_budget)
+        self._of.after_redaction.set(after_redaction)
+        self._of.prompt_tokens.set(prompt_tokens)
+
+    def inc_prompt(self) -> None:
+        """One more prompt was built."""
+        self._of.prompts.inc()
+
+    def inc_snippets(self, stage: str, count: int = 1) -> None:
+        """So many snippets came to ``stage``: ``final`` or ``summary``."""
+        self._of.snippets.labels(stage).inc(count)
+
+    def observe_retrieval(self, seconds: float, snippets: int) -> None:
+        """The memory was asked for so long and gave so many."""
+        self._of.retrieval_duration.observe(seconds)
+        self._of.snippet_count.observe(snippets)
+
+    def observe_utilization(self, share: float) -> None:
+        """Share of the token budget that a prompt used, 0..1."""
+        self._of.utilization.observe(share)
+
+    def inc_degradation(self, reason: str) -> None:
+        """The memory failed: ``timeout``, ``rejected`` or ``error``."""
+        self._of.degradations.labels(reason).inc()

@@ -1,0 +1,183 @@
+"""From a turn and what its memories gave to messages that fit: pure, so the same input gives the same prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from context_builder.assembly.built_context import BuiltContext
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.fit import Part, fit
+from context_builder.assembly.fuse import fused
+from context_builder.assembly.govern import WITHHELD, Governor
+from context_builder.assembly.health import HealthState
+from context_builder.assembly.phases import Metrics, phase
+from context_builder.assembly.receipt import Outcome, Receipt, receipt, receipts_of
+from context_builder.assembly.rules import AssemblyRules
+from context_builder.assembly.salience import ranked, salient
+from context_builder.assembly.section import Block, Dialogue, Item, Section, numbered
+from context_builder.assembly.tally import REPLY_PRIMING, Message, Tally, plain
+from context_builder.assembly.turn import Turn
+
+MEMORY: Final = "memory"
+HISTORY: Final = "history"
+HEADING: Final = "Relevant memory:"
+
+ORDER: Final = (MEMORY, HISTORY)
+"""What is kept first, after the system prompt and the user's message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A context; what did not fit into it of the history, oldest first; the tokens that competed."""
+
+    context: BuiltContext
+    trimmed: Sequence[Message]
+    competing_tokens: int
+
+
+class TurnPipeline:
+    """fuse → rank → govern → fit → assemble."""
+
+    def __init__(self, rules: AssemblyRules, tally: Tally, governor: Governor, metrics: Metrics) -> None:
+        self._rules = rules
+        self._tally = tally
+        self._governor = governor
+        self._metrics = metrics
+
+    def run(
+        self, turn: Turn, gathered: Sequence[Sequence[Candidate]], *, state: HealthState, limit: int, now: datetime
+    ) -> Assembled:
+        """Raises :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone are over."""
+        metrics = self._metrics
+        refused: list[Receipt] = []
+        with phase("salience", metrics.time_salience()):
+            scored = salient(fused(gathered), now, self._rules)
+        with phase("ranking", metrics.time_ranking()):
+            best = _best(scored, self._rules.memories_wanted(state), refused)
+        with phase("redaction", metrics.time_redaction()):
+            memories = self._shown(best, refused)
+            system, user = self._ends(turn)
+        with phase("tokenisation", metrics.time_tokenisation()):
+            ends = self._tally.message(system) + self._tally.message(user) + REPLY_PRIMING
+            sections = self._sections(turn, memories)
+            parts = fit(sections, required=ends, limit=limit, choose=self._rules.choose)
+        with phase("prompt", metrics.time_prompt()):
+            return self._assembled(turn, (system, user), parts, refused)
+
+    def _ends(self, turn: Turn) -> tuple[Message, Message]:
+        """The first and the last message: always there."""
+        user = turn.user_message
+        if self._rules.redact_user_message:
+            ruling = self._governor.text(user)
+            user = WITHHELD if ruling.text is None else ruling.text
+        return {"role": "system", "content": turn.system_prompt}, {"role": "user", "content": user}
+
+    def _shown(self, candidates: Sequence[Candidate], refused: list[Receipt]) -> list[Item]:
+        shown = []
+        for candidate in candidates:
+            text, label = self._governor.text(candidate.text), self._governor.text(candidate.label)
+            altered = text.altered or label.altered
+            if text.text is None or label.text is None:
+                refused.append(receipt(candidate.id, candidate, MEMORY, Outcome.WITHHELD, altered))
+            else:
+                candidate = replace(candidate, text=text.text, label=label.text)
+                shown.append(Item(candidate.id, candidate.text, candidate.score, candidate=candidate, altered=altered))
+        return shown
+
+    def _sections(self, turn: Turn, memories: Sequence[Item]) -> list[Section]:
+        sections: dict[str, Section] = {
+            MEMORY: Block(MEMORY, HEADING, memories, self._tally, entry=numbered),
+            HISTORY: Dialogue(HISTORY, self._newest_first(turn.history), self._tally),
+        }
+        return [sections[name] for name in ORDER]
+
+    def _newest_first(self, history: Sequence[Message]) -> Iterator[Item]:
+        """History as items, each redacted when it is looked at: what is long past costs nothing."""
+        for place in range(len(history) - 1, -1, -1):
+            message, altered = self._governor.message(history[place])
+            yield Item(f"history-{place}", plain(message["content"]), message=message, altered=altered)
+
+    def _assembled(
+        self, turn: Turn, ends: tuple[Message, Message], parts: dict[str, Part], refused: Sequence[Receipt]
+    ) -> Assembled:
+        memory, spoken = parts[MEMORY], parts[HISTORY]
+        history = spoken.section.messages(spoken.taken)
+        block = memory.section.messages(memory.taken)
+        messages = [ends[0], *history, *block, ends[1]]
+        past = len(turn.history) - len(spoken.taken) - len(spoken.left)
+        receipts = [*receipts_of(memory), *refused, *receipts_of(spoken), *_past(past)]
+        counts = self._counts(ends, history, block)
+        context = BuiltContext(
+            system_prompt=turn.system_prompt,
+            messages=messages,
+            token_counts=counts,
+            debug=_debug(turn, memory.taken, len(history), counts, receipts),
+            snippets=[_snippet(item) for item in memory.taken],
+            history=history,
+            receipts=receipts,
+        )
+        left = sum(part.section.cost(item) for part in (memory, spoken) for item, _ in part.left)
+        return Assembled(
+            context,
+            turn.history[: len(turn.history) - len(history)],
+            counts["total"] + left + sum(len(str(message.get("content"))) // 4 for message in turn.history[:past]),
+        )
+
+    def _counts(
+        self, ends: tuple[Message, Message], history: Sequence[Message], block: Sequence[Message]
+    ) -> dict[str, int]:
+        counts = {
+            "system": self._content(ends[0]),
+            "history": sum(map(self._content, history)),
+            "snippets": sum(map(self._content, block)),
+            "user": self._content(ends[1]),
+        }
+        total = self._tally.prompt((*ends, *history, *block))
+        return counts | {"overhead": total - sum(counts.values()), "total": total}
+
+    def _content(self, message: Message) -> int:
+        return self._tally.text(plain(message["content"]))
+
+
+def _best(scored: Sequence[Candidate], wanted: int, refused: list[Receipt]) -> list[Candidate]:
+    best = ranked(scored)
+    reason = f"not among the best {wanted}"
+    refused.extend(receipt(one.id, one, MEMORY, Outcome.DROPPED, reason) for one in best[wanted:])
+    return best[:wanted]
+
+
+def _past(count: int) -> Iterator[Receipt]:
+    """Receipts of the oldest messages, which nobody looked at any more; newest first."""
+    for place in range(count - 1, -1, -1):
+        yield Receipt(f"history-{place}", HISTORY, Outcome.DROPPED, "older than what fits")
+
+
+def _snippet(item: Item) -> dict[str, Any]:
+    candidate = item.candidate or Candidate(item.id, item.text)
+    return {
+        "id": item.id,
+        "text": item.text,
+        "score": candidate.score,
+        "base_score": candidate.base_score,
+        "recency": candidate.recency,
+        "metadata": dict(candidate.metadata),
+    }
+
+
+def _debug(
+    turn: Turn, memories: Sequence[Item], history_count: int, counts: dict[str, int], receipts: Sequence[Receipt]
+) -> dict[str, Any]:
+    return {
+        "session_id": turn.session_id,
+        "tenant_id": turn.tenant_id,
+        "snippet_ids": [item.id for item in memories],
+        "snippet_count": len(memories),
+        "snippet_tokens": counts["snippets"],
+        "history_count": history_count,
+        "history_trimmed": len(turn.history) - history_count,
+        "total_tokens": counts["total"],
+        "withheld": sum(one.outcome is Outcome.WITHHELD for one in receipts),
+    }

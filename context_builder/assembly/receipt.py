@@ -1,0 +1,77 @@
+"""What became of each candidate, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.fit import Part
+from context_builder.assembly.govern import WITHHELD
+from context_builder.assembly.section import Item
+
+
+class Outcome(StrEnum):
+    """How a candidate left the pipeline."""
+
+    INCLUDED = "included"
+    REDACTED = "redacted"
+    CLIPPED = "clipped"
+    DROPPED = "dropped"
+    WITHHELD = "withheld"
+
+
+class Receipt(NamedTuple):
+    """One candidate's way; ``tokens`` are about those it takes up in the prompt, 0 when it is not there.
+
+    ``score`` is made of ``base_score`` (similarity) and ``recency``. What was both redacted and clipped is called
+    clipped, and its reason tells both.
+    """
+
+    id: str
+    section: str
+    outcome: Outcome
+    reason: str = ""
+    tokens: int = 0
+    score: float = 0.0
+    base_score: float = 0.0
+    recency: float = 0.0
+    origins: tuple[str, ...] = ()
+
+
+def receipts_of(part: Part) -> Iterator[Receipt]:
+    """One for every item that was looked at, those in the prompt first."""
+    name = part.section.name
+    for item in part.taken:
+        outcome, reason = _what_happened(item)
+        yield receipt(item.id, item.candidate, name, outcome, reason, part.section.cost(item))
+    for item, reason in part.left:
+        yield receipt(item.id, item.candidate, name, Outcome.DROPPED, reason)
+
+
+def receipt(
+    name: str, candidate: Candidate | None, section: str, outcome: Outcome, reason: str = "", tokens: int = 0
+) -> Receipt:
+    """The receipt of a candidate, or of a message, which has no score."""
+    if candidate is None:
+        return Receipt(name, section, outcome, reason, tokens)
+    return Receipt(
+        name,
+        section,
+        outcome,
+        reason,
+        tokens,
+        candidate.score,
+        candidate.base_score,
+        candidate.recency,
+        candidate.origins,
+    )
+
+
+def _what_happened(item: Item) -> tuple[Outcome, str]:
+    if item.text == WITHHELD:
+        return Outcome.WITHHELD, item.altered
+    if item.clipped:
+        return Outcome.CLIPPED, ", ".join(part for part in (item.altered, "too large for what was left") if part)
+    return (Outcome.REDACTED, item.altered) if item.altered else (Outcome.INCLUDED, "")

@@ -1,0 +1,49 @@
+"""How much a context holds, and how long it waits; plain numbers, so that logic stays pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from context_builder.assembly.health import HealthState
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyRules:
+    """Times in seconds unless named otherwise; the defaults are the documented ones.
+
+    ``choose`` is how memories are picked when not all fit: ``greedy`` by score, or ``knapsack``, the set of
+    the highest total score. ``scope`` is where memories are looked for in a :class:`MemoryStore`: in all of
+    the tenant's (of the turn's user, when it names one), or in those of the turn's session.
+    ``redact_user_message`` sends the message of the turn itself through the redactor as well.
+    """
+
+    top_k: int = 8
+    top_k_degraded: int = 3
+    threshold: float = 0.5
+    similarity_weight: float = 0.7
+    recency_weight: float = 0.3
+    recency_days: float = 30.0
+    deadline: float = 0.3
+    degraded_window: float = 15.0
+    down_window: float = 60.0
+    failures_until_down: int = 5
+    summary_chars: int = 1024
+    store_summaries: bool = True
+    background_timeout: float = 30.0
+    background_max: int = 100
+    choose: Literal["greedy", "knapsack"] = "greedy"
+    scope: Literal["tenant", "session"] = "tenant"
+    redact_user_message: bool = False
+    cache_seconds: float = 0.0
+    cache_size: int = 1000
+
+    def memories_wanted(self, state: HealthState) -> int:
+        """How many memories a context may hold while the memory is in ``state``."""
+        match state:
+            case HealthState.NORMAL:
+                return self.top_k
+            case HealthState.DEGRADED:
+                return self.top_k_degraded
+            case _:
+                return 0

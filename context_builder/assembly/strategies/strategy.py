@@ -1,0 +1,46 @@
+"""What a strategy is: it offers candidates for a context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.turn import DEFAULT_TENANT
+from context_builder.errors import NoMemoryStore
+from context_builder.memory.memory import Found, MemoryFilter, MemoryQuery, MemoryStore
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a context is built for."""
+
+    query: str
+    now: datetime
+    tenant_id: str = DEFAULT_TENANT
+    user_id: str | None = None
+    conversation_id: str | None = None
+    store: MemoryStore | None = None
+
+    async def search(self, query: MemoryQuery) -> list[Found]:
+        """Ask the memory store; raises :class:`~context_builder.errors.NoMemoryStore` when there is none."""
+        if self.store is None:
+            raise NoMemoryStore("the builder was given no memory store")
+        return await self.store.search(self.tenant_id, query)
+
+    def where(self, *, kinds: tuple[str, ...] = ()) -> MemoryFilter:
+        """The request's conversation and user, and these kinds of memory."""
+        return MemoryFilter(session_id=self.conversation_id, user_id=self.user_id, kinds=kinds)
+
+
+class ContextStrategy(Protocol):
+    """Finds candidates of one type.
+
+    Messages (``ContextType.RECENT``) come newest first, everything else best first; text of type
+    ``ContextType.SYSTEM`` becomes part of the system message, which is always there. What it raises becomes a
+    :class:`~context_builder.errors.StrategyError`, unless it was added as optional.
+    """
+
+    async def candidates(self, request: Request) -> Sequence[Candidate]: ...

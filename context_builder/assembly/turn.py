@@ -1,0 +1,67 @@
+"""What an orchestrator asks a context for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from context_builder.assembly.tally import Message, plain
+
+DEFAULT_TENANT: Final = "default"
+"""Whose memories are meant when a turn names no tenant and a store needs one."""
+
+_CHAT_KEYS: Final = ("role", "content", "name", "tool_calls", "tool_call_id", "function_call")
+"""What a chat endpoint takes; the rest of a history entry stays out of the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation: the ids and texts of the envelope, and its history as chat messages."""
+
+    system_prompt: str
+    user_message: str
+    history: tuple[Message, ...]
+    tenant_id: str | None = None
+    session_id: str | None = None
+    persona_id: str | None = None
+    user_id: str | None = None
+    query_embedding: Sequence[float] | None = None
+
+    @classmethod
+    def read(cls, envelope: Mapping[str, Any]) -> Turn:
+        """The turn of an envelope; what is missing is empty, and keys it does not know are ignored."""
+        return cls(
+            system_prompt=_text(envelope.get("system_prompt")),
+            user_message=_text(envelope.get("user_message")),
+            history=tuple(_messages(envelope.get("history") or ())),
+            tenant_id=_id(envelope.get("tenant_id")),
+            session_id=_id(envelope.get("session_id")),
+            persona_id=_id(envelope.get("persona_id")),
+            user_id=_id(envelope.get("user_id")),
+            query_embedding=envelope.get("query_embedding"),
+        )
+
+
+def _messages(history: Iterable[Any]) -> Iterable[Message]:
+    for entry in history:
+        if type(entry) is dict and len(entry) == 2 and type(entry.get("content")) is str and "role" in entry:
+            yield entry
+        elif isinstance(entry, Mapping):
+            yield _message(entry)
+
+
+def _message(entry: Mapping[str, Any]) -> Message:
+    message = {key: entry[key] for key in _CHAT_KEYS if entry.get(key) is not None}
+    content = message.get("content")
+    known: Message = {"role": _text(entry.get("role")) or "user"}
+    known["content"] = content if isinstance(content, str | list) else _text(content)
+    return known | {key: value for key, value in message.items() if key not in known}
+
+
+def _text(value: object) -> str:
+    return "" if value is None else plain(value)
+
+
+def _id(value: object) -> str | None:
+    return None if value is None else str(value)

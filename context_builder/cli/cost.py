@@ -1,0 +1,74 @@
+"""``cost``: what a session's model calls have cost."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from context_builder.cli.command import connected, run
+from context_builder.cli.view.plain import plain
+from context_builder.cli.view.status import dollars
+from context_builder.client import JsonObject, SessionClient
+from context_builder.errors import StoreError
+
+
+def cost(
+    session_id: Annotated[str, typer.Argument(help="Session to read.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Show tokens and estimated cost of a session's model calls, by task.
+
+    Dollars are estimated by list prices; set LLM_PRICES for your own.
+
+    [bold]Example[/]
+
+      context-builder cost monday --json | jq .dollars
+    """
+    run(_cost(session_id, Console(), as_json=as_json))
+
+
+async def _cost(session_id: str, console: Console, *, as_json: bool) -> None:
+    async with connected(session_id) as client:
+        spent = await cost_of(client)
+    if as_json:
+        typer.echo(orjson.dumps(spent, option=orjson.OPT_INDENT_2).decode())
+    else:
+        console.print(bill(spent))
+
+
+async def cost_of(client: SessionClient) -> JsonObject:
+    """What the session has cost. Raises :class:`StoreError` when nothing is known of it."""
+    spent = await client.cost()
+    if spent is None:
+        raise StoreError(f"nothing is known of what {client.session_id} cost: it never ran, or was forgotten")
+    return spent
+
+
+def bill(spent: JsonObject) -> RenderableType:
+    """The cost for people to read."""
+    table = Table("task", box=None, header_style="bold", pad_edge=False, show_footer=True)
+    table.columns[0].footer = "all"
+    tasks = spent["tasks"]
+    for heading, name in (
+        ("calls", "calls"),
+        ("prompt tokens", "prompt_tokens"),
+        ("of these cached", "cached_tokens"),
+        ("reply tokens", "completion_tokens"),
+    ):
+        column = [task[name] for task in tasks.values()]
+        table.add_column(heading, justify="right", footer=f"{sum(column):,}")
+    table.add_column("US dollars", justify="right", footer=dollars(spent["dollars"]))
+    for name, task in tasks.items():
+        counts = (task["calls"], task["prompt_tokens"], task["cached_tokens"], task["completion_tokens"])
+        table.add_row(name, *(f"{count:,}" for count in counts), dollars(task["dollars"]))
+    if not spent["unpriced"]:
+        return table
+    names = ", ".join(plain(model) for model in spent["unpriced"])
+    return Group(
+        table, Text(f"The price of {names} is not known and not in the dollars; set LLM_PRICES.", style="yellow")
+    )

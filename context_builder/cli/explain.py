@@ -1,0 +1,97 @@
+"""``explain``: where each point of the summary comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
+import orjson
+import typer
+from redis.asyncio import Redis
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from context_builder.cli.command import run
+from context_builder.cli.view.memory import KINDS
+from context_builder.cli.view.palette import ASSISTANT, SpeakerColours
+from context_builder.cli.view.plain import plain
+from context_builder.errors import StoreError
+from context_builder.session.availability import translated
+from context_builder.session.explanation import Explained, explain
+from context_builder.session.keys import Keys
+from context_builder.session.source import Source
+
+
+def explain_command(
+    session_id: Annotated[str, typer.Argument(help="Session to explain.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show each point of the summary with the messages behind it.
+
+    Of a long message the first 500 characters are kept.
+
+    Example:
+
+        context-builder explain monday
+    """
+    run(_explain(session_id, Console(), as_json=as_json))
+
+
+async def _explain(session_id: str, console: Console, *, as_json: bool) -> None:
+    from context_builder.app import open_redis
+    from context_builder.settings import load_settings
+
+    keys = Keys(session_id)
+    async with open_redis(load_settings()) as redis:
+        points = await explained(redis, keys)
+    if as_json:
+        typer.echo(as_text(session_id, points))
+    else:
+        show(points, console)
+
+
+async def explained(redis: Redis, keys: Keys) -> list[Explained]:
+    """The session's points as they are remembered. Raises :class:`StoreError` when there is no such session."""
+    async with translated():
+        fields: Mapping[bytes, bytes] = await redis.hgetall(keys.checkpoint)  # type: ignore[assignment]
+    if not fields:
+        raise StoreError(f"{keys.session_id} is not remembered: it never ran, or outlived its retention")
+    return explain({name.decode(): value for name, value in fields.items()})
+
+
+def as_text(session_id: str, points: Iterable[Explained]) -> str:
+    """Indented JSON."""
+    document = {"session_id": session_id, "points": [point.wire() for point in points]}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def show(points: Sequence[Explained], console: Console) -> None:
+    """Print the points, oldest first, each with what people said below it."""
+    colours = SpeakerColours()
+    if not points:
+        console.print(Text("nothing summarized yet", style="dim italic"))
+    for point in points:
+        sign, colour = KINDS.get(point.point.kind.value, KINDS["claim"])
+        text = plain(point.point.text)
+        console.print(Text.assemble((f"{sign} ", f"bold {colour}"), (text, "bold"), f"  {point.point.kind.value}"))
+        for source in point.sources:
+            console.print(Padding(_line(source, colours), (0, 0, 0, 4)))
+        if point.missing:
+            console.print(Padding(Text(_missing(len(point.missing)), style="dim italic"), (0, 0, 0, 4)))
+
+
+def _line(source: Source, colours: SpeakerColours) -> Text:
+    speaker = plain(source.speaker, 60)
+    colour = ASSISTANT if source.consilience else colours[speaker]
+    number = "" if source.number is None else f"#{source.number}  "
+    text = plain(source.text)
+    ending = "…" if source.clipped else ""
+    return Text.assemble(
+        (number, "dim"), (speaker, f"bold {colour}"), (f"  {plain(source.timestamp, 40)}  ", "dim"), text, ending
+    )
+
+
+def _missing(count: int) -> str:
+    messages = "1 more message" if count == 1 else f"{count} more messages"
+    return f"and {messages}, whose words were not kept: summarized by an earlier version"

@@ -1,0 +1,20 @@
+"""Recordings of sessions: written beside the loop, replayed and compared without Redis and without a model.
+
+A recording is a file of JSON lines. Every line has ``event``, ``run`` (which process' run of the session it belongs to)
+and ``at``, the moment on both clocks: ``[epoch seconds, monotonic seconds]``.
+
+============== ==================================================================================================
+event          besides
+============== ==================================================================================================
+``begin``      ``schema``, ``version``, ``session_id``, ``tokens`` (how texts were counted), ``rules``, and what the
+               run continued from: ``revision``, checkpoint ``fields``, ``pending``
+``received``   ``messages`` as they were decoded, ``last_id``
+``buried``     ``count`` of dead letters
+``handed_out`` ``task``, ``work`` (a number within the run; null when there was nothing to do), ``ids`` of its messages;
+               of domains also ``through`` and ``new``; of a summary ``known``, ``topic_keywords``, and ``entries``
+               that came from the pending list
+``answered``   ``work``, ``reading`` (null when nothing came of it), ``usage`` (what it cost all the same)
+``turned``     ``to``: ``closing``, ``ended`` or ``pending_lost``
+``published``  ``revision``, ``state``: a digest of the published JSON
+============== ==================================================================================================
+"""

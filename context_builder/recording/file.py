@@ -1,0 +1,110 @@
+"""One recording's file, which may be continued by every run of its session."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import orjson
+import structlog
+
+from context_builder.errors import RecordingError
+
+log = structlog.get_logger(__name__)
+
+_MODE: Final = 0o600
+"""For its owner alone: it holds what people said."""
+
+_LONGEST_HEADER: Final = 256 * 1024 * 1024
+
+
+class RecordingFile:
+    """Lines are gathered by :meth:`add` and written by :meth:`flush`.
+
+    The first failure is told and ends the recording; from then on nothing happens.
+    """
+
+    def __init__(self, path: Path, session_id: str) -> None:
+        self.path = path
+        self._session_id = session_id
+        self._descriptor: int | None = None
+        self._lines: list[bytes] = []
+        self.failed = False
+
+    def add(self, line: bytes) -> None:
+        if not self.failed:
+            self._lines.append(line)
+
+    def flush(self) -> None:
+        """Append what was gathered, in one piece."""
+        data = memoryview(b"".join(self._lines))
+        self._lines.clear()
+        if self.failed or not data:
+            return
+        try:
+            if self._descriptor is None:
+                self._descriptor = self._open()
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError as error:
+            self.fail(error.strerror or type(error).__name__)
+        except RecordingError as error:
+            self.fail(str(error))
+
+    def close(self) -> None:
+        self.flush()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def fail(self, reason: str) -> None:
+        """Tell why nothing more is recorded, once."""
+        if not self.failed:
+            self.failed = True
+            hint = "the session goes on unrecorded; start it again to record from then on"
+            log.warning("recording.stopped", file=str(self.path), reason=reason, hint=hint)
+
+    def _open(self) -> int:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        try:
+            self._continue(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _continue(self, descriptor: int) -> None:
+        """Make ready to append to what is there, which must be a recording of the same session."""
+        size = os.fstat(descriptor).st_size
+        if not size:
+            return
+        with self.path.open("rb") as existing:
+            check_header(existing.readline(_LONGEST_HEADER), self._session_id)
+        if os.pread(descriptor, 1, size - 1) != b"\n":
+            os.write(descriptor, b"\n")  # the last run was cut off within a line
+
+
+def delete(path: Path) -> bool:
+    """Delete a recording, if there is one. Raises :class:`RecordingError` when that is refused."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be deleted: {error.strerror or error}") from None
+    return True
+
+
+def check_header(line: bytes, session_id: str) -> None:
+    """Raise :class:`RecordingError` unless ``line`` begins a recording of the session."""
+    try:
+        header = orjson.loads(line)
+        other = header["session_id"] if header["event"] == "begin" else None
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        other = None
+    if other is None:
+        raise RecordingError("is there already, and is no recording of a session")
+    if other != session_id:
+        raise RecordingError(f"is there already, as a recording of session {other}")

@@ -1,0 +1,136 @@
+"""What was published at any instant, rebuilt from a recording: the same events give the same conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from context_builder.clock import Instant
+from context_builder.errors import RecordingError
+from context_builder.recording.lines import digest, ids_of, read_message, read_reading, read_rules, read_usage
+from context_builder.recording.recording import Line, Recording, counter_named
+from context_builder.recording.works import Works, read_entries
+from context_builder.session import checkpoint
+from context_builder.session.conversation import Conversation
+from context_builder.session.publication import conversation_state, session_state
+from context_builder.session.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A published state. ``exact`` says that it is, byte for byte, what readers saw.
+
+    ``conversation`` is what the delivery monitor was shown at the same moment.
+    """
+
+    session_id: str
+    at: Instant
+    revision: int
+    state: bytes
+    conversation: bytes
+    exact: bool
+
+
+class Player:
+    """Lets a run happen again, from its ``begin`` line on.
+
+    When keywords and domains were asked for is taken from the recording; what a summary takes out of the
+    buffer follows from what happened before. Raises :class:`RecordingError` when that is something else now.
+    """
+
+    def __init__(self, begin: Line) -> None:
+        written = begin.more
+        fields = {name: orjson.dumps(value) for name, value in written["fields"].items()}
+        rules, count = read_rules(written["rules"]), counter_named(written["tokens"])
+        self.session_id: str = written["session_id"]
+        self._version: str = written["version"]
+        self._conversation = checkpoint.restore(self.session_id, fields, written["pending"], rules, begin.at, count)
+        self._works = Works(begin)
+        self._under_way: dict[int, tuple[str, Work]] = {}
+
+    def apply(self, line: Line) -> None:
+        """Let one thing happen."""
+        conversation, more = self._conversation, line.more
+        self._works.hear(line)
+        match line.event:
+            case "received":
+                conversation.receive([read_message(message) for message in more["messages"]], line.at)
+            case "buried":
+                conversation.bury(more["count"])
+            case "handed_out":
+                self._hand_out(line)
+            case "answered":
+                self._answer(line)
+            case "turned":
+                _TURNS[more["to"]](conversation, line.at)
+            case _:
+                pass
+
+    def published(self, line: Line) -> Rebuilt:
+        """The state that a ``published`` line is about."""
+        self._conversation.take_changes()  # were written down then
+        revision = line.more["revision"]
+        state = session_state(self._conversation, revision, line.at)
+        shown = conversation_state(self._conversation, line.at)
+        return Rebuilt(self.session_id, line.at, revision, state, shown, digest(state) == line.more["state"])
+
+    def _hand_out(self, line: Line) -> None:
+        task = line.more["task"]
+        work: Work | None
+        if task == "keywords":
+            work = self._works.keywords(line)
+        elif task == "domains":
+            work = self._works.domains(line)
+        else:
+            work = self._conversation.summary_work(read_entries(line, line.more.get("entries", ())))
+            if (None if work is None else ids_of(work)) != line.more.get("ids"):
+                what = f"this version summarizes other messages than {self._version} did"
+                raise RecordingError(f"line {line.number}: {what}")
+        if work is not None:
+            self._under_way[line.more["work"]] = (task, work)
+
+    def _answer(self, line: Line) -> None:
+        task, work = self._under_way.pop(line.more["work"])
+        reading = line.more["reading"]
+        if reading is None:
+            self._conversation.fail(work, line.at, usage=read_usage(line.more.get("usage")))
+        else:
+            self._conversation.finish(work, read_reading(task, reading), line.at)
+
+
+_TURNS: dict[str, Callable[[Conversation, Instant], Any]] = {
+    "closing": lambda conversation, _: conversation.close(),
+    "ended": lambda conversation, now: conversation.end(now),
+    "pending_lost": lambda conversation, _: conversation.pending_lost(),
+}
+
+
+def rebuild(recording: Recording, until: float = float("inf")) -> Rebuilt:
+    """What readers saw at epoch second ``until``. Raises :class:`RecordingError` when nothing was published by then."""
+    mark = recording.published(until)
+    return next(state for line, state in _states(recording, run=mark.run) if line.number == mark.number)
+
+
+def rebuild_all(recording: Recording) -> Iterator[Rebuilt]:
+    """Everything that was published, in order."""
+    return (state for _, state in _states(recording))
+
+
+def _states(recording: Recording, run: str | None = None) -> Iterator[tuple[Line, Rebuilt]]:
+    players: dict[str, Player] = {}
+    for line in recording.lines():
+        if run not in (None, line.run):
+            continue
+        try:
+            if line.event == "begin":
+                players[line.run] = Player(line)
+            elif line.event == "published":
+                yield line, players[line.run].published(line)
+            else:
+                players[line.run].apply(line)
+        except (LookupError, TypeError, ValueError) as error:
+            what = f"line {line.number} does not follow from what is before it: {error!r}"
+            raise RecordingError(f"{recording.path}: {what}") from None

@@ -1,0 +1,175 @@
+"""What analysts understood of recorded messages, in a form in which two understandings can be compared."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from context_builder.analysis.analyst import (
+    Analyst,
+    DomainReading,
+    DraftPoint,
+    KeywordReading,
+    PointKind,
+    SummaryRequest,
+)
+from context_builder.errors import AnalystError
+from context_builder.recording.lines import read_reading
+from context_builder.recording.recording import Line, Recording
+from context_builder.recording.works import Works
+from context_builder.session.work import DomainWork, KeywordWork, Reading
+
+Asked = KeywordWork | DomainWork | SummaryRequest
+"""What an analyst is asked about."""
+
+AT_ONCE: Final = 8
+"""Works asked about at the same time; the analyst bounds its calls further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Somebody's words, the same in every recording; ``again`` counts how often they had said them before."""
+
+    speaker: str
+    text: str
+    again: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point as an analyst proposed it, and the messages it cites."""
+
+    text: str
+    kind: PointKind
+    cites: frozenset[Message]
+
+
+@dataclass(slots=True)
+class Understanding:
+    """Keywords by message, domains by the newest message they were inferred from, and points.
+
+    ``heard`` are the messages by their ids, in the order they were said. ``analysts`` counts what made the readings,
+    ``failed`` the works that nothing came of.
+    """
+
+    heard: dict[int, Message]
+    keywords: dict[Message, tuple[str, ...]] = field(default_factory=dict)
+    domains: dict[Message, list[str]] = field(default_factory=dict)
+    points: list[Point] = field(default_factory=list)
+    analysts: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
+
+
+def understanding(answers: Sequence[tuple[Asked, Reading | None]]) -> Understanding:
+    """What the readings amount to."""
+    made = Understanding(_identified(asked for asked, _ in answers))
+    for asked, reading in answers:
+        messages = [made.heard[said.id] for said in asked.messages]
+        if reading is None:
+            made.failed += 1
+            continue
+        made.analysts[reading.analyst] += 1
+        if isinstance(reading, KeywordReading):
+            made.keywords.update(zip(messages, reading.keywords, strict=True))
+        elif isinstance(reading, DomainReading):
+            made.domains[messages[-1]] = reading.domains
+        else:
+            made.points += [_point(draft, made.heard) for draft in reading.points]
+    return made
+
+
+def _identified(works: Iterable[Asked]) -> dict[int, Message]:
+    said = {said.id: said for asked in works for said in asked.messages}
+    before: Counter[tuple[str, str]] = Counter()
+    heard: dict[int, Message] = {}
+    for message_id in sorted(said):
+        words = (said[message_id].speaker, said[message_id].text)
+        heard[message_id] = Message(*words, again=before[words])
+        before[words] += 1
+    return heard
+
+
+def _point(draft: DraftPoint, heard: Mapping[int, Message]) -> Point:
+    return Point(draft.text, draft.kind, frozenset(heard[cited] for cited in draft.cites if cited in heard))
+
+
+def answered(recording: Recording) -> Iterator[tuple[Asked, Reading]]:
+    """All recorded work that was read, in the order of the answers.
+
+    Without readings that stood again for lack of news, and without what a damaged line was about.
+    """
+    works: dict[str, Works] = {}
+    asked: dict[tuple[str, int], tuple[str, Asked | None]] = {}
+    for line in recording.lines():
+        if line.event == "begin":
+            works[line.run] = Works(line)
+            continue
+        if line.run not in works:
+            continue
+        works[line.run].hear(line)
+        if line.event == "handed_out" and line.more["work"] is not None:
+            with suppress(KeyError):
+                asked[line.run, line.more["work"]] = (line.more["task"], _asked(works[line.run], line))
+        elif line.event == "answered" and line.more["reading"] is not None:
+            task, work = asked.pop((line.run, line.more["work"]), ("", None))
+            if work is not None and not line.more["reading"].get("repeated"):
+                yield work, read_reading(task, line.more["reading"])
+
+
+def _asked(works: Works, line: Line) -> Asked:
+    match line.more["task"]:
+        case "keywords":
+            return works.keywords(line)
+        case "domains":
+            return works.domains(line)
+        case _:
+            return works.summary(line)
+
+
+def recorded(recording: Recording) -> Understanding:
+    """What the recording's own analysts understood."""
+    return understanding([*answered(recording)])
+
+
+async def understood_by(
+    analyst: Analyst, recording: Recording, on_progress: Callable[[int, int], None] = lambda done, total: None
+) -> Understanding:
+    """What ``analyst`` makes of the recorded work, asked once about each piece that was answered then.
+
+    ``on_progress`` is told how many are done, and of how many. Raises :class:`AnalystError` when nothing at all
+    is answered.
+    """
+    asked = [work for work, _ in answered(recording)]
+    readings: list[Reading | None] = [None] * len(asked)
+    failures: list[AnalystError] = []
+    places = asyncio.Semaphore(AT_ONCE)
+    done = 0
+
+    async def read(index: int) -> None:
+        nonlocal done
+        async with places:
+            try:
+                readings[index] = await _ask(analyst, asked[index])
+            except AnalystError as error:
+                failures.append(error)
+        done += 1
+        on_progress(done, len(asked))
+
+    async with asyncio.TaskGroup() as tasks:
+        for index in range(len(asked)):
+            tasks.create_task(read(index), name=f"reading {index}")
+    if asked and len(failures) == len(asked):
+        raise failures[0]
+    return understanding([*zip(asked, readings, strict=True)])
+
+
+async def _ask(analyst: Analyst, asked: Asked) -> Reading:
+    if isinstance(asked, KeywordWork):
+        return await analyst.extract_keywords(asked.messages)
+    if isinstance(asked, DomainWork):
+        return await analyst.infer_domains(asked.messages)
+    return await analyst.summarize(asked)

@@ -1,0 +1,92 @@
+"""Masking of keys, tokens and passwords, for texts as a whole and as they come in."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from context_builder.redaction.secret_patterns import load, secrets_in
+
+_KEY_BEGINS: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d")
+_KEY_ENDS: Final = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINE: Final = re.compile(r"\s*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]*={0,2}|[A-Za-z-]+: .*)\s*")
+"""A line within a private key: base64, a header, or nothing."""
+
+
+def placeholder(kind: str) -> str:
+    """What stands where a secret was. It names no secret, so nothing can resolve it."""
+    return f"§§secret({kind})"
+
+
+class SecretRedactor:
+    """Puts ``§§secret(KIND)`` in place of secrets; such placeholders are left as they are, never resolved.
+
+    Secrets are looked for line by line, and private keys over several lines.
+    """
+
+    def __init__(self) -> None:
+        load()
+
+    def redact(self, text: str) -> str:
+        """``text`` with its secrets masked."""
+        stream = self.stream()
+        return stream.feed(text) + stream.close()
+
+    def stream(self) -> SecretStream:
+        """Redact a text that comes in pieces."""
+        return SecretStream()
+
+
+class SecretStream:
+    """Redacts a text that comes in pieces, wherever they are cut: what comes out is what the whole text gives.
+
+    It holds back the line that is not finished yet.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._within_key = False
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece; returns what is safe to show of all so far."""
+        head, newline, tail = piece.rpartition("\n")
+        if not newline:
+            self._held.append(piece)
+            return ""
+        lines = "".join((*self._held, head)).split("\n")
+        self._held = [tail]
+        return "".join(self._shown(line, "\n") for line in lines)
+
+    def close(self) -> str:
+        """The rest, once nothing more comes."""
+        line, self._held = "".join(self._held), []
+        shown = self._shown(line, "") if line else ""
+        self._within_key = False
+        return shown
+
+    def _shown(self, line: str, newline: str) -> str:
+        """A line without its secrets; nothing for a line within a private key."""
+        shown: list[str] = []
+        at = 0
+        if self._within_key and not _KEY_ENDS.search(line) and not _KEY_LINE.fullmatch(line):
+            self._within_key = False  # the key broke off: people talk again
+            shown.append("\n")
+        while True:
+            if self._within_key:
+                ends = _KEY_ENDS.search(line, at)
+                if ends is None:
+                    return "".join(shown)
+                self._within_key, at = False, ends.end()
+            begins = _KEY_BEGINS.search(line, at)
+            if begins is None:
+                return "".join((*shown, _masked(line[at:]), newline))
+            shown += (_masked(line[at : begins.start()]), placeholder("PRIVATE_KEY"))
+            self._within_key, at = True, begins.end()
+
+
+def _masked(line: str) -> str:
+    shown, at = [], 0
+    for secret in secrets_in(line):
+        shown += (line[at : secret.start], placeholder(secret.kind))
+        at = secret.end
+    return "".join((*shown, line[at:]))

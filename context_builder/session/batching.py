@@ -1,0 +1,50 @@
+"""Which messages are asked about together: a lone one waits for nobody, a crowd shares calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from context_builder.analysis.analyst import Said
+from context_builder.clock import Instant
+from context_builder.session.entry import Entry
+from context_builder.session.rules import Rules
+from context_builder.session.triggers import NEVER
+
+
+class KeywordBatches:
+    """Hands out messages for keyword calls, each message to one call at a time.
+
+    While no call is under way, what there is goes out at once. Otherwise messages collect until a
+    batch is full or the oldest of them has waited for the window. ``due_at`` is when that will be
+    (monotonic), as far as :meth:`next` knew.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._calls = 0
+        self._asked: set[int] = set()
+        self.due_at = NEVER
+
+    def next(self, entries: Iterable[Entry], now: Instant, *, at_once: bool = False) -> Sequence[Entry]:
+        """What to ask about now, oldest first; nothing while it is better to wait. ``at_once`` skips the window."""
+        self.due_at = NEVER
+        if self._calls >= self._rules.keyword_jobs:
+            return ()
+        wanted = (entry for entry in entries if entry.needs_keywords and entry.id not in self._asked)
+        batch = list(islice(wanted, self._rules.keyword_batch))
+        if not batch:
+            return ()
+        if self._calls and not at_once and len(batch) < self._rules.keyword_batch:
+            due_at = min(entry.entered for entry in batch) + self._rules.keyword_window
+            if now.monotonic < due_at:
+                self.due_at = due_at
+                return ()
+        self._calls += 1
+        self._asked.update(entry.id for entry in batch)
+        return batch
+
+    def over(self, messages: Iterable[Said]) -> None:
+        """The call about ``messages`` has ended."""
+        self._calls -= 1
+        self._asked.difference_update(said.id for said in messages)

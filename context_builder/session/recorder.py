@@ -1,0 +1,92 @@
+"""What a session tells whoever records it: everything that changes its conversation, in the order it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from context_builder.analysis.analyst import Usage
+from context_builder.clock import Instant
+from context_builder.session.message import Message
+from context_builder.session.rules import Rules
+from context_builder.session.store import Snapshot
+from context_builder.session.work import Reading, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Messages that were never seen before; ``last_id`` is the id that the last of them was given."""
+
+    messages: Sequence[Message]
+    last_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """So many deliveries became dead letters."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOut:
+    """The conversation was asked for work; ``work`` is what it gave."""
+
+    task: Literal["keywords", "domains", "summary"]
+    work: Work | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of work that was handed out; without a reading nothing, which may have had its cost."""
+
+    work: Work
+    reading: Reading | None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """The session came to a point where something is done to it as a whole."""
+
+    to: Literal["closing", "ended", "pending_lost"]
+
+
+Happening = Received | Buried | HandedOut | Answered | Turned
+
+
+class Recorder(Protocol):
+    """Keeps what happens in one session. No method waits or raises, whatever becomes of the recording."""
+
+    def begin(self, session_id: str, rules: Rules, snapshot: Snapshot, now: Instant) -> None:
+        """The session continues from ``snapshot``."""
+        ...
+
+    def happened(self, what: Happening, now: Instant) -> None:
+        """The conversation changed at ``now``."""
+        ...
+
+    def published(self, revision: int, state: bytes, now: Instant) -> None:
+        """``state``, made at ``now``, is what readers see."""
+        ...
+
+    def end(self) -> None:
+        """The session leaves; nothing more is told."""
+        ...
+
+
+class NoRecorder:
+    """Keeps nothing: what a session has unless somebody asked for a recording."""
+
+    def begin(self, session_id: str, rules: Rules, snapshot: Snapshot, now: Instant) -> None:
+        return None
+
+    def happened(self, what: Happening, now: Instant) -> None:
+        return None
+
+    def published(self, revision: int, state: bytes, now: Instant) -> None:
+        return None
+
+    def end(self) -> None:
+        return None

@@ -1,0 +1,182 @@
+"""Prompt tokens per message: real conversations, the real prompts and schemas, and a model that answers by rule.
+
+Every keyword, domain and summary request is counted as it was sent, its schema included. The model is asked for every
+message's keywords. Time is simulated, and every call is answered before the next message comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Final
+
+from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.openai.meter import prompt_tokens
+from context_builder.analysis.text import TextAnalyst
+from context_builder.clock import Instant
+from context_builder.demo import load_demo
+from context_builder.prompts import load_prompts
+from context_builder.session.conversation import Conversation
+from context_builder.session.domain_gate import DomainGate
+from context_builder.session.jobs import Done, Jobs
+from context_builder.session.message import from_fields
+from context_builder.session.rules import Rules
+from context_builder.testing import ManualClock
+from context_builder.tokens import TokenCounter
+from tests.services.model_server import ModelServer
+
+BASELINE: Final = "246 / 246 (public implementation, as quoted)"
+BURST: Final = 60
+PACE: Final = 5.0
+"""Seconds between messages of the slow load."""
+
+PACED: Final = 120
+"""Messages of the slow load: ten minutes."""
+
+SHORT: Final = (
+    "How does DNA replication work?",
+    "The helicase unwinds it first.",
+    "Could a model predict the error rate?",
+    "We should agree on who may use the data.",
+)
+
+COUNT: Final = TokenCounter("gpt-4o-mini").count
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCost:
+    """Prompt tokens per message of texts that are ``length`` tokens long on average."""
+
+    length: float
+    burst: float
+    paced: float
+    paced_asking_always: float
+    skipped: int
+    """Domain calls that were not made in the slow load, of :attr:`inferences`."""
+
+    inferences: int
+
+
+class Listening:
+    """A conversation whose analysis is done as soon as it is due, as a session does it."""
+
+    def __init__(self, model: OpenAIAnalyst, plain: TextAnalyst, *, skip: bool) -> None:
+        self.clock = ManualClock()
+        self.conversation = Conversation("bench", Rules(), self.clock.now(), COUNT)
+        self.inferences = 0
+        self._model = model
+        self._done: asyncio.Queue[Done] = asyncio.Queue()
+        gate = DomainGate(plain) if skip else None
+        self._jobs = Jobs(model, plain, self.conversation.rules.jobs, self._done.put_nowait, gate)
+        self._heard = 0
+
+    def hear(self, *texts: str) -> None:
+        now = self.clock.now()
+        for text in texts:
+            self._heard += 1
+            fields = {"text": text, "speaker": f"Speaker_{self._heard % 3}", "message_number": self._heard}
+            self.conversation.receive([from_fields(fields, now)], now)
+        self.conversation.take_changes()
+
+    async def settle(self) -> None:
+        """Do everything that is due now."""
+        now = self.clock.now()
+        async with asyncio.TaskGroup() as tasks:
+            under_way = self._start(now, tasks)
+            while under_way:
+                done = await self._done.get()
+                if done.reading is None:
+                    raise RuntimeError("the model that answers by rule must not fail")
+                self.conversation.finish(done.work, done.reading, now)
+                under_way += self._start(now, tasks) - 1
+
+    def _start(self, now: Instant, tasks: asyncio.TaskGroup) -> int:
+        """How many pieces of work were handed out."""
+        started = 0
+        domains = self.conversation.domains_work(now)
+        if domains is not None:
+            self.inferences += 1
+            keywords = self.conversation.keywords_work(now)
+            if keywords and self._model.read_both:
+                self._jobs.start_both(keywords, domains, self._model.read_both, tasks)
+                started += 2
+            else:
+                self._jobs.start(domains, tasks)
+                started += 1
+        if self.conversation.summary_due(now) and (summary := self.conversation.summary_work()):
+            self._jobs.start(summary, tasks)
+            started += 1
+        while keywords := self.conversation.keywords_work(now):
+            self._jobs.start(keywords, tasks)
+            started += 1
+        return started
+
+
+async def measure_prompt_cost(texts: Sequence[str]) -> PromptCost:
+    """Both loads, made of ``texts`` again and again."""
+    plain = TextAnalyst()
+    with ModelServer() as server:
+        model = OpenAIAnalyst(Endpoint("none", server.base_url), load_prompts())
+
+        def tokens() -> int:
+            total = sum(prompt_tokens(request, COUNT) for request in server.model.requests)
+            server.model.requests.clear()
+            return total
+
+        try:
+            crowd = Listening(model, plain, skip=True)
+            crowd.hear(*islice(cycle(texts), BURST))
+            await crowd.settle()
+            crowd.clock.advance(crowd.conversation.rules.buffer_window)
+            await crowd.settle()
+            burst = tokens()
+            thrifty = await _paced(Listening(model, plain, skip=True), texts)
+            paced = tokens()
+            await _paced(Listening(model, plain, skip=False), texts)
+            asking_always = tokens()
+        finally:
+            await model.close()
+            await plain.close()
+    spoken = list(islice(cycle(texts), PACED))
+    return PromptCost(
+        length=sum(map(COUNT, spoken)) / PACED,
+        burst=burst / BURST,
+        paced=paced / PACED,
+        paced_asking_always=asking_always / PACED,
+        skipped=thrifty.conversation.domain_calls_skipped,
+        inferences=thrifty.inferences,
+    )
+
+
+async def _paced(session: Listening, texts: Sequence[str]) -> Listening:
+    for text in islice(cycle(texts), PACED):
+        session.hear(text)
+        await session.settle()
+        session.clock.advance(PACE)
+    session.conversation.close()
+    await session.settle()
+    return session
+
+
+async def prompt_cost_rows(meetings: Sequence[str] = ()) -> list[tuple[str, str, str]]:
+    """Lines of the table: what was measured, the figures, the baseline."""
+    rows = []
+    demo = [utterance.text for utterance in load_demo()]
+    for name, texts in (("short sentences", SHORT), ("bundled conversation", demo), ("meetings", meetings)):
+        if texts:
+            cost = await measure_prompt_cost(texts)
+            what = (
+                f"prompt tokens a message, burst of {BURST} / one every {PACE:g} s; {name} of {cost.length:.1f} tokens"
+            )
+            rows.append((what, f"{cost.burst:.0f} / {cost.paced:.0f}", BASELINE))
+            always = f"{cost.paced_asking_always:.0f}"
+            rows.append((f"  one every {PACE:g} s without skipping domain calls", always, "–"))
+            rows.append(("  domain calls skipped in it", f"{cost.skipped} of {cost.inferences}", "–"))
+    return rows
+
+
+if __name__ == "__main__":
+    for row in asyncio.run(prompt_cost_rows()):
+        print(" | ".join(row))

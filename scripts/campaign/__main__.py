@@ -1,0 +1,93 @@
+"""``./scripts/faults``: run the campaign, print its table; exit status 1 when anything was lost or doubled."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import math
+import signal
+import sys
+import time
+from functools import partial
+
+from scripts.campaign.faults import FAULTS, inflict
+from scripts.campaign.lane import Lane, Plan
+from scripts.campaign.mutant import MUTATIONS
+from scripts.campaign.tally import Tally
+from scripts.campaign.world import World
+
+KILLS_A_SESSION = 20
+PROGRESS_SECONDS = 10.0
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # leave no process behind
+    options = _options()
+    tally = asyncio.run(_campaign(options))
+    if options.json:
+        print(json.dumps(tally.as_json(), indent=2))
+    else:
+        tally.print()
+    sys.exit(0 if tally.passed else 1)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="./scripts/faults", description="Breaks everything at random and accounts for every message."
+    )
+    parser.add_argument("--minutes", type=float, help="end after this long (default: 5, without --kills)")
+    parser.add_argument("--kills", type=int, help="end after so many SIGKILLs of the daemon")
+    parser.add_argument("--messages-per-kill", type=int, default=100)
+    parser.add_argument("--lanes", type=int, default=2, help="sessions side by side")
+    parser.add_argument("--only", choices=FAULTS, help="no fault but this one")
+    parser.add_argument("--seed", default=str(time.time_ns() % 1_000_000), help="repeats a run's choices")
+    parser.add_argument(
+        "--mutation", choices=MUTATIONS, help="build this fault into the daemon; the campaign must fail"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    options = parser.parse_args()
+    if options.minutes is None:
+        options.minutes = 5 if options.kills is None else math.inf
+    return options
+
+
+async def _campaign(options: argparse.Namespace) -> Tally:
+    tally = Tally(options.seed)
+    total = options.kills or math.inf
+    kills = math.ceil(min(KILLS_A_SESSION, total / options.lanes))
+    plan = Plan(
+        seed=options.seed,
+        kills=kills,
+        messages=kills * options.messages_per_kill,
+        rate=options.messages_per_kill / 1.8,  # a kill takes about so many seconds
+        deadline=time.monotonic() + options.minutes * 60,
+        mutation=options.mutation,
+    )
+    sessions = itertools.count(1)
+
+    async def lane() -> None:
+        while tally.kills < total and time.monotonic() < plan.deadline and (tally.passed or not plan.mutation):
+            await Lane(world, tally, plan, next(sessions)).run(partial(inflict, only=options.only))
+
+    async with World.opened(options.lanes) as world:
+        telling = asyncio.create_task(_tell(tally), name="progress")
+        try:
+            async with asyncio.TaskGroup() as lanes:
+                for _ in range(options.lanes):
+                    lanes.create_task(lane())
+        finally:
+            telling.cancel()
+    tally.seconds = time.monotonic() - tally.started
+    return tally
+
+
+async def _tell(tally: Tally) -> None:
+    while True:
+        await asyncio.sleep(PROGRESS_SECONDS)
+        print(tally.line(), file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

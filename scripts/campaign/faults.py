@@ -1,0 +1,223 @@
+"""What befalls a session: each fault ends with the daemon running and publishing again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from scripts.campaign.daemon import SETTINGS, Daemon
+from scripts.campaign.lane import Lane
+from tests.services.model_server import Fault
+
+_LEASE: Final = float(SETTINGS["LEASE_TIME"])
+
+_MODEL_FAULTS: Final = (
+    "refused",
+    Fault.ERROR_500,
+    Fault.RATE_LIMIT,
+    Fault.HANG,
+    Fault.DROP,
+    Fault.NO_COMPLETION,
+    Fault.TRUNCATED_BODY,
+    Fault.TRUNCATED_JSON,
+    Fault.CUT_OFF,
+    Fault.WRONG_SHAPE,
+    Fault.EMPTY,
+    Fault.REFUSAL,
+    Fault.APOLOGY,
+    Fault.NONE,
+)
+
+
+async def inflict(lane: Lane, only: str | None = None) -> str:
+    """Let a fault happen that the lane's dice choose, unless it is to be ``only`` one; its name."""
+    (fault,) = lane.rng.choices(list(FAULTS), [weight for weight, _ in FAULTS.values()])
+    fault = only or fault
+    _, befall = FAULTS[fault]
+    if befall in _ALONE:
+        async with lane.world.calm.alone():
+            return await befall(lane) or fault
+    async with lane.world.calm.beside():
+        return await befall(lane) or fault
+
+
+async def kill(lane: Lane) -> None:
+    await lane.pause(0.8)
+    await lane.kill()
+    await lane.revive()
+
+
+async def kill_while_starting(lane: Lane) -> None:
+    await lane.kill()
+    lane.daemon.start()
+    await asyncio.sleep(lane.rng.uniform(0.5, 1.2))
+    await lane.kill()
+    await lane.revive()
+
+
+async def kill_while_redis_stalls(lane: Lane) -> None:
+    await lane.pause(0.3)
+    async with lane.link.stalled():
+        await lane.pause(0.5)
+        await lane.kill()
+    await lane.revive()
+
+
+async def kill_while_answers_are_lost(lane: Lane) -> None:
+    await lane.pause(0.3)
+    async with lane.link.deaf():
+        await lane.pause(0.3)
+        await lane.kill()
+    await lane.revive()
+
+
+async def kill_while_archive_answers_are_lost(lane: Lane) -> None:
+    if lane.world.archive_outage.locked():
+        return await kill(lane)
+    async with lane.world.archive_outage, lane.world.archive.deaf():
+        await lane.pause(1.5)
+        await lane.kill()
+    await lane.revive()
+    return None
+
+
+async def redis_killed(lane: Lane) -> None:
+    await lane.world.kill_redis(away=lane.rng.uniform(0, 1))
+    back = time.monotonic()
+    await lane.published_again()
+    lane.tally.after_redis.append(time.monotonic() - back)
+
+
+async def redis_and_daemon_killed(lane: Lane) -> None:
+    lane.world.redis_server.kill()
+    await lane.pause(0.3)
+    await lane.kill()
+    lane.killed_at = None  # what counts here is when Redis is back
+    lane.daemon.start()
+    await lane.world.kill_redis(away=lane.rng.uniform(0, 0.5))
+    back = time.monotonic()
+    await lane.revive()
+    lane.tally.after_redis.append(time.monotonic() - back)
+
+
+async def connections_cut(lane: Lane) -> None:
+    for _ in range(lane.rng.randint(1, 10)):
+        lane.link.cut()
+        await lane.pause(0.1)
+    await lane.published_again()
+
+
+async def connection_cut_inside_a_command(lane: Lane) -> None:
+    for _ in range(lane.rng.randint(1, 5)):
+        lane.link.cut_inside()
+        await lane.pause(0.1)
+    await lane.published_again()
+
+
+async def answers_lost(lane: Lane) -> None:
+    async with lane.link.deaf():
+        await lane.pause(0.5)
+    await lane.published_again()
+
+
+async def network_stalls(lane: Lane) -> None:
+    async with lane.link.stalled():
+        await lane.pause(2)
+    await lane.published_again()
+
+
+async def network_stalls_past_the_lease(lane: Lane) -> None:
+    async with lane.link.stalled():
+        await asyncio.sleep(_LEASE + lane.rng.uniform(0.2, 3))
+    await lane.published_again()
+
+
+async def archive_away(lane: Lane) -> None:
+    if lane.world.archive_outage.locked():
+        return await kill(lane)
+    away = lane.world.archive.refusing() if lane.rng.random() < 0.5 else lane.world.archive.stalled()
+    async with lane.world.archive_outage, away:
+        await lane.pause(3)
+        await lane.kill()
+        await lane.revive()
+    return None
+
+
+async def model_fails(lane: Lane) -> str | None:
+    """Once its daemon has met the failure, how long messages take to be visible; nothing else goes on then."""
+    if lane.world.model_outage.locked():
+        await kill(lane)
+        return "kill"
+    kind = lane.rng.choice(_MODEL_FAULTS)
+    async with lane.world.model_outage:
+        if kind == "refused":
+            async with lane.world.model.refusing():
+                await _talk_without_model(lane)
+        else:
+            await lane.world.set_model_fault(kind)
+            await _talk_without_model(lane)
+            await lane.world.set_model_fault(None)
+    return f"model: {kind}"
+
+
+async def _talk_without_model(lane: Lane) -> None:
+    await asyncio.sleep(1)
+    for _ in range(20):
+        lane.tally.visible.append(await lane.visible_after())
+        await lane.pause(0.1)
+
+
+async def paused_past_the_lease(lane: Lane) -> None:
+    """Another daemon takes over; the paused one wakes up, must not commit, and must end."""
+    paused, lane.daemon = lane.daemon, lane.new_daemon()
+    paused.signal(signal.SIGSTOP)
+    lane.daemon.start()
+    await asyncio.sleep(_LEASE)
+    await lane.published_again()
+    await lane.pause(0.5)
+    paused.signal(signal.SIGCONT)
+    await _must_end(lane, paused, "a paused owner that was replaced")
+
+
+async def taken_over(lane: Lane) -> None:
+    """Two daemons at once, until the first learns that the second took the session."""
+    replaced, lane.daemon = lane.daemon, lane.new_daemon()
+    lane.daemon.start("--takeover")
+    await _must_end(lane, replaced, "an owner that was replaced")
+    await lane.published_again()
+
+
+async def _must_end(lane: Lane, replaced: Daemon, who: str) -> None:
+    status = await replaced.ended(timeout=15)
+    if status != 1:
+        said = f"it said last:\n{replaced.last_words()}"
+        lane.tally.wrong.append(f"{lane.session_id}: {who} ended with status {status}; {said}")
+        await replaced.kill()
+
+
+Befall = Callable[[Lane], Awaitable[str | None]]
+
+FAULTS: Final[Mapping[str, tuple[int, Befall]]] = {
+    "kill": (52, kill),
+    "kill while starting": (7, kill_while_starting),
+    "kill while Redis stalls": (7, kill_while_redis_stalls),
+    "kill while Redis' answers are lost": (7, kill_while_answers_are_lost),
+    "kill while the archive's answers are lost": (4, kill_while_archive_answers_are_lost),
+    "kill while the archive is away": (3, archive_away),
+    "Redis killed": (3, redis_killed),
+    "Redis and daemon killed": (2, redis_and_daemon_killed),
+    "connections cut": (3, connections_cut),
+    "connection cut inside a command": (3, connection_cut_inside_a_command),
+    "answers lost": (2, answers_lost),
+    "network stalls": (2, network_stalls),
+    "network stalls past the lease": (1, network_stalls_past_the_lease),
+    "model fails": (2, model_fails),
+    "paused past the lease, replaced": (1, paused_past_the_lease),
+    "taken over": (2, taken_over),
+}
+"""Each fault, how often it comes in comparison, and what happens."""
+
+_ALONE: Final = {redis_killed, redis_and_daemon_killed, model_fails}

@@ -1,0 +1,125 @@
+"""The network between a program and a service: a loopback port that can stall, go deaf, break and refuse."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from context_builder.engines.ports import LOOPBACK
+
+CHUNK = 65536
+
+
+class Link:
+    """Passes bytes on to the service at port ``target``, for as long as nothing goes wrong.
+
+    Its own ``port`` stays the same when it refuses connections for a while.
+    """
+
+    def __init__(self, target: int) -> None:
+        self.port = 0
+        self._target = target
+        self._server: asyncio.Server | None = None
+        self._writers: set[StreamWriter] = set()
+        self._passing: set[asyncio.Task[None]] = set()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._deaf = False
+        self._breaks_inside = False
+
+    async def open(self) -> None:
+        """Accept connections."""
+        self._server = await asyncio.start_server(self._connect, LOOPBACK, self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Break all connections and refuse new ones."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        self.cut()
+        for task in self._passing:
+            task.cancel()
+        await asyncio.gather(*self._passing, return_exceptions=True)
+
+    def cut(self) -> None:
+        """Break all connections at once."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    def cut_inside(self) -> None:
+        """Break a connection in the middle of the next request."""
+        self._breaks_inside = True
+
+    @asynccontextmanager
+    async def stalled(self) -> AsyncIterator[None]:
+        """Nothing passes in either direction; nothing is refused either."""
+        self._flowing.clear()
+        try:
+            yield
+        finally:
+            self._flowing.set()
+
+    @asynccontextmanager
+    async def deaf(self) -> AsyncIterator[None]:
+        """Requests arrive and are carried out, but their answers are lost; in the end connections break."""
+        self._deaf = True
+        try:
+            yield
+        finally:
+            self.cut()
+            self._deaf = False
+
+    @asynccontextmanager
+    async def refusing(self) -> AsyncIterator[None]:
+        """Connections break, and new ones are refused."""
+        await self.close()
+        try:
+            yield
+        finally:
+            await self.open()
+
+    async def _connect(self, reader: StreamReader, writer: StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            await self._flowing.wait()
+            service_reader, service_writer = await asyncio.open_connection(LOOPBACK, self._target)
+        except OSError:
+            writer.transport.abort()
+            self._writers.discard(writer)
+            return
+        self._writers.add(service_writer)
+        await self._join((reader, writer), (service_reader, service_writer))
+
+    async def _join(
+        self, client: tuple[StreamReader, StreamWriter], service: tuple[StreamReader, StreamWriter]
+    ) -> None:
+        for source, sink, inward in ((client[0], service[1], True), (service[0], client[1], False)):
+            task = asyncio.create_task(self._pass_all(source, sink, inward=inward), name="link")
+            self._passing.add(task)
+            task.add_done_callback(self._passing.discard)
+
+    async def _pass_all(self, source: StreamReader, sink: StreamWriter, *, inward: bool) -> None:
+        try:
+            with suppress(OSError):
+                while data := await source.read(CHUNK):
+                    await self._flowing.wait()
+                    await self.forward(data, sink, inward=inward)
+        finally:
+            self._writers.discard(sink)
+            sink.transport.abort()
+
+    async def forward(self, data: bytes, sink: StreamWriter, *, inward: bool) -> None:
+        """Pass on what was read: a piece of requests when ``inward``, else of answers."""
+        if self._deaf and not inward:
+            return
+        if self._breaks_inside and inward:
+            self._breaks_inside = False
+            sink.write(data[: len(data) // 2])
+            await sink.drain()
+            self.cut()
+            return
+        sink.write(data)
+        await sink.drain()

@@ -1,0 +1,134 @@
+"""What the campaign did and what came of it, and how that is told."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from scripts.campaign.audit import Findings
+from scripts.campaign.listener import Sent
+
+
+@dataclass
+class Tally:
+    """Counts, samples in seconds, and everything found wrong."""
+
+    seed: str
+    started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    kills: int = 0
+    sessions: int = 0
+    audits: int = 0
+    acknowledged: int = 0
+    retried: int = 0
+    repeated: int = 0
+    dead_letters: int = 0
+    summaries: int = 0
+    lost: set[str] = field(default_factory=set)
+    doubled: set[str] = field(default_factory=set)
+    wrong: list[str] = field(default_factory=list)
+    after_kill: list[float] = field(default_factory=list)
+    after_redis: list[float] = field(default_factory=list)
+    visible: list[float] = field(default_factory=list)
+
+    def find(self, session_id: str, findings: Findings, context: str) -> None:
+        """Note what an audit found, and after what."""
+        self.audits += 1
+        self.lost |= {f"{session_id} {token}" for token in findings.lost}
+        self.doubled |= {f"{session_id} {token}" for token in findings.doubled}
+        self.wrong += [f"{session_id} after {context}: {words}" for words in findings.disagreements]
+        if findings:
+            Console(stderr=True, soft_wrap=True).print(
+                f"[bold red]{session_id} after {context}:[/] lost {sorted(findings.lost)[:20]},"
+                f" doubled {sorted(findings.doubled)[:20]} {findings.disagreements}"
+            )
+
+    def close_session(self, sent: Sent, dead_letters: int, summaries: int) -> None:
+        self.sessions += 1
+        self.acknowledged += len(sent.acknowledged)
+        self.retried += sent.retried
+        self.repeated += sent.repeated
+        self.dead_letters += dead_letters
+        self.summaries += summaries
+
+    @property
+    def passed(self) -> bool:
+        return not (self.lost or self.doubled or self.wrong)
+
+    def line(self) -> str:
+        """Progress."""
+        return (
+            f"{time.monotonic() - self.started:6.0f} s  {self.kills:5} kills  {self.faults.total():5} faults"
+            f"  {self.sessions:3} sessions  {self.acknowledged:7} messages"
+            f"  {len(self.lost)} lost  {len(self.doubled)} doubled  {len(self.wrong)} wrong"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **{
+                name: getattr(self, name) for name in ("seed", "sessions", "kills", "audits", "acknowledged", "retried")
+            },
+            **{name: getattr(self, name) for name in ("repeated", "dead_letters", "summaries", "seconds", "passed")},
+            "faults": dict(self.faults),
+            "lost": sorted(self.lost),
+            "doubled": sorted(self.doubled),
+            "wrong": self.wrong,
+            "kill_to_published": _quantiles(self.after_kill),
+            "redis_back_to_published": _quantiles(self.after_redis),
+            "push_to_visible_without_model": _quantiles(self.visible),
+        }
+
+    def print(self) -> None:
+        table = Table("what", "result", title=f"Fault campaign, seed {self.seed}, {self.seconds:.0f} s")
+        for kind, count in sorted(self.faults.items(), key=lambda item: -item[1]):
+            table.add_row(f"fault: {kind}", f"{count:,}")
+        table.add_section()
+        table.add_row("kills of the daemon (SIGKILL)", f"{self.kills:,}")
+        table.add_row("sessions; audits of every message", f"{self.sessions:,}; {self.audits:,}")
+        table.add_row("messages sent (acknowledged by Redis)", f"{self.acknowledged:,}")
+        table.add_row("sent again: unacknowledged; by a restarted listener", f"{self.retried:,}; {self.repeated:,}")
+        table.add_row("dead letters, as expected", f"{self.dead_letters:,}")
+        table.add_row("summaries archived, each once", f"{self.summaries:,}")
+        table.add_section()
+        for what, samples, unit in (
+            ("kill -9 → published by the next process", self.after_kill, 1),
+            ("Redis back → published again", self.after_redis, 1),
+            ("push → visible while the model fails", self.visible, 1000),
+        ):
+            table.add_row(f"{what}, p50 / p95", _told(samples, unit))
+        table.add_section()
+        table.add_row("[bold]lost[/]", _verdict(len(self.lost)))
+        table.add_row("[bold]doubled[/]", _verdict(len(self.doubled)))
+        table.add_row("[bold]otherwise wrong[/]", _verdict(len(self.wrong)))
+        console = Console(width=110)
+        console.print(table)
+        for words in [*sorted(self.lost)[:10], *sorted(self.doubled)[:10], *self.wrong[:20]]:
+            console.print(f"[red]{words}[/]", soft_wrap=True)
+
+
+def _verdict(count: int) -> str:
+    return f"[bold {'red' if count else 'green'}]{count:,}[/]"
+
+
+def _quantiles(samples: Sequence[float]) -> dict[str, float] | None:
+    if len(samples) < 2:
+        return None
+    cuts = statistics.quantiles(samples, n=20, method="inclusive")
+    return {"p50": cuts[9], "p95": cuts[18], "max": max(samples), "samples": len(samples)}
+
+
+def _told(samples: Sequence[float], unit: int) -> str:
+    figures = _quantiles(samples)
+    if figures is None:
+        return "–"
+    p50, p95 = figures["p50"], figures["p95"]
+    told = f"{p50 * 1000:.1f} / {p95 * 1000:.1f} ms" if unit == 1000 else f"{p50:.2f} / {p95:.2f} s"
+    return f"{told} of {len(samples):,}"

@@ -1,0 +1,185 @@
+"""A model that fails under a live session: messages stay visible, text analysis stands in, no error becomes memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.analysis.breaker import Breaker
+from context_builder.analysis.fallback import FallbackAnalyst
+from context_builder.analysis.text.analyst import TextAnalyst
+from tests.analysis.conftest import MakeAnalyst
+from tests.services.model_server import FakeModel, Fault, ModelServer
+from tests.services.running import parts_of, published, push, running, state
+from tests.services.waiting import wait_until
+from tests.session.saying import spoken
+
+pytestmark = [pytest.mark.engines, pytest.mark.slow]
+
+TALK = "The helicase unwinds the double helix before the polymerase copies strand {}"
+PAUSE = 0.4
+"""Seconds that the breaker leaves the model alone, and between tries of a summary."""
+
+VISIBLE = 0.25
+"""Seconds within which a message must be seen, on a machine that other tests keep busy."""
+
+FAULTS = [
+    Fault.ERROR_500,
+    Fault.RATE_LIMIT,
+    Fault.HANG,
+    Fault.DROP,
+    Fault.NO_COMPLETION,
+    Fault.TRUNCATED_BODY,
+    Fault.TRUNCATED_JSON,
+    Fault.CUT_OFF,
+    Fault.WRONG_SHAPE,
+    Fault.EMPTY,
+    Fault.REFUSAL,
+    Fault.APOLOGY,
+    Fault.NONE,
+    Fault.UNAUTHORIZED,
+    Fault.NO_QUOTA,
+]
+
+
+@asynccontextmanager
+async def listening(redis: Redis, make_analyst: MakeAnalyst, **rules: Any) -> AsyncIterator[None]:
+    """A session that asks the fake model, and has a first summary of it."""
+    model = make_analyst(timeout=0.2, attempts=2)
+    analyst = FallbackAnalyst(model, TextAnalyst(), Breaker(pause=PAUSE))
+    quick = {"buffer_window": 0.3, "summary_retry": PAUSE, "domain_messages": 2, **rules}
+    async with running(redis, parts=parts_of(analyst), **quick):
+        await push(redis, *(spoken(n, TALK.format(n)) for n in (1, 2)))
+        await wait_until(published(redis, lambda s: s["rolling_summary"]["summary_seq"] == 1), "a first summary")
+        yield
+
+
+async def say(redis: Redis, number: int) -> float:
+    """Push one message; the seconds until it is visible."""
+    begun = time.perf_counter()
+    await push(redis, spoken(number, TALK.format(number)))
+    await wait_until(published(redis, lambda s: s["received_messages"] >= number), f"{number} is visible", poll=0.002)
+    return time.perf_counter() - begun
+
+
+async def endure(redis: Redis, failed: Callable[[], bool]) -> None:
+    """Talk through an outage; everything that must hold during it."""
+    before = (await state(redis))["rolling_summary"]
+    latencies = sorted([await say(redis, number) for number in range(3, 13)])
+    assert latencies[-2] < VISIBLE
+    understood = await wait_until(
+        published(redis, lambda s: all(entry["keywords"] for entry in s["raw_recent_buffer"])), "all have keywords"
+    )
+    assert {entry["analyst"] for entry in understood["raw_recent_buffer"]} == {"text"}
+    await wait_until(published(redis, lambda s: s["analyst"]["domains"] == "text"), "domains come from the text")
+    await wait_until(failed, "a summary was tried in vain")
+    after = await state(redis)
+    assert after["rolling_summary"] == before
+    assert after["analyst"]["summary"] == "openai"
+    assert [entry["message_number"] for entry in after["raw_recent_buffer"]] == [*range(3, 13)]
+
+
+async def recover(redis: Redis) -> None:
+    """The model is back: its quality must be, too."""
+    begun = time.perf_counter()
+    caught_up = await wait_until(
+        published(redis, lambda s: s["rolling_summary"]["message_count"] == 12), "the summary catches up"
+    )
+    assert time.perf_counter() - begun < PAUSE + 2
+    assert caught_up["rolling_summary"]["covers_messages"] == [1, 12]
+    assert caught_up["rolling_summary"]["degraded_messages"] == 0
+    assert "strand 12" in caught_up["rolling_summary"]["text"]
+    for number in (13, 14):
+        await say(redis, number)
+    await wait_until(
+        published(redis, lambda s: s["analyst"]["keywords"] == s["analyst"]["domains"] == "openai"),
+        "keywords and domains come from the model again",
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_failing_model_costs_quality_and_nothing_else(
+    redis: Redis, make_analyst: MakeAnalyst, model: FakeModel, fault: Fault
+) -> None:
+    async with listening(redis, make_analyst):
+        asked = model.tasks["summary"]
+        model.fault = fault
+        await endure(redis, lambda: model.tasks["summary"] > asked)
+        model.fault = None
+        await recover(redis)
+
+
+async def test_a_model_that_refuses_connections_costs_quality_and_nothing_else(
+    redis: Redis, make_analyst: MakeAnalyst, model_server: ModelServer
+) -> None:
+    async with listening(redis, make_analyst):
+        model_server.stop()
+        until = time.monotonic() + 1.0
+        try:
+            await endure(redis, lambda: time.monotonic() > until)
+        finally:
+            model_server.start()
+        await recover(redis)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I cannot summarize this conversation.",
+        "NONE",
+        "Internal Server Error",
+        "Error: upstream request timed out",
+        "As an AI language model, I am unable to help with that.",
+    ],
+)
+async def test_a_point_that_is_no_summary_never_becomes_memory(
+    redis: Redis, make_analyst: MakeAnalyst, model: FakeModel, text: str
+) -> None:
+    point = {"text": text, "cites": [1], "kind": "claim", "replaces": 1}
+    async with listening(redis, make_analyst, domain_messages=1000):
+        before = (await state(redis))["rolling_summary"]
+        asked = model.tasks["summary"]
+        await push(redis, {"text": "Fine?", "speaker": "Bob", "message_number": 3})  # too short for keywords
+        model.replies.extend([{"points": [point], "chatter": False}] * 2)
+        await wait_until(lambda: model.tasks["summary"] == asked + 2, "two such answers were given")
+        assert (await state(redis))["rolling_summary"] == before
+        after = await wait_until(published(redis, lambda s: s["rolling_summary"]["summary_seq"] == 2), "a real one")
+    assert text not in after["rolling_summary"]["text"]
+    assert after["rolling_summary"]["text"].startswith(before["text"])
+
+
+async def test_when_too_much_waits_text_analysis_takes_it_until_the_model_can_do_it_again(
+    redis: Redis, make_analyst: MakeAnalyst, model: FakeModel
+) -> None:
+    async with listening(redis, make_analyst, pending_max=20, buffer_max=10):
+        model.fault = Fault.ERROR_500
+        await push(redis, *(spoken(n, TALK.format(n)) for n in range(3, 53)))
+        folded = await wait_until(
+            published(redis, lambda s: s["rolling_summary"]["degraded_messages"] > 0), "text analysis folds", timeout=20
+        )
+        assert folded["analyst"]["summary"] == "text"
+        assert folded["rolling_summary"]["points"]
+        waiting = folded["pending_messages"] + len(folded["raw_recent_buffer"])
+        assert waiting + folded["rolling_summary"]["message_count"] == 52
+        model.fault = None
+        await push(redis, spoken(53, TALK.format(53)))
+        again = await wait_until(
+            published(
+                redis,
+                lambda s: (
+                    s["rolling_summary"]["degraded_messages"] == 0 and s["rolling_summary"]["message_count"] == 53
+                ),
+            ),
+            "the model does it again",
+            timeout=20,
+        )
+    assert again["analyst"]["summary"] == "openai"
+    assert again["rolling_summary"]["summary_seq"] > folded["rolling_summary"]["summary_seq"]
+    assert again["rolling_summary"]["covers_messages"] == [1, 53]
+    times = [point["time"] for point in again["rolling_summary"]["points"]]
+    assert times == sorted(times)

@@ -1,0 +1,110 @@
+"""Looking at dead letters, and putting them back."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import orjson
+import pytest
+import typer
+from redis import Redis
+from typer.testing import CliRunner, Result
+
+from context_builder.cli.dead import dead, escaped
+from context_builder.session.dead_letters import DeadLetter
+from tests.services.redis_server import RedisServer
+
+pytestmark = pytest.mark.engines
+
+HOSTILE = b'{"text": "\x1b]0;owned\x07\x1b[2J"}\n\xff \xe2\x80\xae desrever'
+
+app = typer.Typer()
+app.command("dead")(dead)
+
+
+@pytest.fixture
+def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
+    """The Redis that the command finds through its settings, with two dead letters."""
+    monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
+    client = Redis.from_url(redis_server.url)
+    client.flushall()
+    for raw, reason in ((b"hello", "not JSON"), (HOSTILE, "not UTF-8")):
+        letter = DeadLetter(reason, 1_700_000_000.0, raw, len(raw))
+        client.lpush("context_builder:monday:dead", letter.encode())
+    return client
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "120"}, catch_exceptions=False)
+
+
+def queued(store: Redis) -> list[bytes]:
+    waiting: Any = store.lrange("context_builder:monday:input", 0, -1)
+    return list(waiting)
+
+
+def test_the_list_says_when_why_how_large_and_what(store: Redis) -> None:
+    heading, first, second = invoke("monday").output.splitlines()
+    assert heading.split() == ["when", "reason", "bytes", "begins"]
+    assert first.split()[0] == "1"
+    assert first.split()[3:] == ["not", "JSON", "5", "hello"]
+    assert "not UTF-8" in second
+
+
+def test_nothing_hostile_reaches_the_terminal(store: Redis) -> None:
+    for output in (invoke("monday").output, invoke("monday", "show", "2").output):
+        assert output.isascii() or all(char.isprintable() or char in "\n�" for char in output)
+        assert "\x1b" not in output
+
+
+def test_one_is_shown_whole_and_escaped_or_as_it_came(store: Redis) -> None:
+    shown = invoke("monday", "show", "2").output
+    assert shown == '{"text": "\\x1b]0;owned\\x07\\x1b[2J"}\\n\\xff \\u202e desrever\n'
+    assert invoke("monday", "show", "2", "--raw").stdout_bytes == HOSTILE
+
+
+def test_programs_get_the_bytes(store: Redis) -> None:
+    listed = orjson.loads(invoke("monday", "--json").output)
+    assert [(letter["number"], letter["reason"]) for letter in listed] == [(1, "not JSON"), (2, "not UTF-8")]
+    assert base64.b64decode(listed[1]["raw"]) == HOSTILE
+    assert orjson.loads(invoke("monday", "show", "1", "--json").output)[0]["size"] == 5
+
+
+def test_one_is_put_back(store: Redis) -> None:
+    assert "Put back 1 of 1 into the input of session monday" in invoke("monday", "requeue", "1").output
+    assert queued(store) == [b"hello"]
+    assert store.llen("context_builder:monday:dead") == 1
+
+
+def test_all_are_put_back_in_the_order_in_which_they_came(store: Redis) -> None:
+    assert "Put back 2 of 2" in invoke("monday", "requeue", "all").output
+    assert queued(store)[::-1] == [b"hello", HOSTILE]
+    assert invoke("monday").output == "Session monday has no dead letters.\n"
+
+
+def test_what_was_not_kept_whole_stays(store: Redis) -> None:
+    store.lpush("context_builder:monday:dead", DeadLetter("larger", 1.0, b"beginning", 1_000_000).encode())
+    told = invoke("monday", "requeue", "all").output
+    assert "Put back 2 of 3" in told
+    assert "Too large to have been kept whole: 3." in told
+    assert "the first 9 of 1,000,000 bytes" in invoke("monday", "show", "1").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("monday", "show"), "say which to show: a number from the list, or all"),
+        (("monday", "requeue", "-"), "say which to requeue"),
+        (("monday", "show", "3"), "session monday has no dead letter 3"),
+        (("mon:day",), "session id 'mon:day'"),
+    ],
+)
+def test_what_is_wrong_is_one_line(store: Redis, arguments: tuple[str, ...], told: str) -> None:
+    result = invoke(*arguments)
+    assert result.stderr.startswith(f"context-builder: {told}")
+    assert result.exit_code == 1
+
+
+def test_ordinary_text_is_not_escaped() -> None:
+    assert escaped("Zoë sagt: 你好 👋".encode()) == "Zoë sagt: 你好 👋"

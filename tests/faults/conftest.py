@@ -1,0 +1,38 @@
+"""Sessions that reach a real Redis over a link that may fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from context_builder.connection import client_for
+from context_builder.engines.ports import LOOPBACK
+from scripts.campaign.link import Link
+from tests.services.redis_server import RedisServer
+from tests.session.live import Live
+
+
+@pytest.fixture
+async def link(redis: Redis, redis_server: RedisServer) -> AsyncIterator[Link]:
+    """The network between the sessions and Redis."""
+    link = Link(redis_server.port)
+    await link.open()
+    yield link
+    await link.close()
+
+
+@pytest.fixture
+async def live(link: Link, redis_server: RedisServer) -> AsyncIterator[Live]:
+    """Runs sessions over the link; pushes to Redis and reads it directly. Stopped in the end."""
+    direct = Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3))  # tests restart Redis
+    async with client_for(f"redis://{LOOPBACK}:{link.port}/0") as client, direct:
+        running = Live(client, direct)
+        yield running
+        for session in list(running.tasks):
+            session.stop()
+        await asyncio.gather(*running.tasks.values(), return_exceptions=True)

@@ -1,0 +1,98 @@
+"""The daemon forked from a process that has imported everything: as real and as mortal as any, but ready at once.
+
+The parent, ``python -m tests.faults.forks``, takes one JSON line a daemon (``arguments``, ``environ``, ``log``)
+and answers with its process id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from scripts.campaign.daemon import ROOT
+from tests.services.waiting import wait_until
+
+
+class Forks:
+    """Starts daemons, and kills them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "forks.log"
+        self._folder = folder
+        self._asking = asyncio.Lock()
+
+    async def __aenter__(self) -> Forks:
+        pipe = asyncio.subprocess.PIPE
+        self._parent = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.faults.forks"), stdin=pipe, stdout=pipe, cwd=ROOT
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._parent.kill()
+        await self._parent.wait()
+
+    async def start(self, environ: Mapping[str, str], *arguments: str) -> int:
+        """Fork a daemon; its process id."""
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        asked = {"arguments": arguments, "environ": dict(environ), "log": str(self.log), "folder": str(self._folder)}
+        async with self._asking:
+            self._parent.stdin.write(json.dumps(asked).encode() + b"\n")
+            return int(await self._parent.stdout.readline())
+
+    async def kill(self, pid: int) -> None:
+        """SIGKILL, and wait until the process is gone."""
+        if psutil.pid_exists(pid):
+            os.kill(pid, signal.SIGKILL)
+        await wait_until(lambda: not psutil.pid_exists(pid), "the daemon is gone", poll=0.001)
+
+
+def main() -> None:
+    """Fork for every line until the input ends."""
+    import asyncpg
+    import openai
+
+    import context_builder.analysis.openai
+    import context_builder.archive.postgres
+    import context_builder.cli.run
+    from context_builder.tokens import TokenCounter
+
+    _ = asyncpg, openai, context_builder
+    TokenCounter("").load()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead need no burial
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            _become(json.loads(line))
+        print(pid, flush=True)
+
+
+def _become(asked: dict[str, Any]) -> None:
+    """Be the daemon from here on."""
+    from context_builder.cli import main as command
+
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.chdir(asked["folder"])
+    os.environ.update(asked["environ"])
+    sys.argv = ["context-builder", *asked["arguments"]]
+    try:
+        command()
+    finally:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""A long session is as large as a short one."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from context_builder.session.keys import Keys
+from tests.session.live import Live
+from tests.session.saying import spoken
+
+pytestmark = [pytest.mark.engines, pytest.mark.slow]
+
+STEP = 250
+SHORT, LONG = 2000, 8000
+"""Messages after which is measured."""
+
+
+class Size(NamedTuple):
+    """In bytes."""
+
+    state: int
+    checkpoint: int
+    process: int
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("traced")
+async def test_state_checkpoint_and_process_do_not_grow_with_the_session(live: Live) -> None:
+    await live.start(buffer_max=1000)
+    live.analyst.keyword_calls = live.analyst.domain_calls = live.analyst.summary_calls = _Forgetting()
+    short = await grown(live, 0, SHORT)
+    long = await grown(live, SHORT, LONG)
+    assert long.state < 1.2 * short.state
+    assert long.checkpoint < 1.2 * short.checkpoint
+    assert long.process < short.process + 2_000_000
+
+
+async def grown(live: Live, start: int, end: int) -> Size:
+    """What there is after messages ``start`` to ``end``, all but the last few of which are summarized."""
+    for first in range(start + 1, end + 1, STEP):
+        last = first + STEP - 1
+        await live.push(*(spoken(number, f"Sample {number} was measured in room {number % 7}") for number in range(first, last + 1)))
+        await live.until(f"message {last} is there", received_messages=last)
+        live.clock.advance(121)
+        if last < end:
+            await live.until(f"message {last} is summarized", message_count=last)
+    await live.until("all is summarized", message_count=end)
+    live.archive.rows.clear()
+    keys = Keys("monday")
+    gc.collect()
+    return Size(
+        state=await live.redis.strlen(keys.state),
+        checkpoint=await live.redis.memory_usage(keys.checkpoint, samples=0) or 0,
+        process=tracemalloc.get_traced_memory()[0],
+    )
+
+
+class _Forgetting(list[object]):
+    """Remembers no calls, so that the stand-in does not grow either."""
+
+    def append(self, _: object) -> None:
+        return None

@@ -1,0 +1,148 @@
+"""Redis and the way to it fail: the session keeps its own state, loses nothing, and goes on at once when it may."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.connection import client_for
+from context_builder.engines.ports import free_port
+from context_builder.session.availability import COMMAND_TIMEOUT
+from context_builder.session.keys import Keys
+from scripts.campaign.link import Link
+from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
+from tests.session.live import Live
+
+pytestmark = pytest.mark.engines
+
+RECOVERY = 2.0
+"""Seconds within which a session publishes again once Redis is back."""
+
+
+async def test_connections_that_break_at_any_time_lose_and_double_nothing(live: Live, link: Link) -> None:
+    await live.start()
+    for number in range(1, 101):
+        await live.say(number)
+        if number % 3 == 0:
+            link.cut()
+        if number % 7 == 0:
+            link.cut_inside()
+    state = await live.shows(*range(1, 101))
+    assert state["received_messages"] == 100
+
+
+async def test_a_commit_whose_answer_is_lost_counts_once(live: Live, link: Link) -> None:
+    await live.start()
+    async with link.deaf():
+        await live.say(1, 2, 3)
+        await live.shows(1, 2, 3)  # the commit was carried out
+    await live.say(4)
+    state = await live.shows(1, 2, 3, 4)
+    assert state["received_messages"] == 4
+
+
+async def test_a_stalled_network_is_waited_out(live: Live, link: Link) -> None:
+    await live.start()
+    async with link.stalled():
+        await live.say(1, 2)
+        assert (await live.state())["received_messages"] == 0
+    await live.shows(1, 2)
+
+
+@pytest.mark.slow
+async def test_a_connection_that_never_answers_is_given_up_and_replaced(live: Live, link: Link) -> None:
+    await live.start(lease=2 * COMMAND_TIMEOUT)
+    await live.say(1)
+    await live.shows(1)
+    async with link.stalled():
+        await live.say(2)
+        await asyncio.sleep(COMMAND_TIMEOUT + 1)  # longer than it waits for an answer: that is the fault
+    flowing = time.monotonic()
+    await live.shows(1, 2)
+    assert time.monotonic() - flowing < RECOVERY
+
+
+async def test_an_owner_that_was_cut_off_past_its_lease_goes_on(live: Live, link: Link, redis: Redis) -> None:
+    await live.start(lease=0.3)
+    async with link.stalled():
+        await live.say(1)
+        await wait_until(lambda: _is_gone(redis, Keys("monday").owner), "the lease ran out")
+    await live.shows(1)
+
+
+async def test_memory_that_runs_out_loses_nothing(live: Live, link: Link, redis: Redis) -> None:
+    await live.start()
+    async with link.stalled():
+        await live.say(1, 2)
+        await redis.config_set("maxmemory", 1)
+    try:
+        refused = asyncio.create_task(live.start("tuesday"))
+        await asyncio.sleep(0.3)  # for that long, a new session may not even be owned
+        assert not refused.done()
+    finally:
+        await redis.config_set("maxmemory", 0)
+    await asyncio.wait_for(refused, RECOVERY)
+    await live.say(3)
+    state = await asyncio.wait_for(live.shows(1, 2, 3), RECOVERY)
+    assert state["received_messages"] == 3
+
+
+async def test_a_replica_that_accepts_no_writes_is_waited_out(live: Live, redis: Redis, unused_port: int) -> None:
+    session = await live.start()
+    await live.say(1)
+    await live.shows(1)
+    await redis.execute_command("REPLICAOF", "127.0.0.1", unused_port)  # as after a failover
+    try:
+        await asyncio.sleep(0.5)  # some ticks and their refused commits
+        assert not live.tasks[session].done()
+    finally:
+        await redis.execute_command("REPLICAOF", "NO", "ONE")
+    await live.say(2)
+    state = await asyncio.wait_for(live.shows(1, 2), RECOVERY)
+    assert state["received_messages"] == 2
+
+
+async def test_a_redis_that_loads_its_data_is_waited_for(slow_to_load: RedisServer) -> None:
+    async with client_for(slow_to_load.url) as client, client_for(slow_to_load.url) as redis:
+        live = Live(client, redis)
+        session = await live.start()
+        await live.say(1, 2)
+        await live.shows(1, 2)
+        async with redis.pipeline(transaction=False) as filling:
+            for number in range(3000):
+                filling.set(f"filling:{number}", "x")
+            await filling.execute()
+        await asyncio.to_thread(slow_to_load.restart)
+        back = time.monotonic()
+        await redis.connection_pool.disconnect()
+        await live.say(3)
+        await live.shows(1, 2, 3)
+        assert time.monotonic() - back < RECOVERY
+        assert "loading" in (slow_to_load.folder / "server.log").read_text().casefold()
+        await live.stop(session)
+
+
+@pytest.fixture
+async def slow_to_load(engine_folder: Path) -> AsyncIterator[RedisServer]:
+    """A Redis that takes half a millisecond for each command it loads, and says so meanwhile."""
+    folder = engine_folder / "slow-to-load"
+    folder.mkdir()
+    server = RedisServer(folder, "--appendfsync", "always", "--key-load-delay", "500")
+    await asyncio.to_thread(server.start)
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def unused_port() -> int:
+    return free_port()
+
+
+async def _is_gone(redis: Redis, key: str) -> bool:
+    return not await redis.exists(key)

@@ -1,0 +1,156 @@
+"""``run --record``, ``replay-log`` and ``diff`` as they are typed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from redis.asyncio import Redis
+from typer.testing import CliRunner, Result
+
+from context_builder.cli import app
+from context_builder.recording.recording import Recording
+from context_builder.recording.understanding import answered
+from tests.recording.witness import Recorded
+from tests.services.model_server import ModelServer
+from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
+from tests.session.saying import raw, spoken
+
+pytestmark = pytest.mark.engines
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2JKelp \x9b31mred"
+
+
+async def invoke(*arguments: str | Path, **env: str) -> Result:
+    """Run a command; it has a loop of its own, so in a thread."""
+    settings = {"COLUMNS": "120", "OPENAI_API_KEY": "", "OPENAI_BASE_URL": "", **env}
+    return await asyncio.to_thread(CliRunner().invoke, app, [*map(str, arguments)], env=settings)
+
+
+@pytest.fixture
+async def recording(live: Recorded) -> Recording:
+    """A message at second 0, a hostile one at second 60."""
+    session = await live.start(buffer_max=100)
+    await live.push(spoken(1, "Helicase unwinds the helix"))
+    await live.until("it came", highest_message_number=1)
+    live.clock.advance(60)
+    await live.push(spoken(2, HOSTILE))
+    await live.until("domains came", highest_message_number=2, current_keywords=["topic"])
+    live.clock.advance(61)
+    await live.until("the first is summarized", message_count=2)
+    await live.stop(session)
+    await live.writer.close()
+    return Recording(live.path)
+
+
+async def test_the_state_of_an_instant_can_be_read(recording: Recording) -> None:
+    result = await invoke("replay-log", recording.path, "--at", "60")
+    assert result.exit_code == 0
+    assert "as published at 2023-11-14T" in result.output
+    assert "Helicase unwinds the helix" in result.output
+    assert "Kelp red" in result.output
+    assert not {"\x1b", "\x07", "\x9b"} & set(result.output)
+
+
+async def test_programs_get_the_state_as_it_was_published(recording: Recording, live: Recorded) -> None:
+    result = await invoke("replay-log", recording.path, "--json")
+    assert orjson.loads(result.stdout) == orjson.loads(live.states[-1][1])
+    first = recording.header().at.iso()
+    result = await invoke("replay-log", recording.path, "--json", "--at", first)
+    assert orjson.loads(result.stdout)["highest_message_number"] == 1
+
+
+async def test_a_wrong_time_or_file_is_told_in_one_line(recording: Recording, tmp_path: Path) -> None:
+    wrong = await invoke("replay-log", recording.path, "--at", "yesterday")
+    assert wrong.exit_code == 2
+    assert "is not ISO 8601, seconds, or end" in wrong.output
+    assert (await invoke("replay-log", recording.path, "--at", "-5")).exit_code == 1
+    (tmp_path / "notes.txt").write_text("milk")
+    result = await invoke("replay-log", tmp_path / "notes.txt")
+    assert (result.exit_code, result.output.count("\n")) == (1, 1)
+
+
+async def test_a_state_that_comes_out_otherwise_is_told(recording: Recording) -> None:
+    lines = recording.path.read_bytes().replace(b"Helicase", b"Helikase")
+    recording.path.write_bytes(lines)
+    result = await invoke("replay-log", recording.path)
+    assert "makes something else of the recording" in result.stderr
+
+
+async def test_a_difference_is_shown_side_by_side(recording: Recording) -> None:
+    result = await invoke("diff", recording.path)
+    assert result.exit_code == 0, result.output
+    for expected in ("readings: stub", "readings: text", "keywords that differ", "in common, over 2 messages"):
+        assert expected in result.output
+    assert not {"\x1b", "\x07", "\x9b"} & set(result.output)
+    document = orjson.loads((await invoke("diff", recording.path, recording.path, "--json")).stdout)
+    assert document["agreement"]["keywords"] == {"messages": 2, "one_side_only": 0, "jaccard": 1.0}
+    assert document["agreement"]["points"]["same_text"] == 2
+
+
+async def test_another_model_needs_one_that_can_be_asked(recording: Recording) -> None:
+    result = await invoke("diff", recording.path, "--model", "gpt-4.1-mini")
+    assert (result.exit_code, result.output) == (
+        2,
+        "context-builder: OPENAI_API_KEY: is missing, but --model is for a language model\n",
+    )
+    assert (await invoke("diff", recording.path, recording.path, "--model", "gpt-4.1-mini")).exit_code == 2
+
+
+@pytest.mark.parametrize("asked_by", ["option", "setting"])
+async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_path: Path, asked_by: str) -> None:
+    path = tmp_path / "monday.jsonl"
+    option = ["--record", str(path)] if asked_by == "option" else []
+    env = {"CONTEXT_BUILDER_REDIS_URL": redis_server.url, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    setting = {} if option else {"RECORD_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "context_builder", "run", "monday", *option]
+    process = await asyncio.create_subprocess_exec(
+        *command, env={**os.environ, **env, **setting}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        await redis.lpush("context_builder:monday:input", raw(spoken(1)))
+        await wait_until(lambda: redis.exists("context_builder:monday:seen"), "it is taken in", timeout=20)
+        process.send_signal(signal.SIGINT)
+        output, _ = await asyncio.wait_for(process.communicate(), 10)
+    finally:
+        if process.returncode is None:
+            process.kill()
+    assert f"Recorded {path}" in output.decode()
+    published = orjson.loads(await redis.get("context_builder:monday:state") or b"{}")
+    result = await invoke("replay-log", path, "--json")
+    assert orjson.loads(result.stdout) == published
+
+
+async def test_a_model_and_prompts_are_tried_on_a_recording(recording: Recording, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts"
+    shutil.copytree(Path(__file__).parents[2] / "prompts", prompts)
+    (prompts / "summary.md").write_text("Name what is eaten.\n---\n{{known}} {{messages}}\n")
+    with ModelServer() as server:
+        arguments = ("--model", "other-model", "--prompts", prompts, "--json")
+        result = await invoke("diff", recording.path, *arguments, OPENAI_BASE_URL=server.base_url)
+        requests = server.model.requests
+    assert result.exit_code == 0, result.output
+    works = len(list(answered(recording)))
+    assert len(requests) == works
+    assert {request["model"] for request in requests} == {"other-model"}
+    assert any("Name what is eaten." in str(request["messages"]) for request in requests)
+    assert orjson.loads(result.stdout)["analysts"] == {"left": {"stub": works}, "right": {"openai": works}}
+    assert f"{works} of {works} asked" in result.stderr
+
+
+async def test_forgetting_a_session_deletes_its_recording(recording: Recording, redis_server: RedisServer) -> None:
+    env = {
+        "CONTEXT_BUILDER_REDIS_URL": redis_server.url,
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "RECORD_DIR": str(recording.path.parent),
+    }
+    await invoke("forget", "monday", "--yes", **env)
+    assert not recording.path.exists()

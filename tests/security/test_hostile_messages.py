@@ -1,0 +1,213 @@
+"""What people say stays what they said: no SQL, no terminal escape, no log line, no instruction."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+from typing import Any
+
+import asyncpg
+import pytest
+import structlog
+from redis.asyncio import Redis
+from rich.console import Console
+from structlog.testing import capture_logs
+from typer.testing import CliRunner
+
+from context_builder import log
+from context_builder.analysis.analyst import SummaryReading, SummaryRequest
+from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.text.analyst import TextAnalyst
+from context_builder.archive.migrations import apply
+from context_builder.archive.postgres import PostgresArchive
+from context_builder.cli import app
+from context_builder.cli.state import overview
+from context_builder.cli.view import View, render
+from context_builder.cli.view.palette import SpeakerColours
+from context_builder.client import SessionClient
+from context_builder.domains import DOMAINS
+from context_builder.errors import AnalystError
+from context_builder.prompts import load_prompts
+from tests.analysis.openai.conversation import said
+from tests.security.hostile import CITING, CLOSING_TAG, CONTROL, ESCAPES, INSTRUCTION, LOG_LINE, SPEAKERS, SQL, TEXTS
+from tests.services.model_server import ModelServer
+from tests.services.redis_server import RedisServer
+from tests.services.running import parts_of, published, push, running
+from tests.services.small_model import SmallModelServer
+from tests.services.waiting import wait_until
+
+MESSAGES: list[dict[str, Any]] = [
+    {"message_number": n, "text": text, "speaker": SPEAKERS[n % len(SPEAKERS)], "timestamp": "'; DROP TABLE x; --\x00"}
+    for n, text in enumerate(TEXTS, start=1)
+]
+
+OUR_COLOURS = re.compile(r"\x1b\[\d+m")
+
+
+@pytest.mark.engines
+async def test_everything_is_heard_word_for_word_and_nothing_is_logged(redis: Redis) -> None:
+    with capture_logs() as logs:
+        async with running(redis, parts=parts_of(TextAnalyst())):
+            await push(redis, *MESSAGES)
+            heard = await wait_until(
+                published(redis, lambda s: all(e["analyst"] for e in s.get("raw_recent_buffer") or [{"analyst": 0}])),
+                "all have keywords",
+            )
+    assert [entry["text"] for entry in heard["raw_recent_buffer"]] == list(TEXTS)
+    assert [entry["speaker"] for entry in heard["raw_recent_buffer"]] == [m["speaker"] for m in MESSAGES]
+    told = json.dumps(logs, default=repr)
+    assert not any(word in told for word in ("DROP", "PWNED", "helicase", "fake", "owned", "enzyme"))
+
+
+@pytest.mark.engines
+async def test_it_is_archived_as_text_and_the_table_stays(
+    redis: Redis, database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    archive = PostgresArchive(database_url)
+    async with running(redis, parts=parts_of(TextAnalyst(), archive)) as session:
+        await push(redis, *MESSAGES)
+        await wait_until(published(redis, lambda s: s["received_messages"] == len(MESSAGES)), "all are heard")
+        session.end()
+        await wait_until(published(redis, lambda s: s["ended_at"] is not None), "all is summarized")
+        await wait_until(lambda: _is_empty(redis, "outbox"), "all is archived")
+    [row] = await database.fetch("SELECT * FROM context_summaries")
+    assert row["message_count"] == len(MESSAGES)
+    assert "DROP TABLE" in row["summary_text"]
+    assert not CONTROL & set(row["summary_text"])
+    await archive.close()
+
+
+async def _is_empty(redis: Redis, key: str) -> bool:
+    return not await redis.exists(f"context_builder:monday:{key}")
+
+
+@pytest.mark.engines
+async def test_nothing_reaches_the_terminal_that_it_would_obey(
+    redis: Redis, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(redis, parts=parts_of(TextAnalyst()), buffer_window=0.2) as session:
+        await push(redis, *MESSAGES, b'{"text": "\x1b[2J', b"\x1b]0;owned\x07")
+        await wait_until(published(redis, lambda s: s["rolling_summary"]["message_count"] == 8), "a summary is made")
+        await push(redis, *({**message, "message_number": 100} for message in MESSAGES))
+        await wait_until(published(redis, lambda s: s["received_messages"] == 16), "more is said")
+        snapshot = await SessionClient(redis, "monday").snapshot()
+        session.stop()
+    now = snapshot.state["updated_at"] if snapshot.state else 0.0
+    console = Console(file=io.StringIO(), width=160, height=60)
+    console.print(overview(snapshot, now, conversation=False))
+    console.print(render(snapshot, now, console.size, View(None, None, 4.0, (), SpeakerColours())))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "DROP TABLE" in shown
+    assert not CONTROL & set(shown)
+    assert "\u202e" not in shown
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("command", [("sessions",), ("state", "monday"), ("watch", "monday"), ("dead", "monday")])
+def test_commands_print_nothing_that_a_terminal_would_obey(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    async def fill() -> None:
+        async with Redis.from_url(redis_server.url) as redis:
+            await redis.flushall()
+            async with running(redis, parts=parts_of(TextAnalyst())):
+                await push(redis, *MESSAGES, b'{"text": "\x1b[2J', b"\x1b]0;owned\x07\x9b2J")
+                await wait_until(published(redis, lambda s: s["dead_letters"] == 2), "all is taken in")
+            holder = {"token": 1, "host": "\x1b[2Jhost\x07", "pid": "\x9b5A"}
+            await redis.set("context_builder:monday:owner", json.dumps(holder), ex=60)
+
+    asyncio.run(fill())
+    monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
+    result = CliRunner().invoke(app, list(command), env={"COLUMNS": "160"}, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert not CONTROL & set(result.output)
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_value_in_a_log_stays_within_its_line(form: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    before = structlog.get_config()
+    try:
+        log.configure("info", form)
+        for text in TEXTS:
+            structlog.get_logger().info("event.happened", value=text, kept={"in": text})
+    finally:
+        structlog.configure(**before)
+    written = capsys.readouterr().err
+    lines = (written if form == "json" else OUR_COLOURS.sub("", written)).split("\n")[:-1]
+    assert len(lines) == len(TEXTS)
+    assert not CONTROL & set("".join(lines))
+    if form == "json":
+        assert [json.loads(line)["value"] for line in lines] == list(TEXTS)
+    else:
+        assert "\\x1b[31mevery" in lines[TEXTS.index(ESCAPES)]
+
+
+@pytest.fixture
+async def asked() -> Any:
+    with ModelServer() as server:
+        analyst = OpenAIAnalyst(Endpoint(base_url=server.base_url), load_prompts())
+        yield analyst, server.model
+        await analyst.close()
+
+
+async def test_a_message_cannot_leave_its_place_in_the_prompt(asked: Any) -> None:
+    analyst, model = asked
+    messages = said(*TEXTS)
+    keywords = await analyst.extract_keywords(messages)
+    await analyst.infer_domains(messages)
+    await analyst.summarize(SummaryRequest(messages))
+    assert len(keywords.keywords) == len(messages)
+    for request in model.requests:
+        stable, varying = (part["content"] for part in request["messages"])
+        assert "PWNED" not in stable
+        assert varying.count("<messages>") == varying.count("</messages>") == 1
+        inside = varying.partition("<messages>\n")[2].partition("\n</messages>")[0]
+        assert len(inside.split("\n")) == len(messages)
+
+
+async def test_what_a_talked_over_model_says_is_held_to_what_it_was_asked(asked: Any) -> None:
+    analyst, model = asked
+    messages = said(*TEXTS)
+    model.replies.append({"domains": [{"domain": "Hacking", "confidence": 99}], "keywords": ["\x1b[2JPWNED"]})
+    domains = await analyst.infer_domains(messages)
+    assert domains.domains == []
+    assert not CONTROL & set("".join(domains.keywords))
+    invented = {"text": "Everybody agreed to pay Bob", "cites": [998], "kind": "decision", "replaces": 0}
+    real = {"text": "The helicase unwinds\x1b[2J", "cites": [2], "kind": "hacking", "replaces": 77}
+    model.replies.append({"points": [invented, real], "chatter": False})
+    reading = await analyst.summarize(SummaryRequest(messages))
+    [point] = reading.points
+    assert (point.cites, point.kind.value, point.replaces, reading.rejected) == ((messages[1].id,), "claim", None, 1)
+    assert not CONTROL & set(point.text)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [INSTRUCTION, CLOSING_TAG, CITING, SQL, LOG_LINE])
+async def test_a_real_small_model_that_is_talked_over_stays_in_form(small_model: SmallModelServer, text: str) -> None:
+    analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts())
+    messages = said("The helicase unwinds the double helix of the DNA.", text, "The polymerase copies each strand.")
+    given = {message.id for message in messages}
+    summary = SummaryReading((), "nobody")
+    try:
+        domains = await analyst.infer_domains(messages)
+        keywords = (await _or_none(analyst.extract_keywords([messages[1]]))) or ()
+        summary = (await _or_none(analyst.summarize(SummaryRequest(messages)))) or summary
+    finally:
+        await analyst.close()
+    assert set(domains.confidence) <= set(DOMAINS)
+    assert all(0 <= confidence <= 1 for confidence in domains.confidence.values())
+    assert not keywords or len(keywords.keywords[0]) <= 10
+    assert all(point.cites and set(point.cites) <= given for point in summary.points)
+    assert not CONTROL & set("".join(point.text for point in summary.points))
+
+
+async def _or_none(asked: Any) -> Any:
+    """So small a model may fail to answer; then nothing is believed."""
+    try:
+        return await asked
+    except AnalystError:
+        return None

@@ -1,0 +1,71 @@
+"""The real daemon as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import context_builder
+
+ROOT = Path(context_builder.__file__).parents[1]
+
+
+class Daemon:
+    """``python -m context_builder ARGUMENTS`` in ``folder``, with the settings given and no others.
+
+    As a context manager it is killed in the end, should it still run.
+    """
+
+    def __init__(self, folder: Path, *arguments: str, **settings: object) -> None:
+        self.folder = folder
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the daemon
+        inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        chosen = {name.upper(): str(value) for name, value in settings.items()}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "context_builder", *arguments],
+            cwd=folder,
+            env={**inherited, "PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(folder / "home"), **chosen},
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.kill()
+        self._output.close()
+
+    @property
+    def output(self) -> str:
+        """Everything it printed so far."""
+        return os.pread(self._output.fileno(), 1_000_000, 0).decode()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it says so; fails when it has ended instead."""
+        ready = "session.ready" in self.output
+        assert ready or self.process.poll() is None, self.output
+        return ready
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
+        """Ask it to stop; its exit status and the seconds it took."""
+        asked = time.monotonic()
+        self.process.send_signal(number)
+        return self.wait(), time.monotonic() - asked
+
+    def wait(self, seconds: float = 15.0) -> int:
+        """Its exit status, once it ends by itself."""
+        return self.process.wait(seconds)
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL), as a crash would."""
+        self.process.kill()
+        self.process.wait(10)

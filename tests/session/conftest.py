@@ -1,0 +1,54 @@
+"""A clock that stands still, sessions on a real Redis, and the proof that they leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from context_builder.connection import client_for
+from context_builder.session import keys
+from context_builder.testing import ManualClock
+from tests.services.redis_server import RedisServer
+from tests.session.live import Live
+
+LIVING_WITH_THE_SESSION = re.findall(
+    r"^    ``(\w+)`` .*  (?:session|producers')$", keys.Keys.__doc__ or "", re.MULTILINE
+)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def live(redis: Redis, redis_server: RedisServer) -> AsyncIterator[Live]:
+    """Runs sessions; afterwards they are stopped, and no task and no undocumented key is left."""
+    patient = Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3))  # tests restart Redis
+    async with client_for(redis_server.url) as client, patient:
+        running = Live(client, patient)
+        yield running
+        for session in list(running.tasks):
+            session.stop()
+        await asyncio.gather(*running.tasks.values(), return_exceptions=True)
+        assert [task.get_name() for task in asyncio.all_tasks() if "monday" in task.get_name()] == []
+        assert await living_for_good(patient) == set()
+
+
+async def living_for_good(redis: Redis) -> set[str]:
+    """Keys without expiry that ``keys.py`` does not document as living with their session."""
+    documented = {keys.FENCE, keys.SESSIONS}
+    found = [key.decode() async for key in redis.scan_iter(count=1000)]
+    return {
+        key
+        for key in found
+        if key not in documented
+        and key.rpartition(":")[2] not in LIVING_WITH_THE_SESSION
+        and await redis.ttl(key) == -1
+    }

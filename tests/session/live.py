@@ -1,0 +1,93 @@
+"""Sessions that run in a test: real Redis, stand-ins for the model and the archive, time moved by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.session.keys import Keys
+from context_builder.session.rules import Rules
+from context_builder.session.session import Parts, Session
+from context_builder.testing import ManualClock, MemoryArchive, StubAnalyst
+from tests.services.waiting import wait_until
+from tests.session.saying import raw, spoken, words
+
+TICK = 0.05
+"""Seconds between ticks: the only time that really passes."""
+
+
+class Live:
+    """Runs sessions with ``client``, and through ``redis`` pushes as a listener does and reads what they publish."""
+
+    def __init__(self, client: Redis, redis: Redis) -> None:
+        self.client = client
+        self.redis = redis
+        self.clock = ManualClock()
+        self.analyst = StubAnalyst()
+        self.last_resort = StubAnalyst("last resort")
+        self.archive = MemoryArchive()
+        self.tasks: dict[Session, asyncio.Task[None]] = {}
+
+    def session(self, session_id: str = "monday", **rules: Any) -> Session:
+        parts = Parts(self.analyst, self.last_resort, self.archive, words, self.clock)
+        return Session(self.client, session_id, Rules(**{"tick": TICK, **rules}), parts)
+
+    def serve(self, session: Session, *, takeover: bool = False, wait: bool = True) -> asyncio.Task[None]:
+        task = asyncio.create_task(session.serve(takeover=takeover, wait=wait), name=session.session_id)
+        self.tasks[session] = task
+        return task
+
+    async def start(self, session_id: str = "monday", *, takeover: bool = False, **rules: Any) -> Session:
+        """A session that is ready."""
+        session = self.session(session_id, **rules)
+        task = self.serve(session, takeover=takeover)
+        await wait_until(lambda: session.ready.is_set() or task.done(), f"session {session_id} is ready")
+        if task.done():
+            await task
+        return session
+
+    async def stop(self, session: Session) -> None:
+        session.stop()
+        await asyncio.wait_for(self.tasks.pop(session), 5)
+
+    async def gone(self, session: Session) -> None:
+        """Returns when the session has ended by itself; raises what ended it."""
+        await asyncio.wait_for(self.tasks.pop(session), 5)
+
+    def die(self, session: Session) -> None:
+        """End as a killed process does: nothing is committed, the lease stays."""
+        self.tasks.pop(session).cancel()
+
+    async def push(self, *messages: dict[str, Any], session_id: str = "monday") -> None:
+        await self.redis.lpush(Keys(session_id).input, *(raw(each) for each in messages))
+
+    async def say(self, *numbers: int, session_id: str = "monday") -> None:
+        await self.push(*(spoken(number) for number in numbers), session_id=session_id)
+
+    async def state(self, session_id: str = "monday") -> Any:
+        return orjson.loads(await self.redis.get(Keys(session_id).state) or b"{}")
+
+    async def conversation_state(self, session_id: str = "monday") -> Any:
+        return orjson.loads(await self.redis.get(Keys(session_id).conversation) or b"{}")
+
+    async def until(self, described: str, session_id: str = "monday", **expected: Any) -> Any:
+        """The state, once these fields of it (``rolling_summary`` flattened) have these values."""
+
+        async def seen() -> Any:
+            state = await self.state(session_id)
+            fields = {**state, **state.get("rolling_summary", {})}
+            return state if {**fields, **expected} == fields else None
+
+        return await wait_until(seen, described)
+
+    async def shows(self, *numbers: int | None, session_id: str = "monday") -> Any:
+        """The state, once its buffer has exactly these message numbers."""
+
+        async def seen() -> Any:
+            state = await self.state(session_id)
+            return state if [e["message_number"] for e in state.get("raw_recent_buffer", [])] == [*numbers] else None
+
+        return await wait_until(seen, f"the buffer has {numbers}")

@@ -1,0 +1,110 @@
+"""All sessions of a Redis: listing them, sweeping the outlived ones, forgetting one."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.session.catalog import Catalog
+from context_builder.session.keys import FENCE, SESSIONS, Keys
+from tests.session.live import Live
+from tests.session.saying import START, spoken
+
+pytestmark = pytest.mark.engines
+
+KEYS = Keys("monday")
+LATER = START + 8 * 86_400
+
+
+@pytest.fixture
+def catalog(live: Live) -> Catalog:
+    return Catalog(live.redis)
+
+
+async def ended(live: Live, session_id: str = "monday") -> None:
+    """A session that was summarized, archived and closed."""
+    session = await live.start(session_id)
+    await live.say(1, session_id=session_id)
+    session.end()
+    await live.gone(session)
+
+
+async def test_sessions_are_listed_with_what_they_are_up_to(live: Live, catalog: Catalog) -> None:
+    await ended(live, "closed")
+    live.clock.advance(10)
+    stored = await live.start("stored")
+    await live.push(*(spoken(number) for number in (1, 2, 3)), session_id="stored")
+    await live.shows(1, 2, 3, session_id="stored")
+    await live.stop(stored)
+    live.clock.advance(10)
+    await live.start("running")
+    await live.say(1, session_id="running")
+    await live.shows(1, session_id="running")
+    await live.say(1, 2, session_id="never-run")
+    listed = await catalog.sessions()
+    assert [(each.session_id, each.status) for each in listed] == [
+        ("never-run", "new"),
+        ("running", "running"),
+        ("stored", "stored"),
+        ("closed", "ended"),
+    ]
+    assert [(each.messages, each.waiting) for each in listed] == [(0, 2), (1, 0), (3, 0), (1, 0)]
+    assert listed[1].as_json()["owner"]["token"] > 0
+
+
+async def test_keys_that_only_look_like_a_session_are_left_out(live: Live, catalog: Catalog) -> None:
+    await live.redis.lpush("context_builder:with space:input", b"x")
+    await live.redis.lpush("context_builder:a:b:input", b"x")
+    assert await catalog.sessions() == []
+    await live.redis.delete("context_builder:with space:input", "context_builder:a:b:input")
+
+
+async def test_an_outlived_session_is_swept_whole(live: Live, catalog: Catalog) -> None:
+    await ended(live)
+    assert await catalog.sweep(START - 1) == []
+    assert await catalog.sweep(LATER) == ["monday"]
+    assert set(await live.redis.keys()) == {FENCE.encode()}
+
+
+@pytest.mark.parametrize("key", [KEYS.input, KEYS.pending, KEYS.outbox])
+async def test_a_session_in_which_something_waits_is_never_swept(live: Live, catalog: Catalog, key: str) -> None:
+    await ended(live)
+    await live.redis.lpush(key, b"waiting")
+    assert await catalog.sweep(LATER) == []
+    assert await live.redis.exists(KEYS.checkpoint)
+
+
+async def test_a_session_with_messages_in_its_buffer_is_never_swept(live: Live, catalog: Catalog) -> None:
+    session = await live.start()
+    await live.say(1)
+    await live.shows(1)
+    await live.stop(session)
+    assert await catalog.sweep(LATER) == []
+
+
+async def test_a_session_that_somebody_runs_is_never_swept(live: Live, catalog: Catalog) -> None:
+    await live.start()
+    assert await catalog.sweep(LATER) == []
+
+
+async def test_a_swept_session_begins_anew(live: Live, catalog: Catalog) -> None:
+    await ended(live)
+    await catalog.sweep(LATER)
+    await live.start()
+    await live.say(1)
+    assert (await live.shows(1))["received_messages"] == 1
+
+
+async def test_forgetting_leaves_nothing_but_a_tombstone_that_passes(live: Live, catalog: Catalog) -> None:
+    await ended(live)
+    await live.redis.lpush(KEYS.input, b"waiting")
+    assert await catalog.forget("monday") >= 5
+    assert set(await live.redis.keys()) == {FENCE.encode(), KEYS.owner.encode()}
+    assert 0 < await live.redis.pttl(KEYS.owner) <= 60_000
+    assert not await live.redis.zscore(SESSIONS, "monday")
+
+
+async def test_forgetting_one_session_leaves_others_alone(live: Live, catalog: Catalog) -> None:
+    await ended(live, "monday")
+    await ended(live, "monday-2")
+    await catalog.forget("monday")
+    assert [each.session_id for each in await catalog.sessions() if each.status == "ended"] == ["monday-2"]

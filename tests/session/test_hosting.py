@@ -1,0 +1,63 @@
+"""Many sessions in one process: each its own state, none its own thread, and nothing left afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from context_builder.errors import LeaseLost
+from context_builder.session.keys import Keys
+from context_builder.session.session import Session
+from tests.services.waiting import wait_until
+from tests.session.live import Live
+from tests.session.saying import spoken
+
+pytestmark = pytest.mark.engines
+
+NAMES = [f"session-{number}" for number in range(200)]
+
+
+@pytest.fixture
+async def hosted(live: Live) -> dict[str, Session]:
+    """Two hundred sessions, all ready."""
+    sessions = {name: live.session(name, tick=0.5) for name in NAMES}
+    for session in sessions.values():
+        live.serve(session)
+    await wait_until(lambda: all(s.ready.is_set() for s in sessions.values()), "all are ready", timeout=30)
+    return sessions
+
+
+async def test_two_hundred_sessions_each_publish_their_own(live: Live, hosted: dict[str, Session]) -> None:
+    threads = threading.active_count()
+    for name in NAMES:
+        await live.push(*(spoken(number, f"{name} says {number}") for number in (1, 2, 3)), session_id=name)
+    for name in NAMES:
+        state = await live.shows(1, 2, 3, session_id=name)
+        assert [entry["text"] for entry in state["raw_recent_buffer"]] == [f"{name} says {n}" for n in (1, 2, 3)]
+        assert (await live.conversation_state(name))["session_id"] == name
+    assert threading.active_count() == threads
+
+
+async def test_sessions_leave_neither_tasks_nor_leases(live: Live, hosted: dict[str, Session]) -> None:
+    for session in hosted.values():
+        session.stop()
+    await asyncio.wait_for(asyncio.gather(*live.tasks.values()), 10)
+    live.tasks.clear()
+    await asyncio.sleep(0)
+    left = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert left == []
+    assert await live.redis.exists(*(Keys(name).owner for name in NAMES)) == 0
+
+
+async def test_one_session_that_is_taken_away_does_not_disturb_the_others(
+    live: Live, hosted: dict[str, Session]
+) -> None:
+    lost = hosted.pop(NAMES[0])
+    await live.redis.set(Keys(NAMES[0]).owner, '{"token":0,"host":"lab-3","pid":4711}', ex=30)
+    with pytest.raises(LeaseLost, match="is now run by process 4711 on lab-3"):
+        await live.gone(lost)
+    await live.say(1, session_id=NAMES[1])
+    await live.shows(1, session_id=NAMES[1])
+    assert not any(task.done() for task in live.tasks.values())

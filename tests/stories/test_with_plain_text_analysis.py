@@ -1,0 +1,48 @@
+"""The same conversation with no model and no account: plain text analysis understands it in the process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+import pytest
+from redis.asyncio import Redis
+
+from tests.services.waiting import wait_until
+from tests.stories.conftest import Command
+from tests.stories.talk import Talk, long_ones
+
+pytestmark = [pytest.mark.engines, pytest.mark.slow]
+
+
+async def test_without_a_model_a_conversation_still_becomes_a_memory(
+    context_builder: Command, redis: Redis, database_url: str, database: asyncpg.Connection
+) -> None:
+    talk = Talk(redis)
+    assert context_builder("migrate", database_url=database_url).wait() == 0
+    context_builder("run", "monday", database_url=database_url, raw_buffer_time_window=3)
+
+    await talk.happens()
+    await talk.is_visible()
+    state = await talk.is_understood()
+    assert all(entry["keywords"] for entry in long_ones(state))
+    assert "Okazaki fragments" in state["raw_recent_buffer"][3]["keywords"]
+    assert state["raw_recent_buffer"][2]["keywords"] == []
+    assert state["current_domains"][0] == "Biology / Life Sciences"
+
+    async def summarized() -> Any:
+        return (await talk.state())["rolling_summary"]["message_count"] == 6
+
+    # Nobody ends it: three seconds after the first word, the buffer's age is enough.
+    await wait_until(summarized, "the buffer is summarized by itself")
+    state = await talk.state()
+    assert state["analyst"] == {"keywords": "text", "domains": "text", "summary": "text"}
+    assert "TP53" in state["rolling_summary"]["text"]
+    assert "Bob" in state["rolling_summary"]["text"]
+    assert state["raw_recent_buffer"] == []
+
+    async def archived() -> Any:
+        return await database.fetch("SELECT summary_text FROM context_summaries")
+
+    rows: Any = await wait_until(archived, "the summary is archived")
+    assert [row["summary_text"] for row in rows] == [state["rolling_summary"]["text"]]

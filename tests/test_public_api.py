@@ -1,0 +1,57 @@
+"""What a program may import, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import context_builder
+
+VENDORS = ("openai", "supabase", "asyncpg", "redis", "tiktoken", "typer", "rich", "uvicorn", "starlette", "httpx")
+
+
+def test_the_public_names() -> None:
+    assert context_builder.__all__ == [
+        "DOMAINS",
+        "Analyst",
+        "Archive",
+        "ContextBuilderError",
+        "ConversationContext",
+        "Rules",
+        "SessionClient",
+        "SummaryRow",
+    ]
+
+
+@pytest.mark.parametrize("name", context_builder.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    assert getattr(context_builder, name).__doc__
+
+
+def test_another_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'context_builder' has no attribute 'Missing'"):
+        _ = context_builder.Missing
+
+
+def imported_by(statement: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has loaded after ``statement``."""
+    script = f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    root = Path(context_builder.__file__).parents[1]
+    ran = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+def test_importing_the_package_imports_no_vendor() -> None:
+    assert imported_by("import context_builder").isdisjoint(VENDORS)
+
+
+def test_the_library_and_its_plain_text_analysis_need_no_vendor() -> None:
+    statement = "from context_builder import ConversationContext; ConversationContext('monday')"
+    assert imported_by(statement) & {*VENDORS} <= {"rich"}  # which structlog imports
+
+
+def test_the_command_line_loads_neither_model_nor_archive_clients() -> None:
+    assert imported_by("import context_builder.cli").isdisjoint(("openai", "supabase", "asyncpg", "tiktoken"))
