@@ -121,8 +121,8 @@ class ConversationContext:
                 return
             try:
                 reading = await self._analyst.infer_domains(work.messages)
-            except AnalystError:
-                self._conversation.fail(work, self._clock.now())
+            except AnalystError as error:
+                self._conversation.fail(work, self._clock.now(), usage=error.usage)
                 raise
             self._conversation.finish(work, reading, self._clock.now())
             self._settle()
@@ -141,8 +141,8 @@ class ConversationContext:
             while (work := self._conversation.summary_work(self._pending)) is not None:
                 try:
                     reading = await self._analyst.summarize(work.request)
-                except AnalystError:
-                    self._conversation.fail(work, self._clock.now())
+                except AnalystError as error:
+                    self._conversation.fail(work, self._clock.now(), usage=error.usage)
                     raise
                 self._conversation.finish(work, reading, self._clock.now())
                 self._settle()
@@ -177,7 +177,7 @@ class ConversationContext:
                 reading = await self._analyst.extract_keywords(work.messages)
             except AnalystError as error:
                 log.warning("analysis.failed", task="keywords", kind=type(error).__name__, error=str(error))
-                self._conversation.fail(work, self._clock.now())
+                self._conversation.fail(work, self._clock.now(), usage=error.usage)
             else:
                 self._conversation.finish(work, reading, self._clock.now())
 

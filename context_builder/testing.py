@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 from context_builder.analysis.analyst import (
@@ -17,7 +18,8 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
-from context_builder.errors import AnalystError, ArchiveError
+from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
+from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery
 
 
 class ManualClock:
@@ -111,6 +113,78 @@ class MemoryArchive:
 
     async def close(self) -> None:
         return None
+
+
+class MemoryMemory:
+    """Keeps memories in a dictionary and finds them by the words they share with the query.
+
+    A memory's score is the share of the query's words that it has. Without a query everything counts as found, the
+    newest first. While ``failure`` is set every call raises it; while ``gate`` is cleared every call waits.
+    """
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self.kept: dict[str, dict[str, Memory]] = {}
+        self.searches: list[MemoryQuery] = []
+        self.failure: MemoryStoreError | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def _answer(self) -> None:
+        await self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+
+    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        await self._answer()
+        self.kept.setdefault(tenant_id, {}).update((memory.id, memory) for memory in memories)
+
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+        self.searches.append(query)
+        await self._answer()
+        asked = _words(query.text)
+        found = [
+            Found(memory, len(asked & _words(memory.text)) / len(asked) if asked else 1.0, ("words",))
+            for memory in self.kept.get(tenant_id, {}).values()
+            if _passes(memory, query.filter)
+        ]
+        fits = [one for one in found if one.score > 0 and one.score >= query.threshold]
+        return sorted(fits, key=lambda one: (one.score, _age(one.memory)), reverse=True)[: query.limit]
+
+    async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
+        await self._answer()
+        kept = self.kept.get(tenant_id, {})
+        gone = [name for name, one in kept.items() if name in ids or (filter is not None and _passes(one, filter))]
+        for name in gone:
+            del kept[name]
+        return len(gone)
+
+    async def close(self) -> None:
+        return None
+
+
+def _passes(memory: Memory, where: MemoryFilter) -> bool:
+    same = (
+        (where.session_id, memory.session_id),
+        (where.user_id, memory.user_id),
+        (where.persona_id, memory.metadata.get("persona_id")),
+    )
+    return (
+        all(wanted is None or wanted == held for wanted, held in same)
+        and (not where.kinds or memory.kind in where.kinds)
+        and set(where.tags) <= set(memory.tags)
+        and (where.since is None or (memory.time is not None and memory.time >= where.since))
+        and (where.until is None or (memory.time is not None and memory.time <= where.until))
+    )
+
+
+def _age(memory: Memory) -> tuple[float, int]:
+    return memory.time.timestamp() if memory.time else 0.0, memory.position or 0
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def _long_words(text: str) -> tuple[str, ...]:

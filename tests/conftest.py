@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.connection import client_for
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PROJECT, PostgrestFront
 from tests.services.redis_server import RedisServer
@@ -43,8 +44,11 @@ def redis_server(engine_folder: Path) -> Iterator[RedisServer]:
 
 @pytest.fixture
 async def redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
-    """A client of the real Redis, which is empty at the start of the test."""
-    async with Redis.from_url(redis_server.url) as client:
+    """A client of the real Redis, which is empty at the start of the test.
+
+    The project's own kind of client: redis-py's time limits may swallow a cancellation, and a session would never end.
+    """
+    async with client_for(redis_server.url) as client:
         await client.flushall()
         yield client
 

@@ -76,11 +76,11 @@ class Budget:
         if units and self._used_units() + units > limit:
             if task not in self._refused:
                 self._refused.add(task)
-                log.warning("budget.used_up", task=task, used=round(self.used, 4), limit=limit / _UNITS)
+                log.warning("budget.used_up", task=task, used=self.used, needed=units / _UNITS, limit=limit / _UNITS)
             raise OverBudget(f"{task}: this hour's budget is used up (LLM_BUDGET_PER_HOUR)")
         if task in self._refused and self._used_units() <= _RECOVERED * limit:
             self._refused.remove(task)
-            log.info("budget.recovered", task=task, used=round(self.used, 4))
+            log.info("budget.recovered", task=task, used=self.used)
 
     def _spend(self, units: int) -> None:
         if units:

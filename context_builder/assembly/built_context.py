@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from context_builder.assembly.receipt import Receipt
 from context_builder.assembly.tally import Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BuiltContext:
     """Messages that fit the budget.
 
     ``token_counts`` has ``system``, ``history``, ``snippets`` and ``user``, the tokens of those contents (of the
     whole memory block, for the snippets), ``overhead``, what the chat format adds, and ``total``, their sum: the
     exact count of ``messages``. ``snippets`` are the memories in the prompt, best first, each with ``id``, ``text``,
-    ``score``, ``base_score``, ``recency`` and ``metadata``; ``history`` is what was kept of it. ``receipts`` say what
-    became of every memory and message.
+    ``score``, ``base_score``, ``recency`` and ``metadata``; ``history`` is what was kept of it.
     """
 
     system_prompt: str
@@ -26,4 +27,9 @@ class BuiltContext:
     debug: dict[str, Any]
     snippets: list[dict[str, Any]]
     history: list[Message]
-    receipts: list[Receipt]
+    write_receipts: Callable[[], list[Receipt]] = field(default=list, repr=False, compare=False)
+
+    @cached_property
+    def receipts(self) -> list[Receipt]:
+        """What became of every memory and every message of the history; written when first asked for."""
+        return self.write_receipts()

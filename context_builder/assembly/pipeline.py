@@ -14,7 +14,7 @@ from context_builder.assembly.fuse import fused
 from context_builder.assembly.govern import WITHHELD, Governor
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.phases import Metrics, phase
-from context_builder.assembly.receipt import Outcome, Receipt, receipt, receipts_of
+from context_builder.assembly.receipt import Outcome, Receipt, is_withheld, receipt, receipts_of
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.salience import ranked, salient
 from context_builder.assembly.section import Block, Dialogue, Item, Section, numbered
@@ -108,34 +108,34 @@ class TurnPipeline:
         block = memory.section.messages(memory.taken)
         messages = [ends[0], *history, *block, ends[1]]
         past = len(turn.history) - len(spoken.taken) - len(spoken.left)
-        receipts = [*receipts_of(memory), *refused, *receipts_of(spoken), *_past(past)]
-        counts = self._counts(ends, history, block)
+        counts = self._counts(ends, history, block, memory.tokens + spoken.tokens)
         context = BuiltContext(
             system_prompt=turn.system_prompt,
             messages=messages,
             token_counts=counts,
-            debug=_debug(turn, memory.taken, len(history), counts, receipts),
+            debug=_debug(turn, memory, spoken, refused, counts),
             snippets=[_snippet(item) for item in memory.taken],
             history=history,
-            receipts=receipts,
+            write_receipts=lambda: [*receipts_of(memory), *refused, *receipts_of(spoken), *_past(past)],
         )
         left = sum(part.section.cost(item) for part in (memory, spoken) for item, _ in part.left)
         return Assembled(
             context,
             turn.history[: len(turn.history) - len(history)],
-            counts["total"] + left + sum(len(str(message.get("content"))) // 4 for message in turn.history[:past]),
+            counts["total"] + left + sum(len(plain(message["content"])) // 4 for message in turn.history[:past]),
         )
 
     def _counts(
-        self, ends: tuple[Message, Message], history: Sequence[Message], block: Sequence[Message]
+        self, ends: tuple[Message, Message], history: Sequence[Message], block: Sequence[Message], between: int
     ) -> dict[str, int]:
+        """Tokens by what they are for; those ``between`` the ends are counted already."""
         counts = {
             "system": self._content(ends[0]),
             "history": sum(map(self._content, history)),
             "snippets": sum(map(self._content, block)),
             "user": self._content(ends[1]),
         }
-        total = self._tally.prompt((*ends, *history, *block))
+        total = self._tally.prompt(ends) + between
         return counts | {"overhead": total - sum(counts.values()), "total": total}
 
     def _content(self, message: Message) -> int:
@@ -168,16 +168,17 @@ def _snippet(item: Item) -> dict[str, Any]:
 
 
 def _debug(
-    turn: Turn, memories: Sequence[Item], history_count: int, counts: dict[str, int], receipts: Sequence[Receipt]
+    turn: Turn, memory: Part, spoken: Part, refused: Sequence[Receipt], counts: dict[str, int]
 ) -> dict[str, Any]:
+    withheld = sum(one.outcome is Outcome.WITHHELD for one in refused) + sum(map(is_withheld, spoken.taken))
     return {
         "session_id": turn.session_id,
         "tenant_id": turn.tenant_id,
-        "snippet_ids": [item.id for item in memories],
-        "snippet_count": len(memories),
+        "snippet_ids": [item.id for item in memory.taken],
+        "snippet_count": len(memory.taken),
         "snippet_tokens": counts["snippets"],
-        "history_count": history_count,
-        "history_trimmed": len(turn.history) - history_count,
+        "history_count": len(spoken.taken),
+        "history_trimmed": len(turn.history) - len(spoken.taken),
         "total_tokens": counts["total"],
-        "withheld": sum(one.outcome is Outcome.WITHHELD for one in receipts),
+        "withheld": withheld,
     }

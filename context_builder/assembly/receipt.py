@@ -69,8 +69,13 @@ def receipt(
     )
 
 
+def is_withheld(item: Item) -> bool:
+    """Whether a mark stands in the place of the item's text."""
+    return bool(item.altered) and item.text == WITHHELD
+
+
 def _what_happened(item: Item) -> tuple[Outcome, str]:
-    if item.text == WITHHELD:
+    if is_withheld(item):
         return Outcome.WITHHELD, item.altered
     if item.clipped:
         return Outcome.CLIPPED, ", ".join(part for part in (item.altered, "too large for what was left") if part)

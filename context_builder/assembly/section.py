@@ -15,7 +15,7 @@ class Item:
     """One thing that is in a section or not.
 
     ``value`` is what a knapsack adds up. An item of a dialogue has its ``message``, one of a block its ``candidate``.
-    ``altered`` says what redaction did to it, if anything.
+    ``altered`` says what redaction did to it, if anything; ``tokens`` is what it costs, once that was asked.
     """
 
     id: str
@@ -25,6 +25,7 @@ class Item:
     candidate: Candidate | None = None
     clipped: bool = False
     altered: str = ""
+    tokens: int = 0
 
 
 class Section(Protocol):
@@ -78,7 +79,9 @@ class Dialogue:
         self._tally = tally
 
     def cost(self, item: Item) -> int:
-        return self._tally.message(item.message or {})
+        if not item.tokens:
+            item.tokens = self._tally.message(item.message or {})
+        return item.tokens
 
     def measure(self, chosen: Sequence[Item]) -> int:
         return sum(map(self.cost, chosen))
@@ -89,7 +92,7 @@ class Dialogue:
     def with_text(self, item: Item, text: str) -> Item | None:
         if item.message is None or not isinstance(item.message.get("content"), str):
             return None
-        return replace(item, text=text, message={**item.message, "content": text})
+        return replace(item, text=text, message={**item.message, "content": text}, tokens=0)
 
 
 class Block:
@@ -119,7 +122,9 @@ class Block:
         return self._tally.message(self._message(self._heading))
 
     def cost(self, item: Item) -> int:
-        return self._tally.text(f"\n{self._entry(1, item)}")
+        if not item.tokens:
+            item.tokens = self._tally.text(f"\n{self._entry(1, item)}")
+        return item.tokens
 
     def measure(self, chosen: Sequence[Item]) -> int:
         return sum(map(self._tally.message, self.messages(chosen)))
@@ -132,7 +137,7 @@ class Block:
         return [self._message("\n".join((self._heading, *entries)))]
 
     def with_text(self, item: Item, text: str) -> Item | None:
-        return replace(item, text=text)
+        return replace(item, text=text, tokens=0)
 
     def _message(self, content: str) -> Message:
         return {"role": "system", "name": self.name, "content": content}

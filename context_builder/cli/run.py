@@ -22,7 +22,7 @@ GRACE: Final = 4.0
 """Seconds that an orderly stop may take; then what still runs is cut off. Nothing is lost by that."""
 
 SWEEP_INTERVAL: Final = 3600.0
-SWITCH_INTERVAL: Final = 0.001
+SWITCH_INTERVAL: Final = 0.0002
 """Seconds after which text analysis in its thread makes way for the loop (Python's default is 0.005)."""
 
 

@@ -85,7 +85,8 @@ class SecretStream:
 
 
 def _masked(line: str) -> str:
-    shown, at = [], 0
+    shown: list[str] = []
+    at = 0
     for secret in secrets_in(line):
         shown += (line[at : secret.start], placeholder(secret.kind))
         at = secret.end

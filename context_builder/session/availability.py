@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -15,8 +16,16 @@ from context_builder.errors import StoreError, StoreUnavailable
 COMMAND_TIMEOUT: Final = 5.0
 """Seconds after which Redis counts as not answering."""
 
-_PASSING: Final = ("OOM", "LOADING", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS", "MISCONF", "UNKILLABLE")
-"""What Redis begins a refusal with that will pass by itself, or when somebody mends it."""
+_PASSING: Final = re.compile(r"(^|: -)(OOM|LOADING|READONLY|MASTERDOWN|BUSY|NOREPLICAS|MISCONF|UNKILLABLE|UNBLOCKED)\b")
+"""How Redis begins a refusal that will pass by itself, or when somebody mends it. Before version 7, Redis puts
+in front of it in which line of which script it happened."""
+
+_PASSING_ERRORS: Final = (
+    redis.exceptions.ReadOnlyError,
+    redis.exceptions.OutOfMemoryError,
+    redis.exceptions.MasterDownError,
+)
+"""The same where redis-py makes an error of its own of it; that no longer says how Redis began."""
 
 
 @asynccontextmanager
@@ -32,7 +41,8 @@ async def translated(patience: float = COMMAND_TIMEOUT) -> AsyncIterator[None]:
     except (redis.exceptions.AuthenticationError, redis.exceptions.AuthorizationError) as error:
         raise StoreError(f"Redis refuses the password or user: {error}") from None
     except redis.exceptions.ResponseError as error:
-        kind = StoreUnavailable if str(error).startswith(_PASSING) else StoreError
+        passes = isinstance(error, _PASSING_ERRORS) or _PASSING.search(str(error))
+        kind = StoreUnavailable if passes else StoreError
         raise kind(f"Redis refuses a command: {error}") from None
     except TimeoutError:
         raise StoreUnavailable(f"Redis does not answer within {patience:g} s") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -63,18 +63,29 @@ def condense(text: str, level: int, told: Mapping[str, int] | None = None) -> st
 def essence(text: str, told: Mapping[str, int], *, content: int = CONTENT_WORDS, most: int | None = None) -> str:
     """What identifies things in ``text``, and up to ``content`` other words, ``most`` words in all.
 
-    Words that are told elsewhere or again make way for others, and then later ones for earlier ones.
+    Of the others those come first that are told only here, and the earlier ones. What ``most`` cuts off is taken
+    evenly from the whole text, so that no part of it is lost.
     """
     words = telling(text)
-    ranked: list[tuple[bool, bool, int]] = []
+    plain: list[tuple[bool, int]] = []
     seen: set[str] = set()
     for at, word in enumerate(words):
-        ranked.append((not word.identifies, word.lower in seen or told.get(word.lower, 0) > 1, at))
+        if not word.identifies:
+            plain.append((word.lower in seen or told.get(word.lower, 0) > 1, at))
         seen.add(word.lower)
-    ranked.sort()
-    identifying = sum(word.identifies for word in words)
-    kept = sorted(at for _, _, at in ranked[: identifying + content][:most])
+    identifying = [at for at, word in enumerate(words) if word.identifies]
+    if most is not None:
+        identifying = _evenly(identifying, most)
+        content = min(content, most - len(identifying))
+    kept = sorted([*identifying, *(at for _, at in sorted(plain)[:content])])
     return " ".join(words[at].bare for at in kept) or text
+
+
+def _evenly(places: Sequence[int], most: int) -> list[int]:
+    """``most`` of the places, from everywhere among them."""
+    if len(places) <= most:
+        return list(places)
+    return [places[n * len(places) // most] for n in range(most)]
 
 
 @lru_cache(maxsize=1024)

@@ -11,10 +11,7 @@ from context_builder.analysis.analyst import Analyst, DomainReading, Usage
 from context_builder.errors import AnalystError
 from context_builder.session.work import DomainWork
 
-MARGIN: Final = 0.2
-"""Plain confidence by which the leading domain must be ahead of the next."""
-
-DISTANCE: Final = 0.25
+DISTANCE: Final = 0.3
 """Total variation between two plain readings, above which something may have changed."""
 
 MOST_IN_A_ROW: Final = 4
@@ -22,12 +19,11 @@ MOST_IN_A_ROW: Final = 4
 
 
 def is_unchanged(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
-    """Whether two plain readings (confidences, highest first) have one leading domain, clearly, and are alike."""
+    """Whether two plain readings (confidences, highest first) have one leading domain and are alike."""
     if not before or not now or next(iter(before)) != next(iter(now)):
         return False
-    first, second = [*now.values(), 0.0][:2]
     apart = sum(abs(before.get(domain, 0.0) - now.get(domain, 0.0)) for domain in {*before, *now}) / 2
-    return first - second >= MARGIN and apart <= DISTANCE
+    return apart <= DISTANCE
 
 
 class DomainGate:

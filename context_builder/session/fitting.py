@@ -1,7 +1,7 @@
 """Makes a summary's points fit its token budget: shorter, then merged, oldest first.
 
 Loss is spread: a point is merged again only when all the others that are not among the newest have been
-merged as often, so that the beginning of a long session keeps its share, and the newest points stay whole.
+merged as often, so that the beginning of a long session keeps its share; the newest at most lose function words.
 What identifies things goes last, and what other points tell as well goes first.
 """
 

@@ -2,13 +2,14 @@
 
 Every row is measured on the real daemon, a process of its own, with a real append-only Redis and a real PostgreSQL in
 a temporary home, once without a model and where it matters once with a local server that answers keywords, domains and
-summaries after 150, 400 and 1500 ms. Nothing else may run on the machine meanwhile. Takes some minutes; ``--quick``
-less than one, with fewer samples.
+summaries after 150, 400 and 1500 ms. Nothing else should run on the machine meanwhile. Takes some minutes; ``--quick``
+about one, with fewer samples.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,6 +71,8 @@ OWN_COST_SAMPLES: Final = 200
 
 def measure(rows: Sequence[str], scale: Scale, report: Report, progress: Console) -> None:
     began = time.monotonic()
+    cores, busy = os.cpu_count() or 1, os.getloadavg()[0]
+    report.notes.append(f"{cores} cores, load average {busy:.1f} at the start.")
     progress.print("        starting Redis, PostgreSQL and the model server …")
     with open_stage() as stage:
         with stage.observer(stage.new_session()) as observer:
@@ -85,7 +88,7 @@ def measure(rows: Sequence[str], scale: Scale, report: Report, progress: Console
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer samples, in less than a minute")
+    parser.add_argument("--quick", action="store_true", help="fewer samples, in about a minute")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     parser.add_argument("--only", choices=ROWS, action="append", metavar="ROW", help=f"one of {', '.join(ROWS)}")
     options = parser.parse_args()
@@ -93,7 +96,7 @@ def main() -> int:
     status = 0
     try:
         scale = QUICK if options.quick else Scale()
-        measure(options.only or list(ROWS), scale, report, Console(stderr=True, highlight=False))
+        measure(options.only or list(ROWS), scale, report, Console(stderr=True, highlight=False, soft_wrap=True))
     except (BenchError, ContextBuilderError) as error:
         print(error, file=sys.stderr)
         status = 2

@@ -4,7 +4,8 @@
 
 * ``keyphrases_*.jsonl``  ``text``, ``keyphrases``, ``set``
 * ``domains_*.jsonl``     ``text``, ``domain``, ``alt`` (acceptable neighbours), ``source`` (genre)
-* ``meetings_*.jsonl``    ``meeting``, ``speaker``, ``text``
+* ``meetings_*.jsonl``    ``meeting``, ``message_number``, ``turn``, ``speaker``, ``text``
+* ``meetings_*_refs.jsonl``  ``meeting``, ``specific``: questions with the ``spans`` of turns they are about
 
 Every figure stands beside a simple baseline of the same run where there is one.
 """
@@ -30,12 +31,18 @@ from rich.table import Table
 
 from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
+from scripts.benches.texts.domain_calls import domain_calls
+from scripts.benches.texts.facts_kept import BUDGET, ROUNDS, SIZES, facts_kept
+from scripts.benches.texts.prompt_cost import prompt_cost_rows
 
 Row = Mapping[str, Any]
 Phrase = tuple[str, ...]
 
 SUMMARY_MESSAGES = 60
 """Messages in one summary of a meeting: about two minutes of lively talk."""
+
+TOPIC_LENGTHS = ((6, 12), (15, 40), (40, 80))
+"""Fewest and most messages about one domain, in sessions joined from texts."""
 
 
 @dataclass
@@ -58,9 +65,9 @@ class Report:
             console.print(f"[bold red]not measured:[/] {path} is missing", soft_wrap=True)
 
 
-def rows_of(data: Path, kind: str, report: Report) -> list[Row]:
-    """Rows of all files of a kind (``domains_dev.jsonl``), without their references (``meetings_dev_refs``)."""
-    files = [path for path in sorted(data.glob(f"{kind}_*.jsonl")) if not path.stem.endswith("_refs")]
+def rows_of(data: Path, kind: str, report: Report, *, references: bool = False) -> list[Row]:
+    """Rows of all files of a kind (``domains_dev.jsonl``), or of their ``references`` (``meetings_dev_refs``)."""
+    files = [path for path in sorted(data.glob(f"{kind}_*.jsonl")) if path.stem.endswith("_refs") == references]
     if not files:
         report.missing.append(data / f"{kind}_*.jsonl")
     lines = (line for path in files for line in path.read_text("utf-8").split("\n"))
@@ -194,6 +201,31 @@ async def measure_summaries(rows: Sequence[Row], analyst: Analyst, report: Repor
     report.add("points per 100 messages", f"{100 * len(cites) / len(rows):.1f}")
 
 
+async def measure_facts(rows: Sequence[Row], references: Sequence[Row], analyst: Analyst, report: Report) -> None:
+    meetings: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        meetings[row["meeting"]].append(row)
+    kept = await facts_kept(meetings, references, analyst)
+    for size, found in zip(SIZES, kept.baselines, strict=True):
+        report.add(
+            f"facts kept after {ROUNDS} rounds at {BUDGET} tokens, of {kept.facts}",
+            f"{kept.ledger / kept.facts:.3f} ({kept.ledger / max(1, found) - 1:+.0%})",
+            f"{found / kept.facts:.3f} (own summary again, a point for {size.messages_per_point:g} messages)",
+        )
+    report.add(f"the ledger's points that cite only messages given ({len(kept.cites)})", share(kept.cites))
+    report.add("the ledger's points whose content words occur in what they cite", share(kept.grounded))
+
+
+async def measure_domain_calls(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
+    for run in TOPIC_LENGTHS:
+        every, gated = await domain_calls(rows, run, analyst)
+        report.add(
+            f"domain calls, accuracy of a simulated model; a topic lasts {run[0]}-{run[1]} messages",
+            f"{gated.calls} ({gated.calls / every.calls:.0%}), {gated.right / gated.messages:.3f}",
+            f"{every.calls}, {every.right / every.messages:.3f} (every 5 messages)",
+        )
+
+
 async def measure_speed(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
     messages = [Said(number, row["speaker"], row["text"]) for number, row in enumerate(rows)]
     taken: list[float] = []
@@ -222,9 +254,14 @@ async def measure(data: Path) -> Report:
             await measure_keyphrases(rows, analyst, report)
         if rows := rows_of(data, "domains", report):
             await measure_domains(rows, analyst, report)
+            await measure_domain_calls(rows, analyst, report)
         if rows := rows_of(data, "meetings", report):
             await measure_summaries(rows, analyst, report)
+            if references := rows_of(data, "meetings", report, references=True):
+                await measure_facts(rows, references, analyst, report)
             await measure_speed(rows, analyst, report)
+            for line in await prompt_cost_rows([row["text"] for row in rows]):
+                report.add(*line)
     finally:
         await analyst.close()
     return report

@@ -24,11 +24,14 @@ from scripts.campaign.world import World, client_of
 PATIENCE = 40.0
 """Seconds within which everything must have recovered; more than any pause that the daemon makes on purpose."""
 
+MUTANTS_PATIENCE = 8.0
+"""Seconds for a daemon that is to fail."""
+
 _IS_VISIBLE = "local s = redis.call('GET', KEYS[1]) return s and string.find(s, ARGV[1], 1, true) and 1 or 0"
 
 
 class Stuck(ContextBuilderError):
-    """What should have happened did not, for ``PATIENCE`` seconds."""
+    """What should have happened did not, for too long."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Lane:
         self.session_id = f"faults-{session}"
         self.rng = random.Random(f"{plan.seed}/{session}/faults")
         self.link = Link(world.redis_server.port)
+        self.patience = PATIENCE if plan.mutation is None else MUTANTS_PATIENCE
         self.kills = 0
         self._plan = plan
         self._keys = Keys(self.session_id)
@@ -181,7 +185,7 @@ class Lane:
         return bool(await self.world.redis.eval(_IS_VISIBLE, 1, self._keys.state, token))
 
     async def _wait(self, predicate: Callable[[], Awaitable[bool]], description: str, *, poll: float) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while True:
             try:
                 if await predicate():
@@ -189,7 +193,7 @@ class Lane:
             except (RedisError, OSError):
                 pass  # it was killed, and is being started
             if time.monotonic() > deadline:
-                raise Stuck(f"waited {PATIENCE:g} s in vain until {description}")
+                raise Stuck(f"waited {self.patience:g} s in vain until {description}")
             if self.daemon.status is not None:
                 raise Stuck(f"the daemon ended with status {self.daemon.status} before {description}")
             await asyncio.sleep(poll)

@@ -111,9 +111,7 @@ async def test_each_model_has_a_breaker_of_its_own(app: App, servers: tuple[Mode
 
 
 @pytest.mark.engines
-async def test_the_local_model_works_alone(
-    servers: tuple[ModelServer, ModelServer], redis_server: RedisServer
-) -> None:
+async def test_the_local_model_works_alone(servers: tuple[ModelServer, ModelServer], redis_server: RedisServer) -> None:
     _, local = servers
     environ = {"REDIS_URL": redis_server.url, "LOCAL_MODEL_URL": local.base_url, "LLM_ATTEMPTS": "1"}
     async with open_app(load_settings(environ, env_file=None)) as app:

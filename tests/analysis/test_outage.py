@@ -52,7 +52,7 @@ async def listening(redis: Redis, make_analyst: MakeAnalyst, **rules: Any) -> As
     """A session that asks the fake model, and has a first summary of it."""
     model = make_analyst(timeout=0.2, attempts=2)
     analyst = FallbackAnalyst(model, TextAnalyst(), Breaker(pause=PAUSE))
-    quick = {"buffer_window": 0.3, "summary_retry": PAUSE, "domain_messages": 2, **rules}
+    quick = {"buffer_window": 0.3, "summary_retry": PAUSE, "domain_messages": 2, "domain_skip": False, **rules}
     async with running(redis, parts=parts_of(analyst), **quick):
         await push(redis, *(spoken(n, TALK.format(n)) for n in (1, 2)))
         await wait_until(published(redis, lambda s: s["rolling_summary"]["summary_seq"] == 1), "a first summary")
@@ -146,7 +146,7 @@ async def test_a_point_that_is_no_summary_never_becomes_memory(
         asked = model.tasks["summary"]
         await push(redis, {"text": "Fine?", "speaker": "Bob", "message_number": 3})  # too short for keywords
         model.replies.extend([{"points": [point], "chatter": False}] * 2)
-        await wait_until(lambda: model.tasks["summary"] == asked + 2, "two such answers were given")
+        await wait_until(lambda: model.tasks["summary"] >= asked + 2, "two such answers were given")
         assert (await state(redis))["rolling_summary"] == before
         after = await wait_until(published(redis, lambda s: s["rolling_summary"]["summary_seq"] == 2), "a real one")
     assert text not in after["rolling_summary"]["text"]

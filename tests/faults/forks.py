@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ class Forks:
         self.log = folder / "forks.log"
         self._folder = folder
         self._asking = asyncio.Lock()
+        self._started: set[int] = set()
 
     async def __aenter__(self) -> Forks:
         pipe = asyncio.subprocess.PIPE
@@ -37,6 +39,8 @@ class Forks:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        for pid in list(self._started):
+            await self.kill(pid)
         self._parent.kill()
         await self._parent.wait()
 
@@ -47,12 +51,16 @@ class Forks:
         asked = {"arguments": arguments, "environ": dict(environ), "log": str(self.log), "folder": str(self._folder)}
         async with self._asking:
             self._parent.stdin.write(json.dumps(asked).encode() + b"\n")
-            return int(await self._parent.stdout.readline())
+            pid = int(await self._parent.stdout.readline())
+        self._started.add(pid)
+        return pid
 
     async def kill(self, pid: int) -> None:
         """SIGKILL, and wait until the process is gone."""
-        if psutil.pid_exists(pid):
-            os.kill(pid, signal.SIGKILL)
+        with suppress(psutil.NoSuchProcess):
+            if psutil.Process(pid).ppid() == self._parent.pid:  # the number may have been given away
+                os.kill(pid, signal.SIGKILL)
+        self._started.discard(pid)
         await wait_until(lambda: not psutil.pid_exists(pid), "the daemon is gone", poll=0.001)
 
 
@@ -81,7 +89,7 @@ def _become(asked: dict[str, Any]) -> None:
     from context_builder.cli import main as command
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)

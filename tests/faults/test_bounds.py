@@ -50,7 +50,9 @@ async def grown(live: Live, start: int, end: int) -> Size:
     """What there is after messages ``start`` to ``end``, all but the last few of which are summarized."""
     for first in range(start + 1, end + 1, STEP):
         last = first + STEP - 1
-        await live.push(*(spoken(number, f"Sample {number} was measured in room {number % 7}") for number in range(first, last + 1)))
+        await live.push(
+            *(spoken(number, f"Sample {number} was measured in room {number % 7}") for number in range(first, last + 1))
+        )
         await live.until(f"message {last} is there", received_messages=last)
         live.clock.advance(121)
         if last < end:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 import pytest
 
@@ -71,7 +72,7 @@ def _refreshed(live: Live) -> Callable[[], Awaitable[bool]]:
 
     async def refreshed() -> bool:
         seen.append(await live.redis.pttl("conversation_state:monday"))
-        return any(later > earlier for earlier, later in zip(seen, seen[1:], strict=False))
+        return any(later > earlier for earlier, later in pairwise(seen))
 
     return refreshed
 

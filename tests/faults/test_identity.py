@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.session.live import Live
-from tests.session.saying import spoken
+from tests.session.saying import at, spoken
 
 pytestmark = pytest.mark.engines
 
@@ -31,7 +31,7 @@ async def test_all_sent_again_hours_later_after_summaries_and_a_restart_changes_
 async def test_one_number_with_other_content_is_another_message(live: Live) -> None:
     await live.start()
     await live.say(1, 2)
-    await live.push(spoken(1, "Said after the recorder began to count anew"))
+    await live.push(spoken(1, "Said after the recorder began to count anew", timestamp=at(3)))
     assert (await live.shows(1, 2, 1))["received_messages"] == 3
 
 
@@ -46,4 +46,10 @@ async def test_a_message_that_is_late_by_a_summary_goes_into_the_next(live: Live
     live.clock.advance(121)
     state = await live.until("the late one is summarized", message_count=5)
     assert state["rolling_summary"]["covers_messages"] == [1, 5]
-    assert sorted(number for point in state["rolling_summary"]["points"] for number in point["messages"]) == [1, 2, 3, 4, 5]
+    assert sorted(number for point in state["rolling_summary"]["points"] for number in point["messages"]) == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]

@@ -238,4 +238,4 @@ class AnyInterleaving(RuleBasedStateMachine):
 
 
 TestAnyInterleaving = AnyInterleaving.TestCase
-TestAnyInterleaving.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAnyInterleaving.settings = settings(max_examples=60, stateful_step_count=40)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from context_builder.analysis.analyst import DraftPoint, SummaryReading
 from context_builder.session.conversation import Conversation
+from context_builder.session.entry import Entry
+from context_builder.session.second_look import SecondLook
 from context_builder.session.work import SummaryWork
 from context_builder.testing import ManualClock
-from tests.session.saying import conversation, hear, points_of
+from tests.session.saying import ARRIVAL, conversation, hear, message, points_of, words
 
 
 def summary_work(subject: Conversation, clock: ManualClock) -> SummaryWork:
@@ -99,16 +101,16 @@ def test_a_degraded_reading_changes_nothing() -> None:
     assert not subject.summary_due(clock.now())
 
 
-def test_more_than_a_call_holds_is_done_in_parts_and_the_oldest_beyond_the_room_stay_as_they_are() -> None:
-    clock = ManualClock()
-    subject = degraded(clock, summary_input=5)  # every message is five words
-    model_works(subject, clock, 5)
-    done = []
-    while subject.summary_due(clock.now()):
-        work = summary_work(subject, clock)
-        done.append([entry.number for entry in work.entries])
-        subject.finish(work, points_of(work), clock.now())
-    assert done[-1:] != []
+def test_only_the_newest_are_at_hand() -> None:
+    look = SecondLook(12, words)
+    entries = [Entry(n, message(n), ARRIVAL) for n in (1, 2, 3, 4)]  # five words each
+    look.summarized(entries, degraded=True)
+    assert [entry.number for entry in look.at_hand] == [3, 4]
+    look.done(entries[2:3])
+    look.summarized([], degraded=False)
+    assert look.is_due
+    look.done(entries[3:])
+    assert not look.is_due
 
 
 def test_what_is_not_summarized_yet_comes_first_when_the_session_ends() -> None:

@@ -132,12 +132,14 @@ COURTS = [Said(n, "Ann", "The supreme court ruled that the statute violates the 
     [
         ({"Biology / Life Sciences": 0.8}, {"Biology / Life Sciences": 0.7}, True),
         ({"Biology / Life Sciences": 0.8}, {"Political Science / Law": 0.8}, False),
-        ({"Biology / Life Sciences": 0.9}, {"Biology / Life Sciences": 0.3}, False),
-        ({"Biology / Life Sciences": 0.5}, {"Biology / Life Sciences": 0.5, "Physics / Astronomy": 0.45}, False),
+        ({"Biology / Life Sciences": 0.9}, {"Biology / Life Sciences": 0.2}, False),
+        ({"Biology / Life Sciences": 0.5}, {"Biology / Life Sciences": 0.5, "Physics / Astronomy": 0.45}, True),
         ({}, {}, False),
     ],
 )
-def test_nothing_has_changed_when_one_domain_leads_clearly_in_both(before: Any, now: Any, unchanged: bool) -> None:
+def test_nothing_has_changed_when_the_same_domain_leads_in_two_similar_readings(
+    before: Any, now: Any, unchanged: bool
+) -> None:
     assert is_unchanged(before, now) == unchanged
 
 

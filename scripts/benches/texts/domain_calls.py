@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from context_builder.analysis.analyst import Analyst, DomainReading, Said
-from context_builder.analysis.text import TextAnalyst
+from context_builder.analysis.analyst import Analyst, DomainReading
 from context_builder.analysis.text.sentences import sentences
 from context_builder.domains import DOMAINS
 from context_builder.session.conversation import Conversation

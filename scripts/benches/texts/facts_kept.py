@@ -65,8 +65,12 @@ def rounds(messages: Sequence[Row]) -> Iterator[Sequence[Row]]:
 async def by_ledger(messages: Sequence[Row], analyst: Analyst, count: Callable[[str], int]) -> Ledger:
     ledger = Ledger(BUDGET, count)
     for part in rounds(messages):
-        taken = [from_fields({name: row[name] for name in ("message_number", "speaker", "text")}, ARRIVED) for row in part]
-        entries = {row["message_number"]: Entry(row["message_number"], m, ARRIVED) for row, m in zip(part, taken, strict=True)}
+        taken = [
+            from_fields({name: row[name] for name in ("message_number", "speaker", "text")}, ARRIVED) for row in part
+        ]
+        entries = {
+            row["message_number"]: Entry(row["message_number"], m, ARRIVED) for row, m in zip(part, taken, strict=True)
+        }
         said = [entry.said() for entry in entries.values()]
         reading = await analyst.summarize(SummaryRequest(said, ledger.tail(TAIL)))
         ledger.add(reading.points, entries)

@@ -42,11 +42,11 @@ async def test_readings_are_labelled_and_cost_nothing(analyst: Analyst) -> None:
 
 async def test_the_loop_stays_free_during_a_long_summary(analyst: Analyst) -> None:
     work = asyncio.create_task(analyst.summarize(SummaryRequest(backlog(5000))))
-    longest, before = 0.0, time.perf_counter()
+    turns = 0
     while not work.done():
         await asyncio.sleep(0)
-        longest, before = max(longest, time.perf_counter() - before), time.perf_counter()
-    assert longest < 0.5
+        turns += 1
+    assert turns > 10  # of the loop, which would have had one or two if the work had held it up
     assert len((await work).points) == 25
 
 

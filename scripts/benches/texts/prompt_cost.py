@@ -175,8 +175,3 @@ async def prompt_cost_rows(meetings: Sequence[str] = ()) -> list[tuple[str, str,
             rows.append((f"  one every {PACE:g} s without skipping domain calls", always, "–"))
             rows.append(("  domain calls skipped in it", f"{cost.skipped} of {cost.inferences}", "–"))
     return rows
-
-
-if __name__ == "__main__":
-    for row in asyncio.run(prompt_cost_rows()):
-        print(" | ".join(row))

@@ -1,0 +1,74 @@
+"""What makes embeddings, and a cache before it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol
+
+Embedding = list[float]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one length, whose cosine tells how alike the texts are.
+
+    Raises :class:`~context_builder.errors.MemoryStoreError` when it cannot.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model: embeddings of different names are never compared."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """One embedding a text, to be found by queries."""
+        ...
+
+    async def embed_query(self, text: str) -> Embedding:
+        """The embedding of what is looked for."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+class CachedEmbedder:
+    """Remembers the ``size`` embeddings used last, so that the same text is embedded once.
+
+    Implements :class:`Embedder`. A thousand embeddings of 384 dimensions take about 12 MB.
+    """
+
+    def __init__(self, embedder: Embedder, size: int = 1_000) -> None:
+        self._embedder = embedder
+        self._size = size
+        self._kept: OrderedDict[tuple[bool, str], Embedding] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        known = {text: kept for text in texts if (kept := self._recall((False, text))) is not None}
+        missing = list(dict.fromkeys(text for text in texts if text not in known))
+        for text, embedding in zip(missing, await self._embedder.embed(missing) if missing else [], strict=True):
+            known[text] = self._keep((False, text), embedding)
+        return [known[text] for text in texts]
+
+    async def embed_query(self, text: str) -> Embedding:
+        kept = self._recall((True, text))
+        return kept if kept is not None else self._keep((True, text), await self._embedder.embed_query(text))
+
+    async def close(self) -> None:
+        await self._embedder.close()
+
+    def _recall(self, key: tuple[bool, str]) -> Embedding | None:
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    def _keep(self, key: tuple[bool, str], embedding: Embedding) -> Embedding:
+        self._kept[key] = embedding
+        if len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+        return embedding

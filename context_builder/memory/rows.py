@@ -1,0 +1,93 @@
+"""Memories as the SQL functions take and give them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from context_builder.memory.memory import Found, Memory, MemoryFilter
+
+Row = dict[str, Any]
+
+
+def storable(value: Any) -> Any:
+    """``value`` as PostgreSQL's JSON holds it: no NUL, no half of a surrogate pair, no infinite number."""
+    match value:
+        case str():
+            return value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+        case float():
+            return value if math.isfinite(value) else None
+        case None | bool() | int():
+            return value
+        case Mapping():
+            return {storable(str(name)): storable(item) for name, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [storable(item) for item in value]
+        case datetime():
+            return value.isoformat()
+        case _:
+            return storable(str(value))
+
+
+def embedding_text(memory: Memory) -> str:
+    """What is embedded: who said it, when, and what."""
+    day = f"[{memory.time:%d %B %Y}]" if memory.time is not None else ""
+    said = f"{memory.speaker}: {memory.text}" if memory.speaker else memory.text
+    return storable(f"{day} {said}".strip())  # type: ignore[no-any-return]
+
+
+def digest(text: str) -> str:
+    """By which an embedded text is recognized."""
+    return sha256(text.encode()).hexdigest()
+
+
+def as_row(memory: Memory) -> Row:
+    """The row of table ``context_memories``, without embedding. A time without an offset is taken for UTC."""
+    row: Row = storable(
+        {
+            "id": memory.id,
+            "kind": memory.kind,
+            "session_id": memory.session_id,
+            "user_id": memory.user_id,
+            "speaker": memory.speaker,
+            "said_at": _aware(memory.time),
+            "position": memory.position,
+            "tags": memory.tags,
+            "metadata": memory.metadata,
+            "text": memory.text,
+        }
+    )
+    return row | {"digest": digest(embedding_text(memory))}
+
+
+def as_condition(wanted: MemoryFilter) -> Row:
+    """The filter as the SQL functions read it; what does not restrict is left out."""
+    restricting = {
+        "session_id": wanted.session_id,
+        "user_id": wanted.user_id,
+        "persona_id": wanted.persona_id,
+        "kinds": wanted.kinds or None,
+        "tags": wanted.tags or None,
+        "since": _aware(wanted.since),
+        "until": _aware(wanted.until),
+    }
+    return {name: storable(value) for name, value in restricting.items() if value is not None}
+
+
+def found_of(rows: Sequence[Row]) -> list[Found]:
+    """What ``context_memory_search`` returned."""
+    return [Found(_memory(row["memory"]), row["score"], tuple(row["origins"])) for row in rows]
+
+
+def _memory(row: Row) -> Memory:
+    memory = Memory(**{name: row[name] for name in ("id", "text", "kind", "session_id", "user_id", "speaker", "position")})
+    time = datetime.fromisoformat(row["said_at"]) if row["said_at"] else None
+    return replace(memory, time=time, tags=tuple(row["tags"]), metadata=row["metadata"])
+
+
+def _aware(time: datetime | None) -> datetime | None:
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time

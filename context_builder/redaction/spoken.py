@@ -1,0 +1,77 @@
+"""Personal data as people say it and speech recognition writes it: ``nine eight oh…``, ``ann dot lee at mail dot com``.
+
+Also numbers in groups that no pattern of a country knows, where the words before them say what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from context_builder.redaction.finding import Finding
+
+_NAMES: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+DIGIT_WORDS: Final = {name: str(digit) for digit, name in enumerate(_NAMES)} | {"oh": "0"}
+_DIGIT: Final = rf"(?:\d|\b(?:{'|'.join(DIGIT_WORDS)})\b)"
+_RUN: Final = re.compile(
+    rf"(?<![\w.$€£])(?<!\d,)\+?\(?{_DIGIT}(?:[ ./()-]{{0,3}}{_DIGIT}){{6,}}(?![\w%])", re.IGNORECASE
+)
+_SAID: Final = re.compile(rf"\b(?:{'|'.join(DIGIT_WORDS)})\b|\d", re.IGNORECASE)
+
+_BEFORE: Final = 48
+_AFTER: Final = 10
+_CARD: Final = re.compile(r"\b(?:card|credit|debit|cc|visa|mastercard|amex|maestro)\b", re.IGNORECASE)
+_PHONE: Final = re.compile(
+    r"\b(?:(?:tele|cell)?phone|mobile|cell|call(?:ing|ed)?|dial|fax|tel|whatsapp|sms|text me|reach(?:ed)?|contact"
+    r"|answering|voicemail|messages?|registered)\b",
+    re.IGNORECASE,
+)
+_LINE_OF: Final = re.compile(r"[\s-]{0,3}(?:office|fax|mobile|home|work|cell)\b", re.IGNORECASE)
+
+_MAIL: Final = re.compile(
+    r"\b(?!(?:me|us|him|her|them|you|it) at )(?:[\w+-]{1,64} (?:dot|underscore|dash|hyphen|plus) ){0,4}[\w+-]{1,64}"
+    r" at [\w-]{1,64}(?:(?: dot |\.)[\w-]{1,24}){1,4}\b(?! (?:dot|at)\b|\.\w)",
+    re.IGNORECASE,
+)
+_MAIL_SAID: Final = re.compile(r"\b(?:e ?-?mail|mail|address|write|reach|contact|id)\b", re.IGNORECASE)
+
+
+def numbers(text: str) -> Iterator[Finding]:
+    """Card and phone numbers among the runs of digits, in figures or in words."""
+    for match in _RUN.finditer(text):
+        start, end = match.span()
+        digits = "".join(DIGIT_WORDS.get(one.lower(), one) for one in _SAID.findall(match.group()))
+        before = text[max(0, start - _BEFORE) : start]
+        if _is_card(digits, before):
+            yield Finding(start, end, "CREDIT_CARD")
+        elif len(digits) <= 15 and (
+            _PHONE.search(before) or _LINE_OF.match(text[end : end + _AFTER]) or _is_spelled(match.group(), digits)
+        ):
+            yield Finding(start, end, "PHONE_NUMBER")
+
+
+def mail_addresses(text: str) -> Iterator[Finding]:
+    """Mail addresses with their signs in words: with a dot before the ``at``, or after words of mail."""
+    for match in _MAIL.finditer(text):
+        name, _, _ = match.group().partition(" at ")
+        if " " in name or _MAIL_SAID.search(text[max(0, match.start() - _BEFORE) : match.start()]):
+            yield Finding(*match.span(), "EMAIL_ADDRESS")
+
+
+def _is_card(digits: str, before: str) -> bool:
+    """12 to 19 digits (ISO/IEC 7812) that the words before call a card, or 14 and more that pass its checksum."""
+    if not 12 <= len(digits) <= 19:
+        return False
+    return bool(_CARD.search(before)) or (len(digits) >= 14 and luhn(digits))
+
+
+def _is_spelled(run: str, digits: str) -> bool:
+    """Whether a number was said digit by digit; it is a phone number more often than anything else."""
+    return len(digits) >= 9 and len(_SAID.findall(run)) == len(run.split())
+
+
+def luhn(digits: str) -> bool:
+    """The checksum of card numbers (ISO/IEC 7812-1, annex B); a run of one digit is none."""
+    doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
+    return len(set(digits)) > 1 and sum(value - 9 * (value > 9) for value in doubled) % 10 == 0

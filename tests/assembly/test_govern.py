@@ -1,0 +1,81 @@
+"""Redaction comes before tokens are counted and before anything is kept."""
+
+from __future__ import annotations
+
+from context_builder.assembly import AssemblyRules
+from tests.assembly.turns import Brain
+
+SECRET = "hunter2"
+ANSWER = {
+    "candidates": [{"id": "m", "text": f"the password is {SECRET}", "score": 0.9, "metadata": {"source": SECRET}}]
+}
+TURN = {
+    "session_id": "s",
+    "user_message": f"is it {SECRET}",
+    "history": [
+        {"role": "user", "content": f"I said {SECRET}", "name": "Ann"},
+        {"role": "assistant", "content": "x", "tool_calls": [{"function": {"arguments": f'{{"pass": "{SECRET}"}}'}}]},
+    ],
+}
+
+
+class Masking:
+    def redact(self, text: str) -> str:
+        return text.replace(SECRET, "§§secret(PASSWORD)")
+
+
+class Failing:
+    def redact(self, text: str) -> str:
+        if SECRET in text:
+            raise ValueError(text)
+        return text
+
+
+async def test_memories_and_history_are_redacted_and_say_so(builder):
+    context = await builder(somabrain=Brain(ANSWER), redactor=Masking()).build_for_turn(TURN)
+    assert SECRET not in str(context.messages[:-1])
+    assert "[1] (§§secret(PASSWORD))\nthe password is §§secret(PASSWORD)" in str(context.messages[-2]["content"])
+    assert {one.outcome for one in context.receipts} == {"redacted"}
+
+
+async def test_the_turns_own_message_is_redacted_when_set(builder):
+    rules = AssemblyRules(redact_user_message=True)
+    context = await builder(redactor=Masking(), rules=rules).build_for_turn(TURN)
+    assert SECRET not in str(context.messages)
+
+
+async def test_a_failing_redactor_withholds_the_text_and_says_so(builder):
+    context = await builder(somabrain=Brain(ANSWER), redactor=Failing()).build_for_turn(TURN)
+    assert SECRET not in str(context.messages[:-1])
+    assert context.snippets == []
+    assert context.history[0]["content"] == "[withheld: it could not be redacted]"
+    assert context.debug["withheld"] == 2
+    reasons = [one.reason for one in context.receipts if one.outcome == "withheld"]
+    assert reasons == ["withheld: the redactor failed with ValueError"] * 2
+
+
+async def test_what_a_redactor_returns_must_be_text(builder):
+    class Broken:
+        def redact(self, text):
+            return None
+
+    context = await builder(somabrain=Brain(ANSWER), redactor=Broken()).build_for_turn(TURN)
+    assert SECRET not in str(context.messages[:-1])
+
+
+async def test_tokens_are_those_of_the_redacted_text(builder):
+    class Growing:
+        def redact(self, text: str) -> str:
+            return text + " and more" * 20
+
+    context = await builder(somabrain=Brain(ANSWER), redactor=Growing()).build_for_turn(TURN, max_prompt_tokens=120)
+    assert context.token_counts["total"] <= 120
+
+
+async def test_the_summary_of_what_was_trimmed_is_redacted(builder):
+    brain = Brain()
+    made = builder(somabrain=brain, redactor=Masking())
+    await made.build_for_turn(TURN | {"history": TURN["history"] * 20}, max_prompt_tokens=60)
+    await made.drain()
+    assert "§§secret(PASSWORD)" in str(brain.remembered)
+    assert SECRET not in str(brain.remembered)

@@ -1,0 +1,103 @@
+"""What leaves the prompt is kept in short."""
+
+from __future__ import annotations
+
+import asyncio
+
+from context_builder.assembly import AssemblyRules
+from context_builder.assembly.summary import extract
+from context_builder.testing import MemoryMemory
+from tests.assembly.turns import Brain
+
+HISTORY = [{"role": role, "content": f"{role} says {n}"} for n in range(10) for role in ("user", "assistant")]
+TURN = {"tenant_id": "t", "session_id": "s", "persona_id": "p", "user_message": "and now", "history": HISTORY}
+
+
+async def test_a_trimmed_history_is_remembered_as_documented(builder, clock):
+    brain = Brain()
+    made = builder(somabrain=brain)
+    context = await made.build_for_turn(TURN, max_prompt_tokens=60)
+    await made.drain()
+    trimmed = len(HISTORY) - len(context.history)
+    text = " | ".join(f"{one['role']}: {one['content']}" for one in HISTORY[:trimmed])
+    assert brain.remembered == [
+        {
+            "tenant_id": "t",
+            "memories": [
+                {
+                    "type": "session_summary",
+                    "text": text,
+                    "session_id": "s",
+                    "persona_id": "p",
+                    "tags": ["session_summary", "auto", "context_builder"],
+                    "metadata": {
+                        "trimmed_from": 20,
+                        "trimmed_to": len(context.history),
+                        "timestamp": "2023-11-14T22:13:20+00:00",
+                    },
+                }
+            ],
+        }
+    ]
+
+
+async def test_a_store_keeps_it_with_the_same_tags(builder):
+    store = MemoryMemory()
+    made = builder(store=store)
+    await made.build_for_turn(TURN, max_prompt_tokens=60)
+    await made.drain()
+    (memory,) = store.kept["t"].values()
+    assert (memory.kind, memory.session_id) == ("session_summary", "s")
+    assert memory.tags == ("session_summary", "auto", "context_builder")
+
+
+async def test_the_turn_does_not_wait_for_it_and_the_same_summary_is_kept_once(builder):
+    store = MemoryMemory()
+    store.gate.clear()
+    made = builder(store=store, rules=AssemblyRules(deadline=0.01))
+    await made.build_for_turn(TURN, max_prompt_tokens=60)
+    await made.build_for_turn(TURN, max_prompt_tokens=60)
+    assert store.kept == {}
+    store.gate.set()
+    await made.drain()
+    assert len(store.kept["t"]) == 1
+
+
+async def test_a_summary_that_could_not_be_kept_is_tried_again(builder):
+    brain = Brain()
+    made = builder(somabrain=brain)
+    brain.failure = ConnectionError("gone")
+    await made.build_for_turn(TURN, max_prompt_tokens=60)
+    await made.drain()
+    brain.failure = None
+    await made.build_for_turn(TURN, max_prompt_tokens=60)
+    await made.drain()
+    assert len(brain.remembered) == 2
+
+
+async def test_an_analyst_may_sum_up_and_the_extract_stands_in_for_it(builder):
+    async def sum_up(messages):
+        return f"{len(messages)} messages of small talk"
+
+    async def fail(messages):
+        raise ConnectionError
+
+    for summarizer, begins in ((sum_up, "14 messages"), (fail, "user: user says 0")):
+        brain = Brain()
+        made = builder(somabrain=brain, summarizer=summarizer)
+        await made.build_for_turn(TURN, max_prompt_tokens=60)
+        await made.drain()
+        assert brain.remembered[0]["memories"][0]["text"].startswith(begins)
+
+
+async def test_nothing_is_kept_when_nothing_was_trimmed_or_the_setting_is_off(builder):
+    brain = Brain()
+    await builder(somabrain=brain).build_for_turn(TURN, max_prompt_tokens=4000)
+    await builder(somabrain=brain, rules=AssemblyRules(store_summaries=False)).build_for_turn(TURN, 60)
+    await asyncio.sleep(0)
+    assert brain.remembered == []
+
+
+def test_an_extract_has_at_most_so_many_characters():
+    assert len(extract([{"role": "user", "content": "x" * 5000}] * 3, 1024)) == 1024
+    assert extract([{"role": "user", "content": " "}, {"role": "user", "content": None}]) == ""

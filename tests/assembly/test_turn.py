@@ -1,0 +1,142 @@
+"""A turn's prompt: what is in it and where."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.assembly import AssemblyRules, ContextBuilder, ContextBuilderMetrics, SomabrainHealthState
+from context_builder.errors import TokenLimitExceeded
+from tests.assembly.turns import Brain, memories
+
+TURN = {
+    "tenant_id": "tenant-123",
+    "session_id": "session-456",
+    "persona_id": "agent-1",
+    "system_prompt": "You are a helpful assistant.",
+    "user_message": "What is the capital of France?",
+    "history": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi there!"}],
+}
+
+
+async def test_the_messages_are_system_then_history_then_memory_then_user(builder):
+    context = await builder(somabrain=Brain(memories(2))).build_for_turn(TURN, max_prompt_tokens=4096)
+    assert context.messages == [
+        {"role": "system", "content": "You are a helpful assistant."},
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi there!"},
+        {"role": "system", "name": "memory", "content": "Relevant memory:\n[1] (talk)\nmemory 0\n[2] (talk)\nmemory 1"},
+        {"role": "user", "content": "What is the capital of France?"},
+    ]
+
+
+async def test_the_memory_is_asked_with_the_turns_ids_its_message_and_the_limits(builder):
+    brain = Brain()
+    await builder(somabrain=brain).build_for_turn(TURN)
+    assert brain.asked == [
+        {
+            "tenant_id": "tenant-123",
+            "session_id": "session-456",
+            "persona_id": "agent-1",
+            "query": "What is the capital of France?",
+            "top_k": 8,
+            "threshold": 0.5,
+        }
+    ]
+
+
+async def test_candidates_and_results_are_both_read(builder):
+    answer = {
+        "candidates": [{"id": "a", "text": "one", "score": 0.9}],
+        "results": [{"id": "b", "text": "two", "score": 0.8}],
+    }
+    context = await builder(somabrain=Brain(answer)).build_for_turn(TURN)
+    assert context.debug["snippet_ids"] == ["a", "b"]
+
+
+async def test_a_client_that_only_recalls_is_asked_to_recall(builder):
+    class Recaller:
+        async def recall(self, payload):
+            return memories(payload["top_k"])
+
+    context = await builder(somabrain=Recaller()).build_for_turn(TURN)
+    assert len(context.snippets) == 8
+
+
+async def test_the_documented_fields_are_there(builder):
+    context = await builder(somabrain=Brain(memories(20))).build_for_turn(TURN)
+    assert set(context.token_counts) == {"system", "history", "snippets", "user", "overhead", "total"}
+    assert context.system_prompt == TURN["system_prompt"]
+    assert context.history == TURN["history"]
+    assert set(context.snippets[0]) == {"id", "text", "score", "base_score", "recency", "metadata"}
+    documented = {"somabrain_state", "snippet_ids", "session_id", "tenant_id"}
+    documented |= {"snippet_count", "snippet_tokens", "history_count", "total_tokens"}
+    assert documented <= set(context.debug)
+    assert context.debug["somabrain_state"] == "normal"
+
+
+async def test_the_example_of_the_constructor_runs_as_documented(caplog):
+    builder = ContextBuilder(
+        somabrain=Brain(memories(12)),
+        metrics=ContextBuilderMetrics(),
+        token_counter=lambda text: len(text.split()),
+        health_provider=lambda: SomabrainHealthState.NORMAL,
+        on_degraded=lambda duration: caplog.records.append(duration),
+    )
+    context = await builder.build_for_turn(turn=TURN, max_prompt_tokens=4096)
+    assert len(context.debug["snippet_ids"]) <= ContextBuilder.DEFAULT_TOP_K
+    assert (ContextBuilder.DEFAULT_TOP_K, ContextBuilder.DEGRADED_TOP_K, ContextBuilder.DEGRADED_WINDOW_SECONDS) == (
+        8,
+        3,
+        15,
+    )
+
+
+async def test_what_must_be_there_and_does_not_fit_is_an_error_that_says_by_how_much(builder):
+    with pytest.raises(TokenLimitExceeded, match="needs 22 tokens, 2 more than the limit of 20") as caught:
+        await builder().build_for_turn(TURN, max_prompt_tokens=20)
+    assert (caught.value.requested, caught.value.limit) == (22, 20)
+
+
+async def test_memories_are_kept_before_history_and_the_newest_of_history_before_the_rest(builder):
+    context = await builder(somabrain=Brain(memories(1))).build_for_turn(TURN, max_prompt_tokens=22 + 13 + 6)
+    assert context.debug["snippet_ids"] == ["m0"]
+    assert context.history == [{"role": "assistant", "content": "Hi there!"}]
+
+
+async def test_a_message_too_large_alone_is_clipped_with_a_mark(builder):
+    turn = TURN | {"history": [{"role": "user", "content": "word " * 500}]}
+    context = await builder().build_for_turn(turn, max_prompt_tokens=100)
+    assert context.history[0]["content"].endswith("word…")
+    assert 90 < context.token_counts["total"] <= 100
+    assert [one.outcome for one in context.receipts] == ["clipped"]
+
+
+async def test_a_knapsack_takes_what_is_worth_most_together(builder):
+    answer = {
+        "candidates": [
+            {"id": "large", "text": "word " * 30, "score": 0.9},
+            {"id": "small", "text": "word " * 12, "score": 0.8},
+            {"id": "other", "text": "word " * 12, "score": 0.7, "metadata": {"label": "x"}},
+        ]
+    }
+    greedy = await builder(somabrain=Brain(answer)).build_for_turn(TURN | {"history": []}, 22 + 7 + 34)
+    best = await builder(somabrain=Brain(answer), rules=AssemblyRules(choose="knapsack")).build_for_turn(
+        TURN | {"history": []}, 22 + 7 + 34
+    )
+    assert greedy.debug["snippet_ids"] == ["large"]
+    assert best.debug["snippet_ids"] == ["small", "other"]
+
+
+async def test_every_candidate_leaves_with_a_receipt(builder):
+    context = await builder(somabrain=Brain(memories(10))).build_for_turn(TURN, max_prompt_tokens=22 + 40)
+    told = {(one.section, one.id): one.outcome for one in context.receipts}
+    assert len(told) == 12
+    assert told["memory", "m0"] == "included"
+    assert told["memory", "m9"] == "dropped"
+    assert all(one.reason for one in context.receipts if one.outcome == "dropped")
+
+
+async def test_unknown_keys_of_history_entries_stay_out_of_the_prompt(builder):
+    turn = TURN | {"history": [{"role": "user", "content": "Hello", "internal_id": 7, "name": "Ann"}, "not a message"]}
+    context = await builder().build_for_turn(turn)
+    assert context.history == [{"role": "user", "content": "Hello", "name": "Ann"}]

@@ -1,0 +1,94 @@
+"""Keys, tokens and passwords are masked; talk about them is not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_builder.redaction import SecretRedactor
+
+REDACTOR = SecretRedactor()
+KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq0\nabcd==\n-----END RSA PRIVATE KEY-----"
+
+MASKED = {
+    "my key is sk-proj-abcdefghijklmnop1234567890.": "my key is §§secret(API_KEY).",
+    "AKIA" + "IOSFODNN7EXAMPLE": "§§secret(AWS_ACCESS_KEY)",
+    "push with ghp_" + "a1" * 18: "push with §§secret(GITHUB_TOKEN)",
+    "postgres://bob:s3cr3tpw@host/db": "postgres://bob:§§secret(BASIC_AUTH_CREDENTIALS)@host/db",
+    "Authorization: Bearer abcdefghijklmnop.qrst": "Authorization: Bearer §§secret(BEARER_TOKEN)",
+    "x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3": "x §§secret(JSON_WEB_TOKEN)",
+    "password = correct-horse": "password = §§secret(PASSWORD)",
+    "the password is hunter22, keep it": "the password is §§secret(PASSWORD), keep it",
+    "api_key: 'abc123def456'": "api_key: '§§secret(KEY)'",
+    f"before\n{KEY}\nafter": "before\n§§secret(PRIVATE_KEY)\nafter",
+    "a -----BEGIN PRIVATE KEY-----MIIa-----END PRIVATE KEY----- b": "a §§secret(PRIVATE_KEY) b",
+    "-----BEGIN PRIVATE KEY-----\nwe were cut off": "§§secret(PRIVATE_KEY)\nwe were cut off",
+}
+
+PLAIN = [
+    "the password is required",
+    "the secret: be kind to people",
+    "token economies and key results",
+    "see https://example.org/a/very/long/path/to-a-page-about-nothing.html",
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "password=§§secret(DB_PASSWORD) and token: §§secret(API)",
+]
+
+
+@pytest.mark.parametrize("text", MASKED)
+def test_a_secret_is_masked_and_the_rest_stays(text):
+    assert REDACTOR.redact(text) == MASKED[text]
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_talk_and_placeholders_stay_as_they_are(text):
+    assert REDACTOR.redact(text) == text
+
+
+@pytest.mark.parametrize("text", [*MASKED, *PLAIN])
+def test_a_stream_gives_the_same_wherever_it_is_cut(text):
+    whole = REDACTOR.redact(text)
+    for cut in range(len(text) + 1):
+        stream = REDACTOR.stream()
+        assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close() == whole
+
+
+def test_a_stream_gives_the_same_character_by_character():
+    text = "\n".join((*MASKED, *PLAIN))
+    stream = REDACTOR.stream()
+    assert "".join(map(stream.feed, text)) + stream.close() == REDACTOR.redact(text)
+
+
+@given(
+    st.lists(st.sampled_from(["\n", KEY, " ", "-----BEGIN PRIVATE KEY-----", "abc", "key=abcd1234", "é"]), max_size=12),
+    st.data(),
+)
+def test_any_cut_of_any_text_gives_the_same(parts, data):
+    text = "".join(parts)
+    cut = data.draw(st.integers(0, len(text)))
+    stream = REDACTOR.stream()
+    assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close() == REDACTOR.redact(text)
+
+
+def test_what_is_safe_to_show_is_shown_line_by_line():
+    stream = REDACTOR.stream()
+    assert stream.feed("first line\nkey is sk-proj-abcdef") == "first line\n"
+    assert stream.feed("ghijklmnop1234567890\n") == "key is §§secret(API_KEY)\n"
+
+
+@pytest.mark.parametrize("text", [text for text in MASKED if KEY not in text])
+def test_redacting_again_changes_nothing(text):
+    once = REDACTOR.redact(text)
+    assert REDACTOR.redact(once) == once
+
+
+@pytest.mark.parametrize(
+    "part", ["sk-", "xoxb-1-", "eyJ", "password=", "-----BEGIN PRIVATE KEY-----", "http://a:", "0"]
+)
+def test_text_made_to_be_slow_is_not(part):
+    started = time.process_time()
+    REDACTOR.redact(part * (60_000 // len(part)))
+    assert time.process_time() - started < 2.0
