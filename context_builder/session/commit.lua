@@ -22,7 +22,7 @@ local conversation_json = take()
 local session_id, active_at = take(), take()
 local dead_max, dead_max_bytes = tonumber(take()), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
-local pending_trimmed = tonumber(take())
+local pending_trimmed, anew = tonumber(take()), take()
 
 local present = redis.call('GET', owner)
 if present ~= token then
@@ -51,6 +51,9 @@ if from_revision ~= to_revision and revision ~= to_revision then
       return {'input_changed', 0, 0, '', 0, ''}
     end
     redis.call('LTRIM', input, 0, -(acknowledged + 1))
+  end
+  if anew == '1' then -- what follows is all there is; a field that a lost commit dropped must not come back
+    redis.call('DEL', checkpoint)
   end
   send('HSET', checkpoint, tonumber(take()))
   send('HDEL', checkpoint, tonumber(take()))

@@ -141,6 +141,7 @@ class Committer:
             order=checkpoint.write_order(conversation),
             changes=everything,
             identities=[*self._recent],
+            anew=True,
         )
 
     def _is_worth_waiting(self, error: Exception) -> bool:

@@ -33,7 +33,8 @@ class Commit:
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
-    what became of them. ``active_at`` is the last message's time in epoch seconds.
+    what became of them. ``active_at`` is the last message's time in epoch seconds. ``anew``: the changes are all
+    of the checkpoint, in place of what Redis holds.
     """
 
     conversation_state: bytes
@@ -45,6 +46,7 @@ class Commit:
     acknowledged: Sequence[bytes] = ()
     identities: Sequence[bytes] = ()
     dead: Sequence[bytes] = ()
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +261,7 @@ class SessionStore:
             _digest(acknowledged[0]) if acknowledged else "",
             _digest(acknowledged[-1]) if acknowledged else "",
             changes.pending_trimmed,
+            int(commit.anew),
         ]
         for values in lists:
             args.append(len(values))

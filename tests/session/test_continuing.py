@@ -251,6 +251,23 @@ async def test_a_redis_that_lost_its_data_gets_everything_again(live: Live) -> N
     assert len((await live.shows(4, 5))["consilience_responses"]) == 1
 
 
+async def test_what_a_redis_that_fell_back_still_held_does_not_come_back(live: Live) -> None:
+    session = await live.start()
+    await live.say(1, 2, 3)
+    await live.shows(1, 2, 3)
+    older = await live.redis.dump(KEYS.checkpoint)
+    live.clock.advance(120)
+    await live.until("it is summarized", message_count=3)
+    await live.redis.restore(KEYS.checkpoint, 0, older, replace=True)
+    await live.say(4)
+    await live.shows(4)
+    await live.stop(session)
+    await live.start()
+    after = await live.shows(4)
+    assert after["rolling_summary"]["message_count"] == 3
+    assert [entry["message_number"] for entry in after["raw_recent_buffer"]] == [4]
+
+
 async def test_every_session_of_a_process_survives_that_redis_lost_its_data(live: Live) -> None:
     names = ("monday", "tuesday", "wednesday")
     for name in names:  # the first to get a token is the last to ask for another
