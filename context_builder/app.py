@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,7 +54,8 @@ class App:
     redis: Redis
     parts: Parts
     warm_up: Callable[[], Coroutine[Any, Any, None]]
-    """Loads, off the loop, what would hold up the first use: the tokenizer's vocabulary, the archive."""
+    """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
+    the archive."""
     redis_is: Described
     model_is: Described
     archive_is: Described
@@ -86,6 +88,8 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         stack.push_async_callback(recordings.close)
 
         async def warm_up() -> None:
+            if analyst is not last_resort:
+                await asyncio.to_thread(import_module, "openai.resources.chat.completions")
             await asyncio.to_thread(count_tokens, "")
             with suppress(ArchiveError):  # the archiver tries again, and tells
                 await archive.check()

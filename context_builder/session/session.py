@@ -38,6 +38,9 @@ log = structlog.get_logger(__name__)
 PENDING_READ: Final = 500
 """Pending messages read at once for a part of a summary."""
 
+RIDERS: Final = 3
+"""Keywords of so many messages at most are asked for together with domains, whose answer takes longer."""
+
 Event = Batch | Done | None
 """What the loop applies; ``None`` only wakes it."""
 
@@ -81,6 +84,7 @@ class Session:
         self._waiting = 0
         self.undelivered = 0
         self._ending = False
+        self._can_count = False
         self._conversation: Conversation | None = None
 
     @property
@@ -148,6 +152,7 @@ class Session:
                 beside = (
                     tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
                     tasks.create_task(self._archiver.run(), name=f"archiver {self.session_id}"),
+                    tasks.create_task(self._learn_to_count(), name=f"tokens {self.session_id}"),
                 )
                 try:
                     await self._live(tasks)
@@ -185,10 +190,16 @@ class Session:
                 return True
         return False
 
+    async def _learn_to_count(self) -> None:
+        """Count once in a thread: it may load a vocabulary, for which no message is to wait. Summaries do."""
+        await asyncio.to_thread(self._count_tokens, "")
+        self._can_count = True
+        self._events.put_nowait(None)
+
     async def _live(self, tasks: asyncio.TaskGroup) -> None:
         while not self.told_to_stop.is_set():
             now = self._clock.now()
-            moment = self.conversation.next_moment(now, hands_free=self._jobs.have_room)
+            moment = self.conversation.next_moment(now, hands_free=self._jobs.have_room and self._can_count)
             self._apply(await self._next_event(moment - now.monotonic))
             while not self._events.empty():
                 self._apply(self._events.get_nowait())
@@ -249,7 +260,7 @@ class Session:
             self._recorder.happened(Turned("closing"), now)
         if self._jobs.have_room:
             self._start_domains(now, tasks)
-        if self._jobs.have_room and self.conversation.summary_due(now):
+        if self._jobs.have_room and self._can_count and self.conversation.summary_due(now):
             summary = self.conversation.summary_work(await self._pending())
             self._recorder.happened(HandedOut("summary", summary), now)
             if summary is not None:
@@ -258,17 +269,19 @@ class Session:
             self._jobs.start(keywords, tasks)
 
     def _start_domains(self, now: Instant, tasks: asyncio.TaskGroup) -> None:
-        """Domains that are due; with keywords that are wanted at the same moment in one call, if the analyst can."""
+        """Domains that are due; together with a few keywords that are wanted now, if the analyst can."""
         domains = self.conversation.domains_work(now)
         if domains is None:
             return
         self._recorder.happened(HandedOut("domains", domains), now)
         read_both = self._jobs.read_both
         keywords = self._keywords_work(now) if read_both else None
-        if read_both and keywords:
+        if read_both and keywords and len(keywords.messages) <= RIDERS:
             self._jobs.start_both(keywords, domains, read_both, tasks)
-        else:
-            self._jobs.start(domains, tasks)
+            return
+        self._jobs.start(domains, tasks)
+        if keywords:
+            self._jobs.start(keywords, tasks)
 
     def _keywords_work(self, now: Instant) -> KeywordWork | None:
         keywords = self.conversation.keywords_work(now)

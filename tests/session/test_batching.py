@@ -111,19 +111,28 @@ class Combining(StubAnalyst):
 @pytest.mark.engines
 async def test_domains_ride_with_keywords(live: Live) -> None:
     live.analyst = analyst = Combining()
+    await live.start(domain_messages=3)
+    await live.say(1, 2, 3)
+    state = await live.until("both came", analyst={"keywords": "stub", "domains": "stub", "summary": None})
+    assert analyst.both == [([1, 2, 3], [1, 2, 3])]
+    assert all(entry["keywords"] and entry["domains"] for entry in state["raw_recent_buffer"])
+
+
+@pytest.mark.engines
+async def test_keywords_of_many_messages_do_not_wait_for_domains(live: Live) -> None:
+    live.analyst = analyst = Combining()
     await live.start()
     await live.say(1, 2, 3, 4, 5)
-    state = await live.until("both came", analyst={"keywords": "stub", "domains": "stub", "summary": None})
-    assert analyst.both == [([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])]
-    assert all(entry["keywords"] and entry["domains"] for entry in state["raw_recent_buffer"])
+    await live.until("both came", analyst={"keywords": "stub", "domains": "stub", "summary": None})
+    assert not analyst.both
 
 
 @pytest.mark.engines
 async def test_a_combined_call_that_fails_fails_both_and_both_are_asked_again(live: Live) -> None:
     live.analyst = analyst = Combining()
     analyst.refusal = AnalystUnavailable("down")
-    await live.start()
-    await live.say(1, 2, 3, 4, 5)
+    await live.start(domain_messages=3)
+    await live.say(1, 2, 3)
     await wait_until(lambda: analyst.both, "both were asked for")
     analyst.refusal = None
 
