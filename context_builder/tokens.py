@@ -14,6 +14,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class TokenCounter:
 
     def load(self) -> None:
         """Load the vocabulary now; from a thread, so that the first count does not hold up a loop."""
-        _encoding()
+        _count("")
 
     def count(self, text: str) -> int:
         """Tokens of ``text``; what looks like a special token is counted as the plain text it is.
@@ -84,8 +85,12 @@ class TokenCounter:
 
 
 def _count(text: str) -> int:
-    encoding = _encoding()
+    with _loading:  # once, even if several threads count first
+        encoding = _encoding()
     return sum(len(encoding.encode_ordinary(piece)) for piece in _slices(text))
+
+
+_loading = Lock()
 
 
 @cache

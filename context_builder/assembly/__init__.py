@@ -9,7 +9,8 @@ from context_builder.assembly.formatter import ContextFormatter
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.health import HealthState as SomabrainHealthState
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.receipt import Outcome, Receipt
+from context_builder.assembly.preferences import Preference, stated_preferences
+from context_builder.assembly.receipt import Outcome, Receipt, added
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.somabrain import SomaBrain
 from context_builder.assembly.strategies import (
@@ -37,6 +38,7 @@ __all__ = [
     "HealthState",
     "ModelType",
     "Outcome",
+    "Preference",
     "Receipt",
     "RecentMessagesStrategy",
     "Request",
@@ -47,5 +49,7 @@ __all__ = [
     "SomabrainHealthState",
     "TokenWindowManager",
     "UserPreferencesStrategy",
+    "added",
     "estimate_tokens",
+    "stated_preferences",
 ]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from context_builder.assembly.built_context import BuiltContext
+from context_builder.assembly.cache import ContextCache
 from context_builder.assembly.compose import DEFAULT_TOKEN_LIMIT, Composer, Ingredients
 from context_builder.assembly.context import Context
 from context_builder.assembly.gather import Failure, gather
@@ -86,6 +87,7 @@ class ContextBuilder:
         self._keeper = SummaryKeeper(memories, rules, self._metrics, self._governor, summarizer=summarizer)
         self._pipeline = TurnPipeline(rules, self._tally, self._governor, self._metrics)
         self._composer = Composer(rules, self._tally, self._governor)
+        self._cache = ContextCache(rules.cache_seconds, rules.cache_size)
         self._strategies: tuple[tuple[ContextStrategy, bool], ...] = ()
         self._token_limit = DEFAULT_TOKEN_LIMIT
         self._system_message: str | None = None
@@ -102,6 +104,9 @@ class ContextBuilder:
         context without memories, and ``debug["memory"]`` says why. Raises
         :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit.
         """
+        key = self._cache.key(turn, max_prompt_tokens)
+        if cached := self._cache.get(key, self._clock.now().monotonic):
+            return cached
         with phase("total", self._metrics.time_total()):
             asked = Turn.read(turn)
             recalled = await self._recall.for_turn(asked)
@@ -118,6 +123,8 @@ class ContextBuilder:
             if assembled.trimmed and self._rules.store_summaries and recalled.state is not HealthState.DOWN:
                 self._keeper.keep(asked, assembled.trimmed, now)
             self._record(assembled, max_prompt_tokens)
+            if recalled.is_whole:
+                self._cache.put(key, assembled.context, self._clock.now().monotonic)
             return assembled.context
 
     async def preload(self) -> None:

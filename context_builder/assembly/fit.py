@@ -61,13 +61,14 @@ def _fill(section: Section, room: int, choose: Choose) -> Part:
 def _newest(section: Section, room: int) -> Part:
     part = Part(section)
     items = iter(section.items)
+    cost_of, take = section.cost, part.taken.append
     for item in items:
-        cost = section.cost(item)
+        cost = cost_of(item)
         if cost > room:
             part.left.append((item, _too_large(cost, room)))
             break
         room -= cost
-        part.taken.append(item)
+        take(item)
     part.rest = items
     return part
 

@@ -9,14 +9,14 @@ from context_builder.assembly.candidate import Candidate
 
 
 def fused(lists: Iterable[Sequence[Candidate]]) -> list[Candidate]:
-    """Every candidate once: of those with the same id or the same words the most similar is kept, in first place.
+    """Every candidate once: of those with the same id or the same text the most similar is kept, in first place.
 
     It remembers the origins of all of them.
     """
     kept: list[Candidate] = []
     places: dict[tuple[str, str], int] = {}
     for candidate in (candidate for candidates in lists for candidate in candidates):
-        names = (("id", candidate.id), ("text", " ".join(candidate.text.casefold().split())))
+        names = (("id", candidate.id), ("text", candidate.text.strip().casefold()))
         place = next((places[name] for name in names if name in places), None)
         if place is None:
             place = len(kept)

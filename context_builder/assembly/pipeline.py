@@ -96,9 +96,12 @@ class TurnPipeline:
 
     def _newest_first(self, history: Sequence[Message]) -> Iterator[Item]:
         """History as items, each redacted when it is looked at: what is long past costs nothing."""
+        rule = self._governor.message
         for place in range(len(history) - 1, -1, -1):
-            message, altered = self._governor.message(history[place])
-            yield Item(f"history-{place}", plain(message["content"]), message=message, altered=altered)
+            message, altered = rule(history[place])
+            content = message["content"]
+            text = content if type(content) is str else plain(content)
+            yield Item(f"history-{place}", text, 0.0, message, None, altered=altered)
 
     def _assembled(
         self, turn: Turn, ends: tuple[Message, Message], parts: dict[str, Part], refused: Sequence[Receipt]
@@ -139,7 +142,8 @@ class TurnPipeline:
         return counts | {"overhead": total - sum(counts.values()), "total": total}
 
     def _content(self, message: Message) -> int:
-        return self._tally.text(plain(message["content"]))
+        content = message["content"]
+        return self._tally.text(content if type(content) is str else plain(content))
 
 
 def _best(scored: Sequence[Candidate], wanted: int, refused: list[Receipt]) -> list[Candidate]:

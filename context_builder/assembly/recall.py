@@ -30,6 +30,8 @@ class Recalled:
     state: HealthState
     outcome: str
     seconds: float = 0.0
+    is_whole: bool = True
+    """Whether nothing is missing that another try might bring."""
 
 
 class Recall:
@@ -76,7 +78,7 @@ class Recall:
         state = self.state()
         top_k = self._rules.memories_wanted(state)
         if reason := self._why_not(turn, state, top_k):
-            return Recalled((), state, reason)
+            return Recalled((), state, reason, is_whole=state is not HealthState.DOWN)
         wanted = Wanted(
             query=turn.user_message,
             top_k=top_k,
@@ -95,7 +97,8 @@ class Recall:
         self._metrics.observe_retrieval(seconds, sum(map(len, candidates)))
         self._learn(state, gathered.failures)
         outcome = "; ".join(f"{failure.name}: {failure.message}" for failure in gathered.failures)
-        return Recalled(candidates, state, outcome or "ok", seconds)
+        is_whole = not gathered.failures and state is HealthState.NORMAL
+        return Recalled(candidates, state, outcome or "ok", seconds, is_whole)
 
     def _why_not(self, turn: Turn, state: HealthState, top_k: int) -> str:
         if not self._memories:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -67,6 +67,12 @@ def receipt(
         candidate.recency,
         candidate.origins,
     )
+
+
+def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:
+    """What is in the prompt ``after`` and was not ``before``: what a larger limit would add."""
+    held = {(one.section, one.id) for one in before if one.tokens}
+    return [one for one in after if one.tokens and (one.section, one.id) not in held]
 
 
 def is_withheld(item: Item) -> bool:

@@ -84,7 +84,7 @@ class Dialogue:
         return item.tokens
 
     def measure(self, chosen: Sequence[Item]) -> int:
-        return sum(map(self.cost, chosen))
+        return sum([item.tokens or self.cost(item) for item in chosen])
 
     def messages(self, chosen: Sequence[Item]) -> list[Message]:
         return [dict(item.message or {}) for item in reversed(chosen)]

@@ -80,7 +80,7 @@ def as_condition(wanted: MemoryFilter) -> Row:
 
 def found_of(rows: Sequence[Row]) -> list[Found]:
     """What ``context_memory_search`` returned."""
-    return [Found(_memory(row["memory"]), row["score"], tuple(row["origins"])) for row in rows]
+    return [Found(_memory(row["memory"]), float(row["score"]), tuple(row["origins"])) for row in rows]
 
 
 def _memory(row: Row) -> Memory:

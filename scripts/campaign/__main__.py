@@ -10,6 +10,7 @@ import math
 import signal
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 
 from scripts.campaign.faults import FAULTS, inflict
@@ -25,7 +26,10 @@ PROGRESS_SECONDS = 10.0
 def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # leave no process behind
     options = _options()
-    tally = asyncio.run(_campaign(options))
+    tally = Tally(options.seed)
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_campaign(options, tally))
+    tally.seconds = time.monotonic() - tally.started
     if options.json:
         print(json.dumps(tally.as_json(), indent=2))
     else:
@@ -53,8 +57,7 @@ def _options() -> argparse.Namespace:
     return options
 
 
-async def _campaign(options: argparse.Namespace) -> Tally:
-    tally = Tally(options.seed)
+async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
     total = options.kills or math.inf
     kills = math.ceil(min(KILLS_A_SESSION, total / options.lanes))
     plan = Plan(
@@ -68,7 +71,11 @@ async def _campaign(options: argparse.Namespace) -> Tally:
     sessions = itertools.count(1)
 
     async def lane() -> None:
-        while tally.kills < total and time.monotonic() < plan.deadline and (tally.passed or not plan.mutation):
+        while (
+            tally.kills < total
+            and time.monotonic() < plan.deadline
+            and not (plan.mutation and (tally.lost or tally.doubled))
+        ):
             await Lane(world, tally, plan, next(sessions)).run(partial(inflict, only=options.only))
 
     async with World.opened(options.lanes) as world:
@@ -79,8 +86,6 @@ async def _campaign(options: argparse.Namespace) -> Tally:
                     lanes.create_task(lane())
         finally:
             telling.cancel()
-    tally.seconds = time.monotonic() - tally.started
-    return tally
 
 
 async def _tell(tally: Tally) -> None:

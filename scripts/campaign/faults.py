@@ -194,7 +194,7 @@ async def _must_end(lane: Lane, replaced: Daemon, who: str) -> None:
     status = await replaced.ended(lane.patience)
     if status != 1:
         said = f"it said last:\n{replaced.last_words()}"
-        lane.tally.wrong.append(f"{lane.session_id}: {who} ended with status {status}; {said}")
+        lane.tally.note(f"{lane.session_id}: {who} ended with status {status}; {said}")
         await replaced.kill()
 
 

@@ -71,11 +71,11 @@ class Lane:
         try:
             await self.revive()
             await self._suffer(inflict)
-            if self._plan.mutation is None or self.tally.passed:
+            if not self._is_found_out:
                 await self._account()
             await self._stop()
         except Stuck as stuck:
-            self.tally.wrong.append(f"{self.session_id}: {stuck}; it said last:\n{self.daemon.last_words()}")
+            self.tally.note(f"{self.session_id}: {stuck}; it said last:\n{self.daemon.last_words()}")
         finally:
             for daemon in self._daemons:
                 await daemon.kill()
@@ -141,7 +141,12 @@ class Lane:
 
     def _ends_early(self) -> bool:
         """Time is up, or a mutant has been found out."""
-        return time.monotonic() > self._plan.deadline or (self._plan.mutation is not None and not self.tally.passed)
+        return time.monotonic() > self._plan.deadline or self._is_found_out
+
+    @property
+    def _is_found_out(self) -> bool:
+        """A mutant is of no more use once it lost or doubled something."""
+        return self._plan.mutation is not None and bool(self.tally.lost or self.tally.doubled)
 
     async def _account(self) -> None:
         """Everything summarized and archived exactly once, also after all of it was sent again."""
@@ -169,7 +174,7 @@ class Lane:
     async def _stop(self) -> None:
         self.daemon.signal(signal.SIGTERM)
         if await self.daemon.ended() != 0 and self._plan.mutation is None:
-            self.tally.wrong.append(f"{self.session_id}: exit status {self.daemon.status} after SIGTERM")
+            self.tally.note(f"{self.session_id}: exit status {self.daemon.status} after SIGTERM")
             await self.daemon.kill()
         await Catalog(self.world.redis).forget(self.session_id)
 

@@ -44,12 +44,16 @@ class Tally:
         self.audits += 1
         self.lost |= {f"{session_id} {token}" for token in findings.lost}
         self.doubled |= {f"{session_id} {token}" for token in findings.doubled}
-        self.wrong += [f"{session_id} after {context}: {words}" for words in findings.disagreements]
-        if findings:
-            Console(stderr=True, soft_wrap=True).print(
-                f"[bold red]{session_id} after {context}:[/] lost {sorted(findings.lost)[:20]},"
-                f" doubled {sorted(findings.doubled)[:20]} {findings.disagreements}"
-            )
+        for words in findings.disagreements:
+            self.note(f"{session_id} after {context}: {words}")
+        if findings.lost or findings.doubled:
+            some = f"lost {sorted(findings.lost)[:20]}, doubled {sorted(findings.doubled)[:20]}"
+            Console(stderr=True, soft_wrap=True, markup=False).print(f"{session_id} after {context}: {some}")
+
+    def note(self, wrong: str) -> None:
+        """Something else is wrong; it is told at once."""
+        self.wrong.append(wrong)
+        Console(stderr=True, soft_wrap=True, markup=False).print(wrong)
 
     def close_session(self, sent: Sent, dead_letters: int, summaries: int) -> None:
         self.sessions += 1
@@ -111,7 +115,7 @@ class Tally:
         console = Console(width=110)
         console.print(table)
         for words in [*sorted(self.lost)[:10], *sorted(self.doubled)[:10], *self.wrong[:20]]:
-            console.print(f"[red]{words}[/]", soft_wrap=True)
+            console.print(words, style="red", markup=False, soft_wrap=True)
 
 
 def _verdict(count: int) -> str:

@@ -53,6 +53,6 @@ def test_equals_keep_their_order():
 
 def test_the_same_memory_from_two_sources_is_one():
     one = Candidate("a", "The cell divides.", base_score=0.3, origins=("text",))
-    again = Candidate("b", "the  cell divides.", base_score=0.8, origins=("dense",))
+    again = Candidate("b", "the cell divides. ", base_score=0.8, origins=("dense",))
     merged = fused([[one], [again]])
     assert [(found.id, found.base_score, found.origins) for found in merged] == [("b", 0.8, ("text", "dense"))]

@@ -116,7 +116,7 @@ async def test_a_knapsack_takes_what_is_worth_most_together(builder):
         "candidates": [
             {"id": "large", "text": "word " * 30, "score": 0.9},
             {"id": "small", "text": "word " * 12, "score": 0.8},
-            {"id": "other", "text": "word " * 12, "score": 0.7, "metadata": {"label": "x"}},
+            {"id": "other", "text": "other " * 12, "score": 0.7},
         ]
     }
     greedy = await builder(somabrain=Brain(answer)).build_for_turn(TURN | {"history": []}, 22 + 7 + 34)

@@ -16,7 +16,7 @@ from tests.session.saying import spoken
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
 
 STEP = 250
-SHORT, LONG = 2000, 8000
+SHORT, LONG = 2000, 5000
 """Messages after which is measured."""
 
 

