@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,8 +42,13 @@ class Changes:
         self.drop(entry)
         self.pending_added.append(entry)
 
-    def trim_pending(self, count: int) -> None:
-        self.pending_trimmed += count
+    def summarized(self, entries: Sequence[Entry], *, from_pending: bool) -> None:
+        """``entries`` left the head of the pending list, or the buffer."""
+        if from_pending:
+            self.pending_trimmed += len(entries)
+        else:
+            for entry in entries:
+                self.drop(entry)
 
     def put_response(self, entry_id: int, record: dict[str, Any]) -> None:
         self.fields[f"c:{entry_id}"] = orjson.dumps(record)

@@ -19,8 +19,8 @@ from context_builder.session.entry import Entry
 from context_builder.session.ledger import Ledger
 from context_builder.session.message import CONSILIENCE, Message
 from context_builder.session.rules import Rules
-from context_builder.session.second_look import SecondLook
 from context_builder.session.spending import Spending, task_of
+from context_builder.session.summarizing import Summarizing
 from context_builder.session.summary import Summary
 from context_builder.session.topic import Topic
 from context_builder.session.triggers import Triggers
@@ -28,9 +28,6 @@ from context_builder.session.work import DomainWork, KeywordWork, Reading, Summa
 
 LEDGER_TAIL_TOKENS: Final = 300
 """So much of the ledger's tail an analyst is shown, to continue it without repeating it."""
-
-SECOND_LOOK_PARTS: Final = 10
-"""So many summary calls' worth of messages are at hand to be summarized again."""
 
 
 class Conversation:
@@ -59,17 +56,13 @@ class Conversation:
         self.last_message = self.last_domains = self.last_summary = now
         self.ended_at: float | None = None
         self.last_id = 0
-        self._count_tokens = count_tokens
         self._changes = Changes()
         self._triggers = Triggers(rules)
         self._batches = KeywordBatches(rules)
         self._recurrence = Recurrence()
         self._domains_running = False
         self._domains_asked: Instant | None = None
-        self._summary_running = False
-        self._taking: set[int] | None = None
-        self._second_look = SecondLook(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
-        self._closing = False
+        self._summarizing = Summarizing(rules, self.buffer, self._triggers, count_tokens)
 
     # What happens
 
@@ -126,14 +119,11 @@ class Conversation:
             self._domains_running = False
             self._triggers.domains_failed(now)
         else:
-            self._summary_running = False
-            self._second_look.put_off()
-            self._triggers.summary_failed(now, retry_after)
+            self._summarizing.failed(now, retry_after)
 
     def close(self) -> None:
         """From here on everything is summarized without waiting for its age."""
-        self._closing = True
-        self._triggers.hurry()
+        self._summarizing.close()
 
     def end(self, now: Instant) -> None:
         """Note that the session was closed on purpose; a new message opens it again."""
@@ -194,46 +184,21 @@ class Conversation:
 
     def summary_due(self, now: Instant) -> bool:
         """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
-        return not self._summary_running and now.monotonic >= self._summary_due_at()
+        return not self._summarizing.running and now.monotonic >= self._summarizing.due_at()
 
     @property
     def takes_pending_next(self) -> bool:
         """Whether the next part of a summary is the oldest of the pending list, which the caller reads."""
-        return bool(self.buffer.pending) and not self.buffer.pinned()
+        return self._summarizing.takes_pending_next
 
     def summary_work(self, pending: Sequence[Entry] = ()) -> SummaryWork | None:
         """The next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
-        if self._may_look_again():
-            return self._work_again()
-        if self._taking is None:
-            self._taking = {entry.id for entry in self.buffer.without_newest(self._keep_last())}
-        from_pending = self.takes_pending_next
-        if from_pending:
-            entries = self._part(pending)
-        else:
-            entries = self._part(self.buffer.pinned() if self.buffer.pending else self._takeable())
-            self.buffer.pin(entries)
-        if not entries:
-            self._taking = None
+        part = self._summarizing.next_part(pending)
+        if part is None:
             return None
-        self._summary_running = True
-        request = SummaryRequest(
-            [entry.said() for entry in entries],
-            self.summary.ledger.tail(LEDGER_TAIL_TOKENS),
-            self.domains.keywords,
-        )
-        return SummaryWork(entries, request, from_pending=from_pending, last_resort=self._cannot_wait())
-
-    def _may_look_again(self) -> bool:
-        idle = self._taking is None and not self.buffer.pending and not self._closing
-        return idle and self._second_look.is_due
-
-    def _work_again(self) -> SummaryWork:
-        """The oldest of what the last resort summarized, without its points, which the model is to replace."""
-        self._summary_running = True
-        entries = self._part(self._second_look.at_hand)
-        request = SummaryRequest([entry.said() for entry in entries], (), self.domains.keywords)
-        return SummaryWork(entries, request, again=True)
+        known = () if part.again else self.summary.ledger.tail(LEDGER_TAIL_TOKENS)
+        request = SummaryRequest([entry.said() for entry in part.entries], known, self.domains.keywords)
+        return SummaryWork(part.entries, part.from_pending, part.last_resort, part.again, request=request)
 
     def next_moment(self, now: Instant, *, hands_free: bool = True) -> float:
         """Monotonic time at which something is due although nothing happens; no work unless ``hands_free``."""
@@ -242,8 +207,8 @@ class Conversation:
             moments.append(self._batches.due_at)
         if hands_free and not self._domains_running:
             moments.append(self._domains_due_at())
-        if hands_free and not self._summary_running:
-            moments.append(self._summary_due_at())
+        if hands_free and not self._summarizing.running:
+            moments.append(self._summarizing.due_at())
         silent_from = self.last_message.monotonic + self.rules.silence
         if silent_from >= now.monotonic:
             moments.append(silent_from + 0.001)  # silence begins when the threshold has been exceeded
@@ -346,37 +311,22 @@ class Conversation:
                 self._changes.put(entry)
 
     def _fold_summary(self, work: SummaryWork, reading: SummaryReading, now: Instant) -> None:
-        self._summary_running = False
-        self._triggers.summary_succeeded()
         degraded = work.last_resort or reading.degraded
         if work.again and degraded:
-            self._second_look.put_off()
+            self._summarizing.put_off()
             return
+        self._summarizing.taken(work, degraded=degraded)
         self.analysts["summary"] = reading.analyst
         earlier = self.summary.sources
         if work.again:
             self.summary.take_again(work.entries, reading, now)
-            self._second_look.done(work.entries)
         else:
             self.summary.take(work.entries, reading, now, degraded=degraded)
-            self._second_look.summarized(work.entries, degraded=degraded)
-            self._let_go(work)
+            self.since_summary -= len(work.entries)
+            self._changes.summarized(work.entries, from_pending=work.from_pending)
         self._changes.replace_sources(earlier, self.summary.sources)
         self.last_summary = now
         self._changes.archive(self.summary.row(self.session_id, work.entries, self.topic.active))
-
-    def _let_go(self, work: SummaryWork) -> None:
-        """What was summarized leaves the buffer, or the pending list."""
-        self.since_summary -= len(work.entries)
-        if work.from_pending:
-            self.buffer.pending -= len(work.entries)
-            self._changes.trim_pending(len(work.entries))
-        else:
-            self.buffer.remove(entry.id for entry in work.entries)
-            for entry in work.entries:
-                self._changes.drop(entry)
-        if not self.buffer.pending and not self._takeable():
-            self._taking = None
 
     def _standing(self) -> DomainReading | None:
         leading = next(iter(self.domains.confidence), None)
@@ -387,36 +337,6 @@ class Conversation:
     def _domains_due_at(self) -> float:
         new = self.since_domains if self.buffer.entries else 0
         return self._triggers.domains_due_at(self.last_domains, new)
-
-    def _summary_due_at(self) -> float:
-        under_way = self._taking is not None or self.buffer.pending > 0 or self._may_look_again()
-        return self._triggers.summary_due_at(
-            self.buffer.oldest_entered(keep_last=self._keep_last()),
-            at_once=under_way or (self._closing and bool(self.buffer.entries)),
-        )
-
-    def _cannot_wait(self) -> bool:
-        """A failing model is waited for while little waits, but not when the session closes."""
-        waiting = self.buffer.pending + len(self.buffer.entries)
-        return self._triggers.summary_failures > 0 and (self._closing or waiting > self.rules.pending_max)
-
-    def _keep_last(self) -> int:
-        return 0 if self._closing else self.rules.summary_keep_last
-
-    def _takeable(self) -> list[Entry]:
-        taking = self._taking or ()
-        return [entry for entry in self.buffer.ordered() if entry.id in taking]
-
-    def _part(self, entries: Sequence[Entry]) -> list[Entry]:
-        """As many of the oldest entries as one call may hold, at least one."""
-        part: list[Entry] = []
-        tokens = 0
-        for entry in entries:
-            tokens += self._count_tokens(entry.text)
-            if part and tokens > self.rules.summary_input:
-                break
-            part.append(entry)
-        return part
 
 
 def _moment(wall: float, now: Instant) -> Instant:

@@ -203,9 +203,10 @@ class Session:
             self._apply(await self._next_event(moment - now.monotonic))
             while not self._events.empty():
                 self._apply(self._events.get_nowait())
+            ending = self._ending  # before the commit, which then counts what was waiting at that moment
             try:
                 await self._commit()
-                if await self._has_ended():
+                if ending and await self._has_ended():
                     return
                 await self._start_work(tasks)
             except StoreUnavailable:
@@ -300,7 +301,7 @@ class Session:
         return [Entry.decode(entry, now) for entry in encoded]
 
     async def _has_ended(self) -> bool:
-        if not self._ending or self._waiting or not self.conversation.all_summarized:
+        if self._waiting or not self.conversation.all_summarized:
             return False
         if self.conversation.ended_at is None:
             now = self._clock.now()

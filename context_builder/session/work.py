@@ -37,18 +37,24 @@ class DomainWork:
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryWork:
-    """One part of a summary: messages in order, and how many of them lie in the pending list.
+class Part:
+    """What one summary call takes: messages in order, and whether they lie in the pending list.
 
     ``last_resort`` says that they must not wait for a better analyst any longer, ``again`` that the last resort
     has summarized them before.
     """
 
     entries: Sequence[Entry]
-    request: SummaryRequest
     from_pending: bool = False
     last_resort: bool = False
     again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryWork(Part):
+    """A part, and what the analyst is asked about it."""
+
+    request: SummaryRequest
 
 
 Work = KeywordWork | DomainWork | SummaryWork

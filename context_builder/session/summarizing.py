@@ -1,0 +1,127 @@
+"""Which messages the next summary takes, and when: everything there is at its trigger, part by part, oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from context_builder.clock import Instant
+from context_builder.session.buffer import Buffer
+from context_builder.session.entry import Entry
+from context_builder.session.rules import Rules
+from context_builder.session.second_look import SecondLook
+from context_builder.session.triggers import Triggers
+from context_builder.session.work import Part
+
+SECOND_LOOK_PARTS: Final = 10
+"""So many summary calls' worth of messages are at hand to be summarized again."""
+
+
+class Summarizing:
+    """Chooses from the buffer and the pending list; lets go of nothing before :meth:`taken`."""
+
+    def __init__(self, rules: Rules, buffer: Buffer, triggers: Triggers, count_tokens: Callable[[str], int]) -> None:
+        self._rules = rules
+        self._buffer = buffer
+        self._triggers = triggers
+        self._count_tokens = count_tokens
+        self._taking: set[int] | None = None
+        self._second_look = SecondLook(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
+        self._closing = False
+        self.running = False
+
+    def close(self) -> None:
+        """From here on everything is summarized without waiting for its age."""
+        self._closing = True
+        self._triggers.hurry()
+
+    def due_at(self) -> float:
+        """Monotonic time: when the oldest message is old enough, or at once while anything is under way."""
+        under_way = self._taking is not None or self._buffer.pending > 0 or self._may_look_again()
+        return self._triggers.summary_due_at(
+            self._buffer.oldest_entered(keep_last=self._keep_last()),
+            at_once=under_way or (self._closing and bool(self._buffer.entries)),
+        )
+
+    @property
+    def takes_pending_next(self) -> bool:
+        """Whether the next part is the oldest of the pending list, which the caller reads."""
+        return bool(self._buffer.pending) and not self._buffer.pinned()
+
+    def next_part(self, pending: Sequence[Entry]) -> Part | None:
+        """The next part; ``pending`` when :attr:`takes_pending_next`. Nothing else is chosen until it is over."""
+        part = self._part_again() if self._may_look_again() else self._part_of_new(pending)
+        self.running = part is not None
+        return part
+
+    def failed(self, now: Instant, retry_after: float | None) -> None:
+        """Nothing came of the part; it is chosen again after a while."""
+        self.running = False
+        self._second_look.put_off()
+        self._triggers.summary_failed(now, retry_after)
+
+    def taken(self, part: Part, *, degraded: bool) -> None:
+        """The part is in the summary, by the last resort if ``degraded``; its messages leave buffer or pending list."""
+        self.running = False
+        self._triggers.summary_succeeded()
+        if part.again:
+            self._second_look.done(part.entries)
+            return
+        self._second_look.summarized(part.entries, degraded=degraded)
+        if part.from_pending:
+            self._buffer.pending -= len(part.entries)
+        else:
+            self._buffer.remove(entry.id for entry in part.entries)
+        if not self._buffer.pending and not self._takeable():
+            self._taking = None
+
+    def put_off(self) -> None:
+        """What was asked about again was answered by the last resort once more; wait for the model."""
+        self.running = False
+        self._triggers.summary_succeeded()
+        self._second_look.put_off()
+
+    def _may_look_again(self) -> bool:
+        idle = self._taking is None and not self._buffer.pending and not self._closing
+        return idle and self._second_look.is_due
+
+    def _part_again(self) -> Part:
+        """The oldest of what the last resort summarized."""
+        return Part(self._fitting(self._second_look.at_hand), again=True)
+
+    def _part_of_new(self, pending: Sequence[Entry]) -> Part | None:
+        if self._taking is None:
+            self._taking = {entry.id for entry in self._buffer.without_newest(self._keep_last())}
+        from_pending = self.takes_pending_next
+        if from_pending:
+            entries = self._fitting(pending)
+        else:
+            entries = self._fitting(self._buffer.pinned() if self._buffer.pending else self._takeable())
+            self._buffer.pin(entries)
+        if not entries:
+            self._taking = None
+            return None
+        return Part(entries, from_pending=from_pending, last_resort=self._cannot_wait())
+
+    def _cannot_wait(self) -> bool:
+        """A failing model is waited for while little waits, but not when the session closes."""
+        waiting = self._buffer.pending + len(self._buffer.entries)
+        return self._triggers.summary_failures > 0 and (self._closing or waiting > self._rules.pending_max)
+
+    def _keep_last(self) -> int:
+        return 0 if self._closing else self._rules.summary_keep_last
+
+    def _takeable(self) -> list[Entry]:
+        taking = self._taking or ()
+        return [entry for entry in self._buffer.ordered() if entry.id in taking]
+
+    def _fitting(self, entries: Sequence[Entry]) -> list[Entry]:
+        """As many of the oldest entries as one call may hold, at least one."""
+        part: list[Entry] = []
+        tokens = 0
+        for entry in entries:
+            tokens += self._count_tokens(entry.text)
+            if part and tokens > self._rules.summary_input:
+                break
+            part.append(entry)
+        return part

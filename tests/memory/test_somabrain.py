@@ -1,0 +1,109 @@
+"""SomaBrain is asked as documented, again when it fails, and left alone when it keeps failing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.testing import ManualClock
+from tests.services.somabrain import SomaBrainServer
+from tests.services.waiting import wait_until
+
+EVALUATE = {"tenant_id": "tenant-123", "session_id": "session-456", "query": "stored memory", "top_k": 8}
+REMEMBER = {
+    "tenant_id": "tenant-123",
+    "memories": [
+        {
+            "type": "session_summary",
+            "text": "user: Hello | assistant: a stored memory",
+            "session_id": "session-456",
+            "persona_id": "agent_0",
+            "tags": ["session_summary", "auto", "context_builder"],
+            "metadata": {"trimmed_from": 20, "trimmed_to": 10, "timestamp": "2025-12-10T12:00:00Z"},
+        }
+    ],
+}
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[SomaBrainServer]:
+    server = SomaBrainServer()
+    server.start()
+    await wait_until(lambda: server.started, "SomaBrain listens")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def client(server: SomaBrainServer) -> AsyncIterator[SomaBrainClient]:
+    client = SomaBrainClient(SomaBrainOptions(server.url, timeout=0.5, retry_base=0.001, namespace="universe"))
+    yield client
+    await client.close()
+
+
+async def test_what_is_remembered_is_found_as_documented(client: SomaBrainClient, server: SomaBrainServer) -> None:
+    await client.remember_batch(REMEMBER)
+    answer = await client.context_evaluate(EVALUATE)
+    assert answer["candidates"] == [
+        {"id": "mem-001", "score": 1.0, "text": REMEMBER["memories"][0]["text"], "metadata": REMEMBER["memories"][0]["metadata"]}
+    ]
+    assert await client.recall(EVALUATE | {"persona_id": "agent_0", "threshold": 0.5}) == answer
+    assert server.requests[:2] == [("/memory/remember/batch", REMEMBER), ("/context/evaluate", EVALUATE)]
+    assert server.headers["x-namespace"] == "universe"
+    assert server.headers["x-memory-namespace"] == "wm"
+
+
+@pytest.mark.parametrize("fault", [500, 503, 429, "nonsense"])
+async def test_a_passing_failure_is_tried_again(client: SomaBrainClient, server: SomaBrainServer, fault: int | str) -> None:
+    server.misbehaviour = [fault, fault]
+    assert await client.context_evaluate(EVALUATE) == {"candidates": []}
+    assert len(server.requests) == 3
+
+
+async def test_a_refusal_is_not_tried_again_and_does_not_open_the_breaker(client: SomaBrainClient, server: SomaBrainServer) -> None:
+    server.misbehaviour = [422] * 4
+    for _ in range(4):
+        with pytest.raises(MemoryRejected, match="status 422"):
+            await client.recall(EVALUATE)
+    assert len(server.requests) == 4
+    assert await client.recall(EVALUATE) == {"candidates": []}
+
+
+async def test_three_failed_calls_open_the_breaker_for_fifteen_seconds(server: SomaBrainServer) -> None:
+    clock = ManualClock()
+    client = SomaBrainClient(SomaBrainOptions(server.url, retries=0), monotonic=lambda: clock.now().monotonic)
+    server.misbehaviour = [500, 500, 500]
+    for _ in range(3):
+        with pytest.raises(MemoryUnavailable, match="status 500"):
+            await client.context_evaluate(EVALUATE)
+    with pytest.raises(MemoryUnavailable, match="left alone for another 15 s"):
+        await client.context_evaluate(EVALUATE)
+    assert len(server.requests) == 3
+    clock.advance(15.0)
+    assert await client.context_evaluate(EVALUATE) == {"candidates": []}
+    await client.close()
+
+
+async def test_a_call_that_its_caller_cuts_off_counts_as_a_failure(client: SomaBrainClient, server: SomaBrainServer) -> None:
+    server.misbehaviour = ["hang"] * 3
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.context_evaluate(EVALUATE), 0.05)
+    with pytest.raises(MemoryUnavailable, match="left alone"):
+        await client.context_evaluate(EVALUATE)
+
+
+async def test_a_server_that_is_away_or_silent_is_unavailable(server: SomaBrainServer) -> None:
+    client = SomaBrainClient(SomaBrainOptions(server.url, timeout=0.05, retries=0))
+    server.misbehaviour = ["hang"]
+    with pytest.raises(MemoryUnavailable, match="cannot be reached: ReadTimeout"):
+        await client.recall(EVALUATE)
+    await client.close()
+    server.stop()
+    with pytest.raises(MemoryUnavailable, match="cannot be reached: ConnectError"):
+        await client.recall(EVALUATE)
+    await client.close()
