@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
-from context_builder.analysis.budget import Budget
-from context_builder.analysis.prices import Price, Prices
-from context_builder.analysis.text.analyst import TextAnalyst
+from context_builder.analysts import analysts
 from context_builder.archive.archive import Archive
 from context_builder.archive.deferred import DeferredArchive
-from context_builder.connection import answers, check_server, client_for, host_url, printable
+from context_builder.connection import answers, check_server, client_for, host_url
+from context_builder.described import Described
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
-from context_builder.errors import ArchiveError, SettingError, StoreUnavailable
+from context_builder.errors import ArchiveError, StoreUnavailable
 from context_builder.recording.recording import counter_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.rules import Rules
 from context_builder.session.session import Parts, Session
 from context_builder.settings import Settings
-from context_builder.tokens import TokenCounter, estimate_tokens
-
-LOCAL_MODEL: Final = "local"
-"""What readings of the model at LOCAL_MODEL_URL are labelled; its server has but one model, whatever it is called."""
-
-LOCAL_PATIENCE: Final = 4
-"""So many times LLM_TIMEOUT a model on this machine may take, and so many times KEYWORD_MAX_TOKENS: it is slow and
-wordy without anything being wrong, and costs nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """For the banner: what a part is, and what to set to have another."""
-
-    what: str
-    hint: str = ""
+from context_builder.urls import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +63,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
     async with AsyncExitStack() as stack:
         redis, redis_is = await _open_redis(settings)
         stack.push_async_callback(redis.aclose)
-        analyst, last_resort, count_tokens, model_is = _analysts(settings)
+        analyst, last_resort, count_tokens, model_is = analysts(settings)
         stack.push_async_callback(analyst.close)
         archive, archive_is = _archive(settings)
         stack.push_async_callback(archive.close)
@@ -110,7 +94,7 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
 @asynccontextmanager
 async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Described]]:
     """What the settings make read messages: the chain of models and plain text analysis."""
-    analyst, _, _, described = _analysts(settings)
+    analyst, _, _, described = analysts(settings)
     try:
         yield analyst, described
     finally:
@@ -162,7 +146,6 @@ def rules_of(settings: Settings) -> Rules:
         state_ttl=settings.state_ttl,
         conversation_state_ttl=settings.conversation_state_ttl,
         lease=settings.lease_time,
-        retention=settings.session_retention,
     )
 
 
@@ -179,100 +162,6 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
     address = await asyncio.to_thread(RedisEngine(home_of(settings)).ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
     return client_for(address.url), Described(address.name, hint)
-
-
-def _analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int], Described]:
-    text = TextAnalyst()
-    models = _models(settings)
-    if not models:
-        described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")
-        return text, text, estimate_tokens, described
-    from context_builder.analysis.fallback import FallbackAnalyst
-
-    analyst: Analyst = text
-    for model in reversed(models.values()):
-        analyst = FallbackAnalyst(model, analyst)
-    counter = TokenCounter(settings.summary_model)
-    assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
-    failing = "it fails" if len(models) == 1 else "both fail"
-    described = Described(f"{', then '.join(models)}; plain text analysis when {failing}", assumed)
-    return analyst, text, counter.count, described
-
-
-def _models(settings: Settings) -> dict[str, Analyst]:
-    """The models that the settings name, by what the banner calls them, the better one first."""
-    models: dict[str, Analyst] = {}
-    if settings.openai_api_key is not None or settings.openai_base_url is not None:
-        label, model = _openai(settings)
-        models[label] = model
-    if settings.local_model_url is not None:
-        label, model = _local(settings.local_model_url, settings)
-        models[label] = model
-    return models
-
-
-def _openai(settings: Settings) -> tuple[str, Analyst]:
-    from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskOptions, Tasks
-    from context_builder.prompts import load_prompts
-
-    endpoint = Endpoint(
-        settings.openai_api_key.get_secret_value() if settings.openai_api_key else "", settings.openai_base_url
-    )
-    tasks = Tasks(
-        TaskOptions(settings.keyword_model, settings.keyword_temperature, settings.keyword_max_tokens),
-        TaskOptions(settings.domain_model, settings.domain_temperature, settings.domain_max_tokens),
-        TaskOptions(settings.summary_model, settings.summary_temperature, settings.summary_max_tokens),
-    )
-    calls = CallOptions(
-        timeout=settings.llm_timeout, attempts=settings.llm_attempts, concurrency=settings.llm_concurrency
-    )
-    prices = Prices({model: Price(*dollars) for model, dollars in (settings.llm_prices or {}).items()})
-    names = list(dict.fromkeys([settings.keyword_model, settings.domain_model, settings.summary_model]))
-    return f"{', '.join(names)} at {endpoint.label}", OpenAIAnalyst(
-        endpoint,
-        load_prompts(settings.prompts_dir),
-        tasks=tasks,
-        calls=calls,
-        prices=prices,
-        budget=_budget(settings.llm_budget_per_hour, names, prices),
-    )
-
-
-def _budget(per_hour: float | None, models: Sequence[str], prices: Prices) -> Budget | None:
-    """The hourly budget, if there is one. Raises :class:`SettingError` where it could not be kept."""
-    if per_hour is None:
-        return None
-    for model in models:
-        if model not in prices:
-            raise SettingError(
-                f"LLM_BUDGET_PER_HOUR: cannot be kept, because the price of {model} is not known; "
-                "name it in LLM_PRICES ([0, 0, 0] if it is free)"
-            )
-    return Budget(per_hour)
-
-
-def _local(url: str, settings: Settings) -> tuple[str, Analyst]:
-    """A model on this machine: one call at a time, in small portions, with more patience."""
-    from context_builder.analysis.local import LocalAnalyst
-    from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskOptions, Tasks
-    from context_builder.prompts import load_prompts
-
-    endpoint = Endpoint(base_url=url, setting="LOCAL_MODEL_URL")
-    tasks = Tasks(
-        TaskOptions(LOCAL_MODEL, settings.keyword_temperature, LOCAL_PATIENCE * settings.keyword_max_tokens),
-        TaskOptions(LOCAL_MODEL, settings.domain_temperature, settings.domain_max_tokens),
-        TaskOptions(LOCAL_MODEL, settings.summary_temperature, settings.summary_max_tokens),
-    )
-    calls = CallOptions(timeout=LOCAL_PATIENCE * settings.llm_timeout, attempts=settings.llm_attempts, concurrency=1)
-    model = OpenAIAnalyst(
-        endpoint,
-        load_prompts(settings.prompts_dir),
-        tasks=tasks,
-        calls=calls,
-        prices=Prices({LOCAL_MODEL: Price(0.0, 0.0, 0.0)}),
-        name=LOCAL_MODEL,
-    )
-    return endpoint.label, LocalAnalyst(model)
 
 
 def _archive(settings: Settings) -> tuple[Archive, Described]:

@@ -17,11 +17,9 @@ from redis.asyncio import Redis
 from context_builder.errors import StoreError
 from context_builder.session.availability import translated
 from context_builder.session.keys import Keys
+from context_builder.session.message import CONSILIENCE
 
 JsonObject = dict[str, Any]
-
-CONSILIENCE: Final = "Consilience"
-"""Speaker of the assistant's own contributions."""
 
 QUEUE_TAIL: Final = 200
 """Newest waiting deliveries that are looked through for the highest number."""

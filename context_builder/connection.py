@@ -80,12 +80,6 @@ def host_url(host: str, port: int, password: str | None) -> str:
     return f"redis://{credentials}{host}:{port}/0"
 
 
-def printable(url: str) -> str:
-    """``url`` without its credentials."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 async def answers(client: Redis) -> bool:
     """Whether a Redis is there. Raises :class:`StoreError` when it is, but wants a password."""
     try:

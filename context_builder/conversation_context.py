@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ from context_builder.session.entry import Entry
 from context_builder.session.message import CONSILIENCE, from_fields
 from context_builder.session.publication import conversation_state, session_state
 from context_builder.session.rules import Rules
+from context_builder.session.work import Reading, Work
 from context_builder.tokens import estimate_tokens
 
 log = structlog.get_logger(__name__)
@@ -99,8 +100,8 @@ class ConversationContext:
         taken = from_fields(message, now)
         if taken.identity in self._seen:
             return False
-        self._seen.add(taken.identity)
         self._conversation.receive([taken], now)
+        self._seen.add(taken.identity)
         await self._find_keywords()
         self._settle()
         return True
@@ -119,12 +120,7 @@ class ConversationContext:
             work = self._conversation.domains_work(self._clock.now(), at_once=True)
             if work is None:
                 return
-            try:
-                reading = await self._analyst.infer_domains(work.messages)
-            except AnalystError as error:
-                self._conversation.fail(work, self._clock.now(), usage=error.usage)
-                raise
-            self._conversation.finish(work, reading, self._clock.now())
+            await self._carry_out(work, self._analyst.infer_domains(work.messages))
             self._settle()
 
     def should_summarize(self) -> bool:
@@ -139,12 +135,7 @@ class ConversationContext:
         """
         async with self._one_at_a_time:
             while (work := self._conversation.summary_work(self._pending)) is not None:
-                try:
-                    reading = await self._analyst.summarize(work.request)
-                except AnalystError as error:
-                    self._conversation.fail(work, self._clock.now(), usage=error.usage)
-                    raise
-                self._conversation.finish(work, reading, self._clock.now())
+                await self._carry_out(work, self._analyst.summarize(work.request))
                 self._settle()
             await self._deliver()
 
@@ -174,12 +165,19 @@ class ConversationContext:
     async def _find_keywords(self) -> None:
         while (work := self._conversation.keywords_work(self._clock.now())) is not None:
             try:
-                reading = await self._analyst.extract_keywords(work.messages)
+                await self._carry_out(work, self._analyst.extract_keywords(work.messages))
             except AnalystError as error:
                 log.warning("analysis.failed", task="keywords", kind=type(error).__name__, error=str(error))
-                self._conversation.fail(work, self._clock.now(), usage=error.usage)
-            else:
-                self._conversation.finish(work, reading, self._clock.now())
+
+    async def _carry_out(self, work: Work, analysis: Awaitable[Reading]) -> None:
+        """Fold in what the analyst makes of the work; hand it back when nothing comes, also when the caller gave up."""
+        try:
+            reading = await analysis
+        except BaseException as error:
+            usage = error.usage if isinstance(error, AnalystError) else None
+            self._conversation.fail(work, self._clock.now(), usage=usage)
+            raise
+        self._conversation.finish(work, reading, self._clock.now())
 
     def _settle(self) -> None:
         """Carry out what changed: messages that left the buffer, summaries that are to be archived."""

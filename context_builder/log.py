@@ -34,7 +34,6 @@ def configure(
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
     )
     set_on_retry_hooks([_tell_of_retry])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+import structlog
 from redis.asyncio import Redis
 
 from context_builder.connection import client_for
@@ -16,6 +17,13 @@ from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PROJECT, PostgrestFront
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
+
+
+@pytest.fixture(autouse=True)
+def logging_as_at_first() -> Iterator[None]:
+    """Commands configure logging for their process, which a test shares with those after it."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from redis import Redis as BlockingRedis
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from context_builder.connection import check_server, client_for, host_url, printable
+from context_builder.connection import check_server, client_for, host_url
 from context_builder.engines.ports import LOOPBACK, free_port
 from context_builder.errors import SettingError, StoreError, StoreUnavailable
 from context_builder.session.availability import translated
@@ -57,18 +57,6 @@ def test_a_url_that_leads_nowhere_is_refused_at_once_without_its_password(url: s
     with pytest.raises(SettingError, match=told) as refused:
         client_for(url_of(url))
     assert not any(part in str(refused.value) for part in ("s3cr", "et@", "34@"))
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("redis://user:pass@cache:6380/2?ssl_ca_certs=x", "redis://cache:6380/2"),
-        ("rediss+sentinel://:pass@h1:1,h2:2/mymaster/0?sentinel_password=p", "rediss+sentinel://h1:1,h2:2/mymaster/0"),
-        (host_url("cache", 6379, PASSWORD), "redis://cache:6379/0"),
-    ],
-)
-def test_a_url_is_printed_without_its_credentials(url: str, shown: str) -> None:
-    assert printable(url) == shown
 
 
 def test_sentinels_may_have_a_password_of_their_own() -> None:

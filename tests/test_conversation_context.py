@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from context_builder import ConversationContext, Rules
 from context_builder.domains import DOMAINS
 from context_builder.errors import AnalystUnavailable, ArchiveUnavailable, MessageError
+from context_builder.session.conversation import Conversation
 from context_builder.testing import ManualClock, MemoryArchive, StubAnalyst
 from tests.session.saying import TEXT, advised, spoken
+
+
+class Ratio(float):
+    """A number of a type that JSON does not know, as NumPy has them."""
 
 
 @pytest.fixture
@@ -147,6 +155,59 @@ async def test_a_failing_analyst_loses_nothing(
     assert all(entry["keywords"] and entry["domains"] for entry in context.raw_recent_buffer)
     await context.update_summary()
     assert context.rolling_summary["message_count"] == 2
+
+
+@pytest.mark.parametrize("method", ["update_summary", "infer_domains"])
+async def test_who_gives_up_waiting_may_ask_again(
+    context: ConversationContext, analyst: StubAnalyst, clock: ManualClock, method: str
+) -> None:
+    await said(context, 1, 2)
+    analyst.gate.clear()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(getattr(context, method)(), 0.01)
+    analyst.gate.set()
+    clock.advance(60)
+    await getattr(context, method)()
+    assert (context.rolling_summary["message_count"], len(context.current_domains)) in {(2, 0), (0, 1)}
+
+
+async def test_keywords_that_nobody_waited_for_come_with_a_later_message(
+    context: ConversationContext, analyst: StubAnalyst, clock: ManualClock
+) -> None:
+    analyst.gate.clear()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(context.add_message(spoken(1)), 0.01)
+    analyst.gate.set()
+    clock.advance(60)
+    await said(context, 2)
+    assert [bool(entry["keywords"]) for entry in context.raw_recent_buffer] == [True, True]
+
+
+async def test_a_message_that_was_not_taken_in_is_not_known(
+    context: ConversationContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(Conversation, "receive", Mock(side_effect=MemoryError))
+        with pytest.raises(MemoryError):
+            await context.add_message(spoken(1))
+    assert await context.add_message(spoken(1))
+    assert len(context.raw_recent_buffer) == 1
+
+
+async def test_metadata_that_json_has_not_becomes_strings(context: ConversationContext) -> None:
+    day = datetime(2025, 1, 2, 3, 4, tzinfo=UTC)
+    metadata = {1: {2}, None: day, "raw": b"\xff", "path": Path("a/b"), "pair": (1, day), ("k", 1): Ratio(0.5)}
+    assert await context.add_consilience_response({"text": "Look", "metadata": metadata, "timestamp": day})
+    (response,) = context.to_dict()["consilience_responses"]
+    assert response["metadata"] == {
+        "1": "{2}",
+        "None": str(day),
+        "raw": "b'\\xff'",
+        "path": "a/b",
+        "pair": [1, str(day)],
+        "('k', 1)": 0.5,
+    }
+    assert context.raw_recent_buffer[0]["timestamp_raw"] == str(day)
 
 
 async def test_a_failing_archive_gets_the_summaries_with_the_next_one(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from context_builder.archive.postgres import TIMEOUT, printable_host
+from context_builder.archive.postgres import TIMEOUT
 from context_builder.archive.postgres_errors import translated
+from context_builder.urls import printable
 
 if TYPE_CHECKING:
     import asyncpg
@@ -29,7 +30,7 @@ async def apply(url: str) -> list[str]:
     """
     import asyncpg
 
-    with translated(f"PostgreSQL at {printable_host(url)}"):
+    with translated(f"PostgreSQL at {printable(url)}"):
         connection = await asyncpg.connect(
             url, timeout=TIMEOUT, command_timeout=_STATEMENT_TIMEOUT, statement_cache_size=0
         )

@@ -8,12 +8,12 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from context_builder.archive.archive import SummaryRow
 from context_builder.archive.columns import COLUMNS, KEY, TABLE, as_record
 from context_builder.archive.postgres_errors import translated
 from context_builder.errors import ArchiveRejected
+from context_builder.urls import printable
 
 if TYPE_CHECKING:
     import asyncpg
@@ -50,7 +50,7 @@ class PostgresArchive:
 
     @property
     def name(self) -> str:
-        return f"PostgreSQL at {printable_host(self._url)}"
+        return f"PostgreSQL at {printable(self._url)}"
 
     async def deliver(self, row: SummaryRow) -> None:
         await self._execute(_DELIVER, json.dumps(as_record(row)))
@@ -94,8 +94,3 @@ class PostgresArchive:
                         statement_cache_size=0,
                     )
                 yield self._pool
-
-
-def printable_host(url: str) -> str:
-    """Host and port of a database URL, and nothing that could be secret."""
-    return urlsplit(url).netloc.rpartition("@")[2] or "localhost"

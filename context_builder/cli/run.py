@@ -6,8 +6,8 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -71,7 +71,7 @@ async def _run(session_id: str, record: Path | None, *, takeover: bool, wait: bo
                 from context_builder.http import serve_http
 
                 await stack.enter_async_context(serve_http(settings.http_host, settings.http_port, session.ready))
-            async with beside(app.warm_up()), beside(_sweep(app)):
+            async with beside(app.warm_up(), _sweep(app)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session)
 
 
@@ -110,23 +110,29 @@ async def within_grace(work: Coroutine[Any, Any, None], session: Any) -> None:
             task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})  # which gives the session's lease back
+        raise
     finally:
         told.cancel()
 
 
-class beside:  # noqa: N801  # used like a function
-    """``async with beside(work)``: a task that is watched, and cancelled in the end."""
-
-    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
-        self._work = work
-
-    async def __aenter__(self) -> None:
-        self._task = asyncio.create_task(self._work, name="beside")
-
-    async def __aexit__(self, *_: object) -> None:
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+@asynccontextmanager
+async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do the works meanwhile, and cancel them in the end. When one fails, what is done meanwhile fails with it."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            started = [tasks.create_task(work) for work in works]
+            try:
+                yield
+            finally:
+                for task in started:
+                    task.cancel()
+    except ExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from None
+        raise
 
 
 async def _sweep(app: Any) -> None:

@@ -83,7 +83,11 @@ class OpenAIEmbedder:
         except openai.APIConnectionError as error:
             raise MemoryUnavailable(f"{self._where} cannot be reached: {type(error).__name__}") from None
         except openai.APIStatusError as error:
-            failed = MemoryUnavailable if error.status_code in (408, 409, 429) or error.status_code >= 500 else MemoryRejected
+            failed = (
+                MemoryUnavailable
+                if error.status_code in (408, 409, 429) or error.status_code >= 500
+                else MemoryRejected
+            )
             raise failed(f"{self._where} answers with status {error.status_code}") from None
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
             raise MemoryUnavailable(f"{self._where} answers with no embeddings: {type(error).__name__}") from None

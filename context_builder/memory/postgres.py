@@ -60,7 +60,7 @@ class PostgresFunctions:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[asyncpg.Connection]:
-        vendor = await asyncio.to_thread(importlib.import_module, "asyncpg") if self._pool is None else None
+        vendor = await asyncio.to_thread(importlib.import_module, "asyncpg")
         with translated(self.name):
             async with asyncio.timeout(2 * self._timeout):
                 async with self._opening:
@@ -80,7 +80,12 @@ class PostgresMemory(SqlMemory):
     """Keeps memories at ``url``, apart by tenant. See :class:`~context_builder.memory.memory.MemoryStore`."""
 
     def __init__(
-        self, url: str, embedder: Embedder | None = None, options: SearchOptions | None = None, *, timeout: float = TIMEOUT
+        self,
+        url: str,
+        embedder: Embedder | None = None,
+        options: SearchOptions | None = None,
+        *,
+        timeout: float = TIMEOUT,
     ) -> None:
         super().__init__(PostgresFunctions(url, timeout=timeout), embedder, options)
 

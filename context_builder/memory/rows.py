@@ -84,7 +84,9 @@ def found_of(rows: Sequence[Row]) -> list[Found]:
 
 
 def _memory(row: Row) -> Memory:
-    memory = Memory(**{name: row[name] for name in ("id", "text", "kind", "session_id", "user_id", "speaker", "position")})
+    memory = Memory(
+        **{name: row[name] for name in ("id", "text", "kind", "session_id", "user_id", "speaker", "position")}
+    )
     time = datetime.fromisoformat(row["said_at"]) if row["said_at"] else None
     return replace(memory, time=time, tags=tuple(row["tags"]), metadata=row["metadata"])
 

@@ -50,11 +50,17 @@ class SqlMemory:
     """Keeps and finds memories; see :class:`~context_builder.memory.memory.MemoryStore`.
 
     With an ``embedder`` they are found by meaning too. One that fails is done without: what is remembered meanwhile is
-    found by its words alone until it is remembered again, what is looked for likewise; a warning and the ``origins`` say so.
+    found by its words alone until it is remembered again, what is looked for likewise; a warning and the
+    ``origins`` say so.
     """
 
     def __init__(
-        self, functions: SqlFunctions, embedder: Embedder | None = None, options: SearchOptions | None = None, *, batch: int = 200
+        self,
+        functions: SqlFunctions,
+        embedder: Embedder | None = None,
+        options: SearchOptions | None = None,
+        *,
+        batch: int = 200,
     ) -> None:
         self._functions = functions
         self._embedder = embedder
@@ -71,7 +77,9 @@ class SqlMemory:
             batch = {memory.id: memory for memory in memories[start : start + self._batch]}
             rows = [as_row(memory) for memory in batch.values()]
             if self._embedder is not None:
-                await self._embed(self._embedder, tenant_id, rows, [embedding_text(memory) for memory in batch.values()])
+                await self._embed(
+                    self._embedder, tenant_id, rows, [embedding_text(memory) for memory in batch.values()]
+                )
             await self._call("context_memory_remember", tenant_id, memories=rows)
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
@@ -100,7 +108,11 @@ class SqlMemory:
 
     async def _embed(self, embedder: Embedder, tenant_id: str, rows: list[Row], texts: list[str]) -> None:
         """Add embeddings to the rows that need one."""
-        asked = {"by_embedder": embedder.name, "ids": [row["id"] for row in rows], "digests": [row["digest"] for row in rows]}
+        asked = {
+            "by_embedder": embedder.name,
+            "ids": [row["id"] for row in rows],
+            "digests": [row["digest"] for row in rows],
+        }
         known = set(await self._call("context_memory_embedded", tenant_id, **asked))
         missing = [(row, text) for row, text in zip(rows, texts, strict=True) if row["id"] not in known]
         try:

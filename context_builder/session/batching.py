@@ -26,14 +26,17 @@ class KeywordBatches:
         self._asked: set[int] = set()
         self.due_at = NEVER
 
-    def next(self, entries: Iterable[Entry], now: Instant, *, at_once: bool = False) -> Sequence[Entry]:
-        """What to ask about now, oldest first; nothing while it is better to wait. ``at_once`` skips the window."""
+    def next(
+        self, entries: Iterable[Entry], now: Instant, *, at_once: bool = False, most: int | None = None
+    ) -> Sequence[Entry]:
+        """What to ask about now, oldest first; nothing while it is better to wait. ``at_once`` skips the window;
+        nothing either when that would be more than ``most``."""
         self.due_at = NEVER
         if self._calls >= self._rules.keyword_jobs:
             return ()
         wanted = (entry for entry in entries if entry.needs_keywords and entry.id not in self._asked)
         batch = list(islice(wanted, self._rules.keyword_batch))
-        if not batch:
+        if not batch or (most is not None and len(batch) > most):
             return ()
         if self._calls and not at_once and len(batch) < self._rules.keyword_batch:
             due_at = min(entry.entered for entry in batch) + self._rules.keyword_window

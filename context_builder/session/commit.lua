@@ -50,14 +50,14 @@ if from_revision ~= to_revision and revision ~= to_revision then
     if not newest or redis.sha1hex(oldest) ~= oldest_digest or redis.sha1hex(newest) ~= newest_digest then
       return {'input_changed', 0, 0, '', 0, ''}
     end
-    redis.call('LTRIM', input, 0, -(acknowledged + 1))
   end
+  local dead_bytes = redis.call('HGET', checkpoint, 'dead_bytes') or 0
   if anew == '1' then -- what follows is all there is; a field that a lost commit dropped must not come back
     redis.call('DEL', checkpoint)
+    redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
   end
   send('HSET', checkpoint, tonumber(take()))
   send('HDEL', checkpoint, tonumber(take()))
-  redis.call('HSET', checkpoint, 'revision', to_revision)
   send('RPUSH', pending, tonumber(take()))
   if pending_trimmed > 0 then
     redis.call('LTRIM', pending, pending_trimmed, -1)
@@ -66,19 +66,24 @@ if from_revision ~= to_revision and revision ~= to_revision then
   send('RPUSH', outbox, tonumber(take()))
   local dead_count = tonumber(take())
   if dead_count > 0 then
-    local bytes = redis.call('HGET', checkpoint, 'dead_bytes') or 0
     for i = at + 1, at + dead_count do
-      bytes = bytes + #ARGV[i]
+      dead_bytes = dead_bytes + #ARGV[i]
     end
     send('LPUSH', dead, dead_count)
     local kept = redis.call('LLEN', dead)
-    while kept > dead_max or (bytes > dead_max_bytes and kept > 1) do
-      bytes = bytes - #redis.call('RPOP', dead)
+    while kept > dead_max or (dead_bytes > dead_max_bytes and kept > 1) do
+      dead_bytes = dead_bytes - #redis.call('RPOP', dead)
       kept = kept - 1
     end
-    redis.call('HSET', checkpoint, 'dead_bytes', bytes)
+    redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
   end
   redis.call('ZADD', sessions, active_at, session_id)
+  -- Last, because Redis does not take back what a script wrote before one of its commands failed: until here
+  -- the deliveries are still in the input, and the same commit may be sent again.
+  redis.call('HSET', checkpoint, 'revision', to_revision, 'by', token)
+  if acknowledged > 0 then
+    redis.call('LTRIM', input, 0, -(acknowledged + 1))
+  end
 end
 
 local published = 1

@@ -20,7 +20,7 @@ from context_builder.session.holder import this_holder
 from context_builder.session.inbox import Batch
 from context_builder.session.publication import conversation_state, session_state
 from context_builder.session.recorder import Recorder
-from context_builder.session.store import Commit, Committed, SessionStore
+from context_builder.session.store import Commit, Committed, SessionStore, Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +39,7 @@ class Committer:
         self._clock = clock
         self._recorder = recorder
         self._described = clock.now()
+        self._writing = Commit(conversation_state=b"", active_at=0.0)
         self._recent: deque[bytes] = deque(maxlen=RECENT_IDENTITIES)
         self._stopping = False
 
@@ -51,6 +52,13 @@ class Committer:
             with attempt:
                 await self._store.acquire(this_holder(self._clock.now().wall), takeover=takeover)
 
+    async def load(self) -> Snapshot:
+        """The session as Redis holds it; commits continue from there."""
+        async for attempt in until_available(self._is_worth_waiting):
+            with attempt:
+                snapshot = await self._store.load()
+        return snapshot
+
     async def commit(
         self, conversation: Conversation, batches: Sequence[Batch] = (), *, publish: bool = False
     ) -> Committed:
@@ -61,11 +69,11 @@ class Committer:
         """
         for batch in batches:
             self._recent.extend(message.identity for message in batch.messages)
-        commit = self._describe(conversation, batches, publish=publish)
+        self._writing = self._describe(conversation, batches, publish=publish)
         started = time.perf_counter()
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
-                committed = await self._write(commit, conversation)
+                committed = await self._write(conversation)
         metrics.COMMIT_SECONDS.observe(time.perf_counter() - started)
         return committed
 
@@ -86,43 +94,48 @@ class Committer:
             dead=[letter for batch in batches for letter in batch.dead],
         )
 
-    async def _write(self, commit: Commit, conversation: Conversation) -> Committed:
+    async def _write(self, conversation: Conversation) -> Committed:
         try:
-            return await self._put(commit)
+            return await self._put()
         except LeaseLost as lost:
             if not lost.expired:
                 raise
             await self._own_again(lost)
         except StoreDiverged:
             pass
-        return await self._rewrite(commit, conversation)
+        return await self._rewrite(conversation)
 
     async def _own_again(self, lost: LeaseLost) -> None:
         """After a long silence from Redis, or a suspended machine: go on if nobody else came in between."""
-        token, born = self._store.token, self._store.born
+        token, born, lease = self._store.token, self._store.born, self._store.lease
         try:
             await self._store.acquire(this_holder(self._clock.now().wall))
         except SessionOwned:
             raise lost from None
         redis_started_anew = self._store.born != born or self._store.token <= token
-        if await self._store.revision_in_redis() != self._store.revision and not redis_started_anew:
+        held = await self._store.held()
+        is_ours = held.revision == self._store.revision or held.by == lease  # at most an answer was lost
+        if not (is_ours or redis_started_anew):
             await self._store.release()  # another process ran the session, or it was forgotten
             raise lost
         log.warning("session.owned_again", session_id=self._store.keys.session_id)
 
-    async def _rewrite(self, commit: Commit, conversation: Conversation) -> Committed:
-        """Commit on top of what Redis holds; all of the session if that is older than what this process holds."""
-        held, revision = await self._store.revision_in_redis(), self._store.revision
-        if held > revision:
+    async def _rewrite(self, conversation: Conversation) -> Committed:
+        """Commit on top of what Redis holds; all of the session if that is older than what this process holds.
+
+        What is written is kept for the next attempt, should this one fail.
+        """
+        held, revision = (await self._store.held()).revision, self._store.revision
+        if held > revision + 1:
             raise LeaseLost(f"session {self._store.keys.session_id} was continued by another process")
         if held < revision:
             log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held)
             self._store.rebase(held)
-            commit = self._complete(commit, conversation)
-        return await self._put(commit)
+            self._writing = self._complete(self._writing, conversation)
+        return await self._put()
 
-    async def _put(self, commit: Commit) -> Committed:
-        revision = self._store.revision + 1
+    async def _put(self) -> Committed:
+        commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
         if commit.state:
             self._recorder.published(revision, commit.state, self._described)

@@ -154,15 +154,15 @@ class Conversation:
 
     # What is to be understood next
 
-    def keywords_work(self, now: Instant) -> KeywordWork | None:
-        """The oldest published messages without keywords, if any are to be asked about now.
+    def keywords_work(self, now: Instant, *, most: int | None = None) -> KeywordWork | None:
+        """The oldest published messages without keywords, if any are to be asked about now, and no more than ``most``.
 
         With domains that were asked for at this very moment they go out at once: one call may answer both.
         """
         if now.monotonic < self._triggers.keywords_due_at():
             return None
         together, self._domains_asked = self._domains_asked == now, None
-        batch = self._batches.next(self.buffer.published(), now, at_once=together)
+        batch = self._batches.next(self.buffer.published(), now, at_once=together, most=most)
         if not batch:
             return None
         recurring = dict(self._recurrence)
@@ -204,7 +204,7 @@ class Conversation:
         """Monotonic time at which something is due although nothing happens; no work unless ``hands_free``."""
         moments = [now.monotonic + self.rules.tick]
         if hands_free:
-            moments.append(self._batches.due_at)
+            moments.append(max(self._batches.due_at, self._triggers.keywords_due_at()))
         if hands_free and not self._domains_running:
             moments.append(self._domains_due_at())
         if hands_free and not self._summarizing.running:

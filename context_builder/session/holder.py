@@ -6,9 +6,12 @@ import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psutil
+
+_START_TICKS: Final = 19
+"""Where field 22 is among those that follow the name, the second."""
 
 
 def this_holder(since: float) -> dict[str, Any]:
@@ -16,7 +19,7 @@ def this_holder(since: float) -> dict[str, Any]:
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
-        "started": psutil.Process().create_time(),
+        "started": _started(os.getpid()),
         "since": since,
         **_machine(),
     }
@@ -31,19 +34,38 @@ def has_died(holder: Mapping[str, Any]) -> bool:
     if any(not value or holder.get(name) != value for name, value in machine.items()):
         return False
     try:
-        process = psutil.Process(int(holder["pid"]))
-        return process.create_time() != holder["started"] or process.status() == psutil.STATUS_ZOMBIE
+        pid, started = int(holder["pid"]), float(holder["started"])
+        return _started(pid) != started or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-    except (psutil.Error, KeyError, TypeError, ValueError):
+    except (psutil.Error, OSError, KeyError, TypeError, ValueError, OverflowError):
         return False
+
+
+def is_forgotten(holder: Mapping[str, Any]) -> bool:
+    """Whether this is no holder but the mark that a session's owner finds when the session was forgotten."""
+    return bool(holder.get("forgotten"))
 
 
 def describe(holder: Mapping[str, Any]) -> str:
     """For people, such as ``process 4711 on lab-3``."""
-    if holder.get("forgotten"):
+    if is_forgotten(holder):
         return "nobody: the session was forgotten"
     return f"process {holder.get('pid', '?')} on {holder.get('host', '?')}"
+
+
+def _started(pid: int) -> float:
+    """When the process began, to tell it from a later one with its id.
+
+    On Linux in ticks since the boot (``proc_pid_stat(5)``), because epoch seconds change when the clock is set;
+    elsewhere in epoch seconds.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return psutil.Process(pid).create_time()
+    after_name = stat.rpartition(b")")[2]  # a name may have blanks and parentheses in it
+    return int(after_name.split()[_START_TICKS])
 
 
 def _machine() -> dict[str, str]:

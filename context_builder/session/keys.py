@@ -13,7 +13,7 @@ FENCE: Final = "context_builder:fence"
 be given out twice."""
 
 SESSIONS: Final = "context_builder:sessions"
-"""Sorted set of session ids by the time of their last commit. No expiry: it is how sessions that
+"""Sorted set of session ids by the time of their last message. No expiry: it is how sessions that
 outlived their retention are found; a swept or forgotten session leaves it."""
 
 _SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -47,7 +47,7 @@ class Keys:
     ``control``           string  what another process asks of the owner                      10 min
     ===================== ======= =========================================================== ==========
 
-    "session" means: until ``SESSION_RETENTION`` after the last commit, and never while input,
+    "session" means: until ``SESSION_RETENTION`` after the last message, and never while input,
     buffer, pending or outbox hold anything. Redis cannot express that as an expiry (a push to
     ``input`` would have to prolong it), so such sessions are swept by the next daemon to run.
     """

@@ -16,6 +16,8 @@ from context_builder.clock import Instant
 from context_builder.errors import MessageError
 
 CONSILIENCE: Final = "Consilience"
+"""Speaker of the assistant's own contributions."""
+
 UNKNOWN_SPEAKER: Final = "Unknown"
 MAX_NUMBER: Final = 2**53 - 1
 """Largest integer that every JSON reader keeps exact (RFC 8259, section 6)."""
@@ -170,18 +172,18 @@ def _metadata(value: Any) -> Mapping[str, Any]:
 
 
 def _publishable(value: Any, depth: int = 0) -> Any:
-    """``value`` with what strict JSON cannot carry made harmless."""
+    """``value`` with what strict JSON cannot carry made harmless: a string, whatever else it is."""
     if depth > _METADATA_DEPTH:
         return None
     if isinstance(value, dict):
-        return {_clean(key): _publishable(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list):
+        return {_clean(str(key)): _publishable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
         return [_publishable(item, depth + 1) for item in value]
-    if isinstance(value, str):
-        return _clean(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return str(value)
-    return value
+    if isinstance(value, float):
+        return float(value)  # JSON takes no numbers of derived types, such as those of NumPy
+    if value is None or (isinstance(value, int) and -(2**63) <= value < 2**63):
+        return value
+    return _clean(str(value))
 
 
 def _clean(text: str) -> str:

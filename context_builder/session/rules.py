@@ -34,4 +34,3 @@ class Rules:
     state_ttl: float = 3600.0
     conversation_state_ttl: float = 10.0
     lease: float = 10.0
-    retention: float = 604800.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,7 +40,7 @@ PENDING_READ: Final = 500
 """Pending messages read at once for a part of a summary."""
 
 RIDERS: Final = 3
-"""Keywords of so many messages at most are asked for together with domains, whose answer takes longer."""
+"""With more messages than this to ask about, keywords do not wait for domains, whose answer takes longer."""
 
 Event = Batch | Done | None
 """What the loop applies; ``None`` only wakes it."""
@@ -125,17 +126,11 @@ class Session:
         try:
             if not await self._acquire(takeover=takeover, wait=wait):
                 return False
-            snapshot, now = await self._store.load(), self._clock.now()
-            self._recorder.begin(self.session_id, self._rules, snapshot, now)
-            self._conversation = checkpoint.restore(
-                self.session_id,
-                snapshot.fields,
-                snapshot.pending,
-                self._rules,
-                now,
-                self._count_tokens,
-            )
-            await self._commit(publish=True)
+            try:
+                await self._continue()
+            except BaseException:
+                await self.shutdown()
+                raise
         except StoreUnavailable:
             if self.told_to_stop.is_set():
                 return False
@@ -144,6 +139,14 @@ class Session:
         received = self.conversation.received
         log.info("session.ready", session_id=self.session_id, received=received, waiting=self._waiting)
         return True
+
+    async def _continue(self) -> None:
+        snapshot, now = await self._committer.load(), self._clock.now()
+        self._recorder.begin(self.session_id, self._rules, snapshot, now)
+        self._conversation = checkpoint.restore(
+            self.session_id, snapshot.fields, snapshot.pending, self._rules, now, self._count_tokens
+        )
+        await self._commit(publish=True)
 
     async def run(self) -> None:
         """Apply what happens until told to stop, or until all is summarized and archived after ``end``."""
@@ -227,8 +230,7 @@ class Session:
                 self.conversation.receive(event.messages, now)
                 self._recorder.happened(Received(event.messages, self.conversation.last_id), now)
             if event.dead:
-                self.conversation.bury(len(event.dead))
-                self._recorder.happened(Buried(len(event.dead)), now)
+                self._bury(len(event.dead))
         elif isinstance(event, Done):
             if event.reading is None:
                 self.conversation.fail(event.work, now, event.retry_after, event.usage)
@@ -236,19 +238,27 @@ class Session:
                 self.conversation.finish(event.work, event.reading, now)
             self._recorder.happened(Answered(event.work, event.reading, event.usage), now)
 
+    def _bury(self, count: int) -> None:
+        self.conversation.bury(count)
+        self._recorder.happened(Buried(count), self._clock.now())
+
     async def _commit(self, *, publish: bool = False) -> None:
         batches, self._batches = self._batches, []
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
         for batch in batches:
             batch.committed.set()
+        unwritten = sum(len(batch.dead) for batch in batches) - committed.buried
+        if unwritten:  # they are read, and counted, again
+            self._bury(-unwritten)
         self._waiting, self.undelivered = committed.waiting, committed.undelivered
         if committed.undelivered:
             self._archiver.wake()
         if not committed.published:
             self.conversation.everything_changed()
-        if committed.request == END_REQUEST and not self._ending:
+        if committed.request == END_REQUEST:
             self._ending = True
-            await self._store.clear_request()
+            with suppress(StoreUnavailable):  # it is seen again by the next commit
+                await self._store.clear_request()
 
     async def _start_work(self, tasks: asyncio.TaskGroup) -> None:
         """Hand out what is to be understood; only after the messages it is about have been published.
@@ -276,16 +286,14 @@ class Session:
             return
         self._recorder.happened(HandedOut("domains", domains), now)
         read_both = self._jobs.read_both
-        keywords = self._keywords_work(now) if read_both else None
-        if read_both and keywords and len(keywords.messages) <= RIDERS:
+        keywords = self._keywords_work(now, most=RIDERS) if read_both else None
+        if read_both and keywords:
             self._jobs.start_both(keywords, domains, read_both, tasks)
-            return
-        self._jobs.start(domains, tasks)
-        if keywords:
-            self._jobs.start(keywords, tasks)
+        else:
+            self._jobs.start(domains, tasks)
 
-    def _keywords_work(self, now: Instant) -> KeywordWork | None:
-        keywords = self.conversation.keywords_work(now)
+    def _keywords_work(self, now: Instant, *, most: int | None = None) -> KeywordWork | None:
+        keywords = self.conversation.keywords_work(now, most=most)
         if keywords is not None:
             self._recorder.happened(HandedOut("keywords", keywords), now)
         return keywords

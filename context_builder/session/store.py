@@ -15,13 +15,16 @@ from redis.commands.core import AsyncScript
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged
 from context_builder.session.availability import COMMAND_TIMEOUT, translated
 from context_builder.session.changes import Changes
-from context_builder.session.holder import describe, has_died
+from context_builder.session.holder import describe, has_died, is_forgotten
 from context_builder.session.keys import FENCE, SESSIONS, Keys
 from context_builder.session.rules import Rules
 from context_builder.session.splice import Splice
 
 END_REQUEST: Final = "end"
 """What another process writes to ``control`` to have the owner end the session."""
+
+READ_BYTES: Final = 8 * 2**20
+"""So much of the input is read at once, if it is more than one delivery: well within a command's time limit."""
 
 TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
 TOMBSTONE_MS: Final = 60_000
@@ -57,6 +60,15 @@ class Committed:
     undelivered: int
     request: str
     published: bool
+    buried: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The revision that Redis holds, and the lease under which it was committed."""
+
+    revision: int
+    by: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,7 @@ class SessionStore:
         self._rules = rules
         self._lease = self._published = b""
         self._revision = self._base = 0
+        self._read = script(client, "read")
         self._commit = script(client, "commit")
         self._acquire = script(client, "acquire")
         self._release = script(client, "release")
@@ -100,6 +113,11 @@ class SessionStore:
         """When the tokens' counter began; another moment when Redis has lost its data since."""
         return str(orjson.loads(self._lease)["born"])
 
+    @property
+    def lease(self) -> bytes:
+        """This process's lease, as Redis holds it; no two are alike."""
+        return self._lease
+
     async def acquire(self, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
         """Become the owner, at once also when the present one provably died.
 
@@ -115,7 +133,7 @@ class SessionStore:
                 self._lease = value
                 return
             present = orjson.loads(value)
-            if expected == value or not has_died(present):
+            if expected == value or not (is_forgotten(present) or has_died(present)):
                 raise SessionOwned(f"session {self.keys.session_id} is run by {describe(present)}")
             expected = value
 
@@ -132,12 +150,14 @@ class SessionStore:
             fields, pending = await pipe.execute()
         named = {name.decode(): value for name, value in fields.items()}
         self._revision = self._base = int(named.pop("revision", b"0"))
+        named.pop("by", None)
         return Snapshot(self._revision, named, pending)
 
-    async def revision_in_redis(self) -> int:
-        """The revision Redis holds; equal to :attr:`revision` unless Redis lost data or somebody else commits."""
+    async def held(self) -> Held:
+        """The revision Redis holds; :attr:`revision` unless Redis lost data, an answer, or somebody else commits."""
         async with translated():
-            return int(await _answer(self._client.hget(self.keys.checkpoint, "revision")) or 0)
+            revision, by = await _answer(self._client.hmget(self.keys.checkpoint, ["revision", "by"]))
+        return Held(int(revision or 0), by or b"")
 
     def rebase(self, revision: int) -> None:
         """Let the next commit replace the older ``revision`` that Redis fell back to."""
@@ -151,8 +171,9 @@ class SessionStore:
     async def read_input(self) -> list[bytes]:
         """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
         async with translated():
-            newest_first = await _answer(self._client.lrange(self.keys.input, -self._rules.read_batch, -1))
-        return cast(list[bytes], newest_first[::-1])
+            return cast(
+                list[bytes], await self._read(keys=[self.keys.input], args=[self._rules.read_batch, READ_BYTES])
+            )
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         """Which of the identities were taken in before."""
@@ -195,7 +216,7 @@ class SessionStore:
             if status == b"ok":
                 self._revision = self._base = target
                 self._published = (commit.state or self._published) if published else b""
-                return Committed(waiting, undelivered, request.decode(), bool(published))
+                return Committed(waiting, undelivered, request.decode(), bool(published), buried=len(commit.dead))
             if status == b"input_changed":
                 # Somebody else took deliveries away. What is left is read again: messages are then known, and
                 # dead letters are written down then.

@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS context_memories (
     words      tsvector GENERATED ALWAYS AS (context_memory_words(text, speaker, said_at)) STORED,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, id)
-) WITH (toast_tuple_target = 512);            -- embeddings move out of the rows that a search reads
+) WITH (toast_tuple_target = 1500);           -- embeddings move out of the rows that a search reads
 
 ALTER TABLE context_memories ALTER COLUMN embedding SET STORAGE EXTERNAL;
 

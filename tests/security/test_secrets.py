@@ -124,7 +124,7 @@ def test_a_model_and_a_database_that_refuse(guarded: RedisServer, model: ModelSe
         redis.config_set("requirepass", REDIS_PASSWORD)
     written = "\n".join(shown)
     assert "check OPENAI_API_KEY" in written
-    assert f"Redis at redis://{LOOPBACK}" in written
+    assert f"Redis at {LOOPBACK}:" in written
     assert not betrayed(written)
     for looked in (("doctor",), ("doctor", "--json"), ("settings",), ("migrate",), ("sessions",), ("state", "monday")):
         done = command(tmp_path, environ, *looked)

@@ -60,7 +60,9 @@ class SomaBrainServer:
             shared = asked & set(memory["text"].lower().split())
             score = round(len(shared) / max(len(asked), 1), 2)
             if shared and score >= body.get("threshold", 0.0):
-                found.append({"id": f"mem-{number:03}", "score": score, "text": memory["text"], "metadata": memory["metadata"]})
+                found.append(
+                    {"id": f"mem-{number:03}", "score": score, "text": memory["text"], "metadata": memory["metadata"]}
+                )
         found.sort(key=lambda candidate: -candidate["score"])
         return JSONResponse({"candidates": found[: body["top_k"]]})
 

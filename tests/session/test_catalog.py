@@ -94,13 +94,21 @@ async def test_a_swept_session_begins_anew(live: Live, catalog: Catalog) -> None
     assert (await live.shows(1))["received_messages"] == 1
 
 
-async def test_forgetting_leaves_nothing_but_a_tombstone_that_passes(live: Live, catalog: Catalog) -> None:
+async def test_forgetting_leaves_nothing(live: Live, catalog: Catalog) -> None:
     await ended(live)
     await live.redis.lpush(KEYS.input, b"waiting")
     assert await catalog.forget("monday") >= 5
-    assert set(await live.redis.keys()) == {FENCE.encode(), KEYS.owner.encode()}
-    assert 0 < await live.redis.pttl(KEYS.owner) <= 60_000
+    assert set(await live.redis.keys()) == {FENCE.encode()}
     assert not await live.redis.zscore(SESSIONS, "monday")
+
+
+async def test_forgetting_under_an_owner_leaves_a_tombstone_that_passes_and_stops_nobody_new(
+    live: Live, catalog: Catalog
+) -> None:
+    await live.redis.set(KEYS.owner, b'{"token": 1, "pid": 1, "host": "elsewhere"}')
+    await catalog.forget("monday")
+    assert 0 < await live.redis.pttl(KEYS.owner) <= 60_000
+    await live.start()
 
 
 async def test_forgetting_one_session_leaves_others_alone(live: Live, catalog: Catalog) -> None:

@@ -50,6 +50,16 @@ def test_keywords_of_a_message_that_was_summarized_meanwhile_are_dropped(clock: 
     assert "m:1" not in subject.take_changes().fields
 
 
+def test_messages_that_collect_while_keywords_fail_do_not_hurry_the_loop(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    hear(subject, clock, 1)
+    work = subject.keywords_work(clock.now())
+    hear(subject, clock, 2)
+    assert subject.keywords_work(clock.now()) is None
+    subject.fail(work, clock.advance(1))
+    assert subject.next_moment(clock.now()) > clock.now().monotonic
+
+
 def test_failed_keywords_are_asked_for_again_after_a_while(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1)

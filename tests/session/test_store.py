@@ -191,7 +191,7 @@ async def test_without_changes_only_what_expires_is_refreshed(redis: Redis) -> N
     answer = await mine.commit(REFRESH)
     assert answer.published
     assert await redis.ttl(KEYS.state) > 3500
-    assert mine.revision == await mine.revision_in_redis() == 1
+    assert mine.revision == (await mine.held()).revision == 1
 
 
 async def test_a_refresh_tells_when_the_state_is_gone(redis: Redis) -> None:
@@ -272,6 +272,6 @@ async def test_a_redis_that_is_away_is_unavailable() -> None:
 
 async def test_a_refusal_that_will_not_pass_is_told_from_being_away(redis: Redis) -> None:
     await redis.set(KEYS.input, "not a list")
-    with pytest.raises(StoreError, match="Redis refuses a command: WRONGTYPE") as refused:
+    with pytest.raises(StoreError, match=r"Redis refuses a command: .*WRONGTYPE") as refused:
         await (await owned(redis)).read_input()
     assert not isinstance(refused.value, StoreUnavailable)

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from context_builder.cli.view.plain import plain
-from context_builder.client import CONSILIENCE, JsonObject, Snapshot
+from context_builder.client import JsonObject, Snapshot
+from context_builder.session.message import CONSILIENCE
 
 
 @dataclass(frozen=True, slots=True)

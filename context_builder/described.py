@@ -1,0 +1,13 @@
+"""How a part that the settings chose is shown to people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """For the banner: what a part is, and what to set to have another."""
+
+    what: str
+    hint: str = ""

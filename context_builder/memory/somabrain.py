@@ -1,0 +1,143 @@
+"""SomaBrain over HTTP: what its clients send and get, with patience and a breaker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+import stamina
+
+from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+
+Payload = dict[str, Any]
+
+_TRANSIENT: Final = frozenset({408, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class SomaBrainOptions:
+    """Where SomaBrain is; the defaults are the documented ones.
+
+    ``timeout`` is for one request, in seconds, ``retry_base`` the first wait between tries, which doubles.
+    ``namespace`` is the universe that memories live in, and ``memory_namespace`` the part of it;
+    both are sent as headers, because the documented bodies have no place for them.
+    """
+
+    base_url: str
+    timeout: float = 30.0
+    retries: int = 2
+    retry_base: float = 0.15
+    namespace: str | None = None
+    memory_namespace: str = "wm"
+    failures_until_open: int = 3
+    open_for: float = 15.0
+
+
+class SomaBrainClient:
+    """Asks SomaBrain. Raises :class:`MemoryUnavailable` when it cannot be reached, fails or is left alone for
+    having failed three times in a row, and :class:`MemoryRejected` when it refuses.
+
+    ``monotonic`` tells seconds on a clock that never goes back.
+    """
+
+    def __init__(self, options: SomaBrainOptions, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._options = options
+        self._monotonic = monotonic
+        self._failures = 0
+        self._open_until: float | None = None
+        self._http: httpx.AsyncClient | None = None
+
+    @property
+    def name(self) -> str:
+        return f"SomaBrain at {urlsplit(self._options.base_url).netloc.rpartition('@')[2]}"
+
+    async def context_evaluate(self, payload: Mapping[str, Any]) -> Payload:
+        """``POST /context/evaluate``: what fits a turn's message, as ``candidates``."""
+        return await self._post("/context/evaluate", payload)
+
+    async def recall(self, payload: Mapping[str, Any]) -> Payload:
+        """``POST /recall``: the same with ``persona_id`` and ``threshold``."""
+        return await self._post("/recall", payload)
+
+    async def remember_batch(self, payload: Mapping[str, Any]) -> Payload:
+        """``POST /memory/remember/batch``: keeps ``memories``."""
+        return await self._post("/memory/remember/batch", payload)
+
+    async def close(self) -> None:
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+    async def _post(self, path: str, payload: Mapping[str, Any]) -> Payload:
+        """One call, tried again a few times; together they count once for the breaker. A call that is cut off by its
+        caller's deadline counts as a failure too: an answer too late is none."""
+        self._admit()
+        answered = False
+        try:
+            answer = await self._tried(path, payload)
+            answered = True
+        except MemoryRejected:
+            answered = True
+            raise
+        finally:
+            self._learn(answered=answered)
+        return answer
+
+    async def _tried(self, path: str, payload: Mapping[str, Any]) -> Payload:
+        async for attempt in stamina.retry_context(
+            on=MemoryUnavailable,
+            attempts=self._options.retries + 1,
+            timeout=None,
+            wait_initial=self._options.retry_base,
+            wait_jitter=self._options.retry_base,
+        ):
+            with attempt:
+                return await self._asked(path, payload)
+        raise AssertionError("the last try returns or raises")
+
+    async def _asked(self, path: str, payload: Mapping[str, Any]) -> Payload:
+        try:
+            response = await self._connected().post(path, json=payload)
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError, TypeError) as error:
+            raise MemoryRejected(f"{self.name} cannot be asked so: {type(error).__name__}") from None
+        except httpx.HTTPError as error:
+            raise MemoryUnavailable(f"{self.name} cannot be reached: {type(error).__name__}") from None
+        if not response.is_success:
+            raise self._refusal(response.status_code)
+        try:
+            answer = response.json() if response.content else {}
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise MemoryUnavailable(f"{self.name} answers with something that is no JSON object")
+        return answer
+
+    def _refusal(self, status: int) -> MemoryStoreError:
+        transient = status in _TRANSIENT or status >= 500
+        return (MemoryUnavailable if transient else MemoryRejected)(f"{self.name} answers with status {status}")
+
+    def _admit(self) -> None:
+        if self._open_until is None:
+            return
+        wait = self._open_until - self._monotonic()
+        if wait > 0:
+            raise MemoryUnavailable(f"{self.name} keeps failing and is left alone for another {wait:.0f} s")
+
+    def _learn(self, *, answered: bool) -> None:
+        self._failures = 0 if answered else self._failures + 1
+        is_failing = self._failures >= self._options.failures_until_open
+        self._open_until = self._monotonic() + self._options.open_for if is_failing else None
+
+    def _connected(self) -> httpx.AsyncClient:
+        if self._http is None:
+            headers = {"X-Namespace": self._options.namespace, "X-Memory-Namespace": self._options.memory_namespace}
+            self._http = httpx.AsyncClient(
+                base_url=self._options.base_url,
+                timeout=self._options.timeout,
+                headers={name: value for name, value in headers.items() if value},
+            )
+        return self._http

@@ -1,0 +1,192 @@
+"""What is remembered is found by its words, its meaning, its speaker and its place."""
+
+from __future__ import annotations
+
+import socket
+from datetime import UTC, datetime
+from typing import Any
+
+import asyncpg
+import pytest
+from structlog.testing import capture_logs
+
+from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
+from context_builder.memory.postgres import PostgresMemory
+from tests.memory.vectors import LetterEmbedder
+
+pytestmark = pytest.mark.engines
+
+TALK = (
+    ("Alice", "I adopted a tortoise last spring."),
+    ("Bob", "How lovely! What is the name?"),
+    ("Alice", "Speedy, of course."),
+    ("Bob", "I never liked dogs much."),
+)
+
+
+def talk(session_id: str = "session-1") -> list[Memory]:
+    said_at = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    return [
+        Memory(f"{session_id}-{place}", text, session_id=session_id, speaker=speaker, time=said_at, position=place)
+        for place, (speaker, text) in enumerate(TALK, 1)
+    ]
+
+
+async def texts(memory: PostgresMemory, query: str, limit: int = 8, **filtered: Any) -> list[str]:
+    found = await memory.search("acme", MemoryQuery(query, limit, filter=MemoryFilter(**filtered)))
+    return [each.memory.text for each in found]
+
+
+async def test_a_memory_comes_back_as_it_was(memory: PostgresMemory) -> None:
+    kept = Memory(
+        id="m-1",
+        text="It's a 'quoted' \\ text – 蛇 🐍",
+        kind="point",
+        session_id="session-1",
+        user_id="user-1",
+        speaker="Zoë",
+        time=datetime(2023, 5, 8, tzinfo=UTC),
+        position=7,
+        tags=("a", "b"),
+        metadata={"domains": ["Biology"], "n": 1.5},
+    )
+    await memory.remember("acme", [kept])
+    (found,) = await memory.search("acme", MemoryQuery("quoted?"))
+    assert (found.memory, found.score, found.origins) == (kept, 1.0, ("full_text",))
+
+
+async def test_a_hit_brings_its_neighbours(memory: PostgresMemory) -> None:
+    await memory.remember("acme", talk())
+    found = await memory.search("acme", MemoryQuery("What did Alice call her tortoise?", 3))
+    assert [(each.memory.position, each.origins) for each in found] == [
+        (1, ("full_text",)), (3, ("full_text",)), (2, ("neighbour",)),
+    ]  # fmt: skip
+    assert 1.0 == found[0].score > found[1].score > found[2].score > 0
+
+
+async def test_a_memory_is_found_by_who_said_it_and_when(memory: PostgresMemory) -> None:
+    await memory.remember(
+        "acme", [*talk(), Memory("late", "Nothing new.", speaker="Carol", time=datetime(2024, 11, 2, tzinfo=UTC))]
+    )
+    assert (await texts(memory, "What was on 2 November 2024?"))[0] == "Nothing new."
+    assert (await texts(memory, "Carol?")) == ["Nothing new."]
+
+
+async def test_a_rare_word_weighs_more_than_a_common_one(memory: PostgresMemory) -> None:
+    common = [Memory(f"c-{n}", f"The meeting about topic {n}") for n in range(30)]
+    await memory.remember("acme", [*common, Memory("rare", "The axolotl")])
+    assert (await texts(memory, "axolotl meeting"))[0] == "The axolotl"
+
+
+async def test_remembering_again_replaces(memory: PostgresMemory) -> None:
+    await memory.remember("acme", [Memory("m", "old words"), Memory("m", "newer words")])
+    await memory.remember("acme", [Memory("m", "latest words")])
+    assert await texts(memory, "words") == ["latest words"]
+    assert await texts(memory, "newer old") == []
+
+
+async def test_filters_restrict_hits_and_neighbours(memory: PostgresMemory) -> None:
+    other = Memory(
+        "p",
+        "A tortoise likes lettuce",
+        "point",
+        "session-2",
+        "user-2",
+        tags=("pets", "food"),
+        metadata={"persona_id": "x"},
+    )
+    await memory.remember("acme", [*talk(), other])
+    assert await texts(memory, "tortoise", session_id="session-2") == [other.text]
+    assert await texts(memory, "tortoise", user_id="user-2") == [other.text]
+    assert await texts(memory, "tortoise", persona_id="x") == [other.text]
+    assert await texts(memory, "tortoise", kinds=("point", "preference")) == [other.text]
+    assert await texts(memory, "tortoise", tags=("food", "pets")) == [other.text]
+    assert await texts(memory, "tortoise", tags=("food", "none")) == []
+    assert other.text not in await texts(memory, "tortoise", since=datetime(2023, 1, 1, tzinfo=UTC))
+    assert await texts(memory, "tortoise", until=datetime(2023, 1, 1, tzinfo=UTC)) == []
+    assert await texts(memory, "tortoise", user_id="' OR true --") == []
+
+
+async def test_equal_texts_are_given_once_and_weak_ones_cut(memory: PostgresMemory) -> None:
+    await memory.remember(
+        "acme",
+        [Memory(f"m-{n}", "the same tortoise") for n in range(5)]
+        + [Memory("x", "tortoise and a long tail of other words")],
+    )
+    assert await texts(memory, "same tortoise", 3) == ["the same tortoise", "tortoise and a long tail of other words"]
+    strict = await memory.search("acme", MemoryQuery("same tortoise", threshold=0.99))
+    assert [each.memory.text for each in strict] == ["the same tortoise"]
+
+
+async def test_forgetting_by_id_and_by_filter_counts(memory: PostgresMemory) -> None:
+    await memory.remember("acme", talk() + talk("session-2"))
+    assert await memory.forget("acme") == 0
+    assert await memory.forget("acme", ids=["session-1-1", "nobody"]) == 1
+    assert await memory.forget("acme", filter=MemoryFilter(session_id="session-1")) == 3
+    assert await memory.forget("acme", filter=MemoryFilter()) == 4
+    assert await texts(memory, "tortoise") == []
+
+
+@pytest.mark.parametrize(
+    "query", ["", "   ", "the and of", "\x00", "' | & ! <-> :*", "\ud800", "a\\'b", "word " * 5_000]
+)
+async def test_any_text_can_be_looked_for_and_remembered(memory: PostgresMemory, query: str) -> None:
+    await memory.remember(
+        "acme", [Memory("hostile", query, speaker=query[:50], metadata={query[:50]: float("nan")}), *talk()]
+    )
+    await memory.search("acme", MemoryQuery(query))
+    assert TALK[0][1] in await texts(memory, "tortoise")
+
+
+async def test_meaning_finds_what_words_do_not(hybrid: PostgresMemory) -> None:
+    await hybrid.remember("acme", [Memory("a", "listen"), Memory("b", "buzz")])
+    found = await hybrid.search("acme", MemoryQuery("silent"))
+    assert (found[0].memory.id, found[0].origins) == ("a", ("vector",))
+
+
+async def test_an_unchanged_text_is_not_embedded_again(hybrid: PostgresMemory, embedder: LetterEmbedder) -> None:
+    await hybrid.remember("acme", [Memory("a", "listen"), Memory("b", "buzz")])
+    await hybrid.remember("acme", [Memory("a", "listen", tags=("new",)), Memory("b", "fizz")])
+    assert embedder.embedded == ["listen", "buzz", "fizz"]
+    assert [each.memory.tags for each in await hybrid.search("acme", MemoryQuery("silent", 1))] == [("new",)]
+
+
+async def test_without_its_embedder_it_searches_words_alone_and_says_so(
+    hybrid: PostgresMemory, embedder: LetterEmbedder
+) -> None:
+    embedder.failing = True
+    with capture_logs() as logs:
+        await hybrid.remember("acme", [Memory("a", "listen")])
+        found = await hybrid.search("acme", MemoryQuery("listen"))
+    assert [entry["event"] for entry in logs] == ["memory.embedding_failed"] * 2
+    assert found[0].origins == ("full_text",)
+    embedder.failing = False
+    await hybrid.remember("acme", [Memory("a", "listen")])
+    assert (await hybrid.search("acme", MemoryQuery("silent")))[0].origins == ("vector",)
+
+
+async def test_what_is_wrong_is_said(database_url: str) -> None:
+    unmigrated = PostgresMemory(database_url)
+    with pytest.raises(MemoryRejected, match="run `context-builder migrate`"):
+        await unmigrated.search("acme", MemoryQuery("x"))
+    with pytest.raises(MemoryRejected, match="none was named"):
+        await unmigrated.search("", MemoryQuery("x"))
+    await unmigrated.close()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        stuck = PostgresMemory(f"postgresql://u:secret@127.0.0.1:{silent.getsockname()[1]}/d", timeout=0.1)
+        with pytest.raises(MemoryUnavailable, match="does not answer in time") as caught:
+            await stuck.search("acme", MemoryQuery("x"))
+        assert "secret" not in str(caught.value)
+        await stuck.close()
+
+
+async def test_a_server_without_pgvector_searches_words_alone_and_says_so_once(
+    hybrid: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await database.execute("DROP EXTENSION vector")
+    with capture_logs() as logs:
+        for text in ("listen", "buzz"):
+            await hybrid.remember("acme", [Memory(text, text)])
+    assert [entry["event"] for entry in logs] == ["memory.embeddings_unsupported"]
+    assert [found.origins for found in await hybrid.search("acme", MemoryQuery("listen"))] == [("full_text",)]

@@ -1,0 +1,61 @@
+"""A Supabase project keeps memories as any PostgreSQL does, for its service key alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.archive.migrations import apply
+from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
+from context_builder.memory.supabase import SupabaseMemory
+from tests.memory.vectors import LetterEmbedder
+from tests.services.postgrest import PostgrestFront, api_key
+
+pytestmark = pytest.mark.engines
+
+TALK = [
+    Memory("m-1", "listen", session_id="s", position=1, tags=("a",)),
+    Memory("m-2", "buzz", session_id="s", position=2),
+]
+
+
+def memory_of(project: PostgrestFront, role: str = "service_role") -> SupabaseMemory:
+    return SupabaseMemory(project.url, api_key(role), LetterEmbedder())
+
+
+async def test_memories_are_kept_found_and_forgotten_by_tenant(
+    supabase_project: PostgrestFront, database_url: str
+) -> None:
+    await apply(database_url)
+    memory = memory_of(supabase_project)
+    await memory.remember("acme", TALK)
+    found = await memory.search("acme", MemoryQuery("silent", filter=MemoryFilter(tags=("a",))))
+    assert [(each.memory, each.origins) for each in found] == [(TALK[0], ("vector",))]
+    assert await memory.search("globex", MemoryQuery("listen")) == []
+    assert await memory.forget("globex", ids=["m-1"]) == 0
+    assert await memory.forget("acme", ids=["m-1"], filter=MemoryFilter(session_id="s")) == 1
+    await memory.close()
+
+
+@pytest.mark.parametrize("role", ["anon", "authenticated"])
+async def test_other_keys_reach_nothing(supabase_project: PostgrestFront, database_url: str, role: str) -> None:
+    await apply(database_url)
+    memory = memory_of(supabase_project, role)
+    for refused in (
+        memory.search("acme", MemoryQuery("x")),
+        memory.remember("acme", TALK),
+        memory.forget("acme", ids=["x"]),
+    ):
+        with pytest.raises(MemoryRejected, match="use the project's service key"):
+            await refused
+    await memory.close()
+
+
+async def test_a_project_that_lacks_the_functions_or_is_down_says_so(supabase_project: PostgrestFront) -> None:
+    memory = memory_of(supabase_project)
+    with pytest.raises(MemoryRejected, match="run the SQL that `context-builder migrate` prints"):
+        await memory.search("acme", MemoryQuery("x"))
+    supabase_project.stop()
+    with pytest.raises(MemoryUnavailable, match="cannot be reached: ConnectError"):
+        await memory.search("acme", MemoryQuery("x"))
+    await memory.close()

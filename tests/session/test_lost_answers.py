@@ -1,0 +1,75 @@
+"""Redis did what was asked, or fell back, and the session did not hear of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from context_builder.errors import StoreUnavailable
+from context_builder.session.keys import Keys
+from context_builder.session.store import Commit, Committed, SessionStore
+from tests.session.live import Live
+
+pytestmark = pytest.mark.engines
+
+KEYS = Keys("monday")
+
+Writing = Callable[[SessionStore, Commit], Awaitable[Committed]]
+
+
+def fails_once(monkeypatch: pytest.MonkeyPatch, which: Callable[[Commit], bool], *, after: bool) -> list[Commit]:
+    """The first commit of this kind fails, before or ``after`` it was carried out; the commits that did."""
+    original: Writing = SessionStore.commit
+    failed: list[Commit] = []
+
+    async def commit(store: SessionStore, commit: Commit) -> Committed:
+        fails = which(commit) and not failed
+        if fails and not after:
+            failed.append(commit)
+            raise StoreUnavailable("cut")
+        committed = await original(store, commit)
+        if fails:
+            failed.append(commit)
+            await store._client.delete(KEYS.owner)  # the lease runs out meanwhile
+            raise StoreUnavailable("cut")
+        return committed
+
+    monkeypatch.setattr(SessionStore, "commit", commit)
+    return failed
+
+
+@pytest.mark.parametrize("cut", [False, True])
+async def test_what_a_redis_that_fell_back_still_held_does_not_come_back(
+    live: Live,
+    monkeypatch: pytest.MonkeyPatch,
+    cut: bool,
+) -> None:
+    session = await live.start()
+    await live.say(1, 2, 3)
+    await live.shows(1, 2, 3)
+    older = await live.redis.dump(KEYS.checkpoint)
+    live.clock.advance(120)
+    await live.until("it is summarized", message_count=3)
+    failed = fails_once(monkeypatch, lambda commit: commit.anew, after=False) if cut else []
+    await live.redis.restore(KEYS.checkpoint, 0, older, replace=True)
+    await live.say(4)
+    await live.shows(4)
+    await live.stop(session)
+    await live.start()
+    after = await live.shows(4)
+    assert after["rolling_summary"]["message_count"] == 3
+    assert len(failed) == cut
+
+
+async def test_a_session_knows_its_own_commit_again_after_its_lease_ran_out(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await live.start()
+    failed = fails_once(monkeypatch, lambda commit: bool(commit.identities), after=True)
+    await live.say(1)
+    await live.shows(1)
+    await live.say(2)
+    assert (await live.shows(1, 2))["received_messages"] == 2
+    assert failed
+    assert not live.tasks[session].done()
