@@ -1,9 +1,20 @@
-"""``python -m context_builder SESSION_ID`` runs a session; any command may be given instead."""
+"""Where the program begins: ``context-builder COMMAND``, and ``python -m context_builder SESSION_ID`` for ``run``."""
 
 import sys
 
-from context_builder.cli import COMMANDS, main
 
-if len(sys.argv) > 1 and not sys.argv[1].startswith("-") and sys.argv[1] not in COMMANDS:
-    sys.argv.insert(1, "run")
-main()
+def main() -> None:
+    """Run the command line; Ctrl-C while it is still being loaded ends it quietly."""
+    try:
+        from context_builder.cli import COMMANDS, app
+
+        first = sys.argv[1] if len(sys.argv) > 1 else "-"
+        if __name__ == "__main__" and not first.startswith("-") and first not in COMMANDS:
+            sys.argv.insert(1, "run")
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

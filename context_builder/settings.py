@@ -24,6 +24,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    DirectoryPath,
     Field,
     SecretStr,
     ValidationError,
@@ -129,7 +130,7 @@ class Settings(BaseModel):
     llm_timeout: Seconds = Field(30.0, description="A model call is given up after this long. seconds")
     llm_attempts: Count = Field(3, description="Tries of a model call before the fallback answers. number")
     llm_concurrency: Count = Field(8, description="Model calls in flight at once in this process. number")
-    prompts_dir: Path | None = Field(
+    prompts_dir: DirectoryPath | None = Field(
         None, description="Folder with prompts of your own, under the names that prompts/ has. path"
     )
     llm_concurrency_per_session: Count = Field(4, description="Model calls in flight at once in a session. number")

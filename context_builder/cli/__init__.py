@@ -80,8 +80,3 @@ for _name, _command, _panel in (
     app.command(_name, rich_help_panel=_panel)(_command)
 
 COMMANDS = frozenset(command.name for command in app.registered_commands)
-
-
-def main() -> None:
-    """Entry point of ``context-builder``."""
-    app()

@@ -103,10 +103,10 @@ def _print_list(session_id: str, letters: dict[int, DeadLetter]) -> None:
         typer.echo(f"Session {session_id} has no dead letters.")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("", justify="right")
-    table.add_column("when", no_wrap=True)
-    table.add_column("reason", no_wrap=True)
-    table.add_column("bytes", justify="right")
+    table.add_column("", justify="right", min_width=4)
+    table.add_column("when", no_wrap=True, min_width=19)
+    table.add_column("reason")
+    table.add_column("bytes", justify="right", min_width=6)
     table.add_column("begins", no_wrap=True)
     for number, letter in letters.items():
         when = datetime.fromtimestamp(letter.time).strftime("%Y-%m-%d %H:%M:%S")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from context_builder.cli.command import run
-from context_builder.errors import ContextBuilderError
+from context_builder.errors import AnalystUnavailable, ContextBuilderError
+from context_builder.session.availability import translated
 
 if TYPE_CHECKING:
     from context_builder.app import App
@@ -79,7 +80,8 @@ async def _redis(app: App) -> tuple[str, str]:
     from context_builder.connection import check_server
 
     version = await check_server(app.redis)
-    persistence = await app.redis.info("persistence")
+    async with translated():
+        persistence = await app.redis.info("persistence")
     advice = ""
     if not persistence.get("aof_enabled"):
         advice = "it is not append-only: a restart of Redis loses messages; set appendonly yes"
@@ -93,9 +95,9 @@ async def _model(app: App) -> tuple[str, str]:
     started = time.perf_counter()
     reading = await app.parts.analyst.extract_keywords([said])
     seconds = time.perf_counter() - started
-    model_failed = reading.analyst != app.parts.analyst.name
-    advice = f"the model did not answer, {reading.analyst} stood in: {ADVICE['model']}" if model_failed else ""
-    return f"{app.model_is.what}: {len(reading.keywords[0])} keywords in {seconds:.2f} s", advice or app.model_is.hint
+    if reading.analyst != app.parts.analyst.name:
+        raise AnalystUnavailable(f"{app.model_is.what}: no answer, {reading.analyst} stood in")
+    return f"{app.model_is.what}: {len(reading.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint
 
 
 async def _archive(app: App) -> tuple[str, str]:
@@ -105,7 +107,8 @@ async def _archive(app: App) -> tuple[str, str]:
 
 async def _clock(app: App) -> tuple[str, str]:
     before = time.time()
-    seconds, micros = await app.redis.time()
+    async with translated():
+        seconds, micros = await app.redis.time()
     skew = seconds + micros / 1e6 - (before + time.time()) / 2
     advice = "set the clocks by NTP: ages and silence are this machine's" if abs(skew) > SKEW else ""
     return f"{abs(skew):.2f} s from Redis' clock", advice

@@ -37,12 +37,13 @@ async def _forget(session_id: str) -> None:
     validate_session_id(session_id)
     async with open_redis(settings) as redis, open_archive(settings) as archive:
         catalog = Catalog(redis)
+        rows = await archive.forget(session_id)  # first: if it is away, nothing is deleted yet
         was_run = await catalog.owner(session_id) is not None
         keys = await catalog.forget(session_id)
         if was_run:  # its owner notices with its next commit; until then it may still deliver a summary
             await asyncio.sleep(2 * settings.poll_interval)
+            rows += await archive.forget(session_id)
         recording = recording_of(session_id, settings)
         if recording and delete(recording):
             typer.echo(f"Deleted the recording {recording}.")
-        rows = await archive.forget(session_id)
     typer.echo(f"Forgot session {session_id}: {keys} Redis keys and {rows} archived summaries deleted.")

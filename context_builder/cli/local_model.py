@@ -24,7 +24,7 @@ def local_model(
 ) -> None:
     """Serve a language model on this machine, over OpenAI's API, until Ctrl-C.
 
-    It needs the extra: pip install 'context-builder[local]'
+    It needs the extra: pip install 'context-builder\\[local]'
 
     [bold]Examples[/]
 

@@ -41,6 +41,9 @@ def run_session(
 ) -> None:
     """Keep a conversation's state in Redis until Ctrl-C; start it again and it continues.
 
+    Exit status: 0 when stopped or ended, 1 when the session was taken over or forgotten, 2 for a wrong setting,
+    3 with --no-wait when another process runs it.
+
     [bold]Examples[/]
 
       context-builder run session-123

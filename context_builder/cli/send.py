@@ -29,6 +29,8 @@ def send(
 
         context-builder send monday "From a Biology perspective ..." --consilience
     """
+    if not text.strip():
+        raise typer.BadParameter("there is nothing to say in a blank text")
     run(_send(session_id, text, None if consilience else speaker))
 
 

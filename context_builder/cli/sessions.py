@@ -42,7 +42,11 @@ async def _sessions(*, as_json: bool) -> None:
     if not listed:
         typer.echo("No sessions yet. Start one: context-builder run SESSION_ID, or context-builder demo")
         return
-    table = Table("session", "status", "run by", "last message", box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("session", "status"):
+        table.add_column(heading, no_wrap=True, min_width=12 if heading == "session" else 7, overflow="fold")
+    for heading in ("run by", "last message"):
+        table.add_column(heading)
     for heading in ("messages", "in queue", "pending", "to archive", "dead"):
         table.add_column(heading, justify="right")
     for session in listed:

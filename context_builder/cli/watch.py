@@ -106,5 +106,8 @@ async def _watch(session_id: str, console: Console) -> None:
 
 async def _picture(session_id: str, path: Path) -> None:
     async with connected(session_id) as client:
-        export_svg(await client.snapshot(), time.time(), path)
+        try:
+            export_svg(await client.snapshot(), time.time(), path)
+        except OSError as error:
+            raise typer.BadParameter(f"cannot write {path}: {error.strerror}") from None
     typer.echo(f"written to {path}")

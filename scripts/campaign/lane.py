@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 
 from context_builder.errors import ContextBuilderError
+from context_builder.session.availability import until_available
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import Keys
 from scripts.campaign.audit import Places, judge, judge_archive
@@ -176,7 +177,9 @@ class Lane:
         if await self.daemon.ended() != 0 and self._plan.mutation is None:
             self.tally.note(f"{self.session_id}: exit status {self.daemon.status} after SIGTERM")
             await self.daemon.kill()
-        await Catalog(self.world.redis).forget(self.session_id)
+        async for attempt in until_available():  # another lane may just have killed Redis
+            with attempt:
+                await Catalog(self.world.redis).forget(self.session_id)
 
     async def _expires_after(self, until: float) -> bool:
         return await self._expiry() > until + 0.05

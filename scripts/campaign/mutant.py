@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
-from context_builder.cli import main
+from context_builder.__main__ import main
 from context_builder.session import store
 from context_builder.session.store import SessionStore
 

@@ -86,7 +86,7 @@ def main() -> None:
 
 def _become(asked: dict[str, Any]) -> None:
     """Be the daemon from here on."""
-    from context_builder.cli import main as command
+    from context_builder.__main__ import main as command
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

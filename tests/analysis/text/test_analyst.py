@@ -70,7 +70,10 @@ async def test_a_given_executor_is_used_and_left_running() -> None:
 
 
 async def test_its_own_thread_ends_with_it() -> None:
+    before = set(threading.enumerate())
     analyst = TextAnalyst()
     await analyst.infer_domains(backlog(1))
+    (its_own,) = set(threading.enumerate()) - before
     await analyst.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("text-analysis")]
+    assert its_own.name.startswith("text-analysis")
+    assert not its_own.is_alive()
