@@ -15,9 +15,11 @@ import pytest
 from redis.asyncio import Redis
 from typer.testing import CliRunner, Result
 
+from context_builder.archive.migrations import apply
 from context_builder.cli import app
 from context_builder.recording.recording import Recording
 from context_builder.recording.understanding import answered
+from context_builder.session.keys import Keys
 from tests.recording.witness import Recorded
 from tests.services.model_server import ModelServer
 from tests.services.redis_server import RedisServer
@@ -146,11 +148,28 @@ async def test_a_model_and_prompts_are_tried_on_a_recording(recording: Recording
     assert f"{works} of {works} asked" in result.stderr
 
 
-async def test_forgetting_a_session_deletes_its_recording(recording: Recording, redis_server: RedisServer) -> None:
+async def test_forgetting_a_session_deletes_its_recording(
+    recording: Recording, redis_server: RedisServer, database_url: str
+) -> None:
+    await apply(database_url)
+    env = {
+        "CONTEXT_BUILDER_REDIS_URL": redis_server.url,
+        "DATABASE_URL": database_url,
+        "RECORD_DIR": str(recording.path.parent),
+    }
+    await invoke("forget", "monday", "--yes", **env)
+    assert not recording.path.exists()
+
+
+async def test_while_the_archive_is_away_nothing_of_a_session_is_forgotten(
+    recording: Recording, redis_server: RedisServer, redis: Redis
+) -> None:
+    await redis.set(Keys("monday").state, b"{}")
     env = {
         "CONTEXT_BUILDER_REDIS_URL": redis_server.url,
         "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
         "RECORD_DIR": str(recording.path.parent),
     }
     await invoke("forget", "monday", "--yes", **env)
-    assert not recording.path.exists()
+    assert recording.path.exists()
+    assert await redis.exists(Keys("monday").state)

@@ -54,7 +54,7 @@ class Talk:
             state = await self.state()
             return state if state["current_domains"] and all(e["analyst"] for e in long_ones(state)) else None
 
-        return await wait_until(seen, "keywords and domains are there", 60)
+        return await wait_until(seen, "keywords and domains are there", 180)
 
     async def is_silent(self) -> Any:
         return (await self._client.conversation_state() or {}).get("silence")

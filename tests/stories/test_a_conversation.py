@@ -14,7 +14,7 @@ from tests.services.waiting import wait_until
 from tests.stories.conftest import Command
 from tests.stories.talk import ADVICE, SAID, Talk
 
-pytestmark = [pytest.mark.engines, pytest.mark.model, pytest.mark.slow]
+pytestmark = [pytest.mark.engines, pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def test_what_people_say_becomes_a_memory(
