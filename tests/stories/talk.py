@@ -48,11 +48,12 @@ class Talk:
         return await wait_until(seen, "everything said is visible", 20)
 
     async def is_understood(self) -> dict[str, Any]:
-        """The state, once keywords and domains are there."""
+        """The state, once keywords are there and the domains were asked about (a small model may find none)."""
 
         async def seen() -> Any:
             state = await self.state()
-            return state if state["current_domains"] and all(e["analyst"] for e in long_ones(state)) else None
+            read = state["analyst"].get("domains") and all(e["analyst"] for e in long_ones(state))
+            return state if read else None
 
         return await wait_until(seen, "keywords and domains are there", 180)
 
