@@ -15,9 +15,9 @@ from context_builder.session.triggers import NEVER
 class KeywordBatches:
     """Hands out messages for keyword calls, each message to one call at a time.
 
-    While no call is under way, what there is goes out at once. Otherwise messages collect until a
-    batch is full or the oldest of them has waited for the window. ``due_at`` is when that will be
-    (monotonic), as far as :meth:`next` knew.
+    While no call is under way and no more messages are known to come, what there is goes out at once. Otherwise
+    messages collect until a batch is full or the oldest of them has waited for the window. ``due_at`` is when that
+    will be (monotonic), as far as :meth:`next` knew.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -27,7 +27,13 @@ class KeywordBatches:
         self.due_at = NEVER
 
     def next(
-        self, entries: Iterable[Entry], now: Instant, *, at_once: bool = False, most: int | None = None
+        self,
+        entries: Iterable[Entry],
+        now: Instant,
+        *,
+        at_once: bool = False,
+        more_to_come: bool = False,
+        most: int | None = None,
     ) -> Sequence[Entry]:
         """What to ask about now, oldest first; nothing while it is better to wait. ``at_once`` skips the window;
         nothing either when that would be more than ``most``."""
@@ -38,7 +44,7 @@ class KeywordBatches:
         batch = list(islice(wanted, self._rules.keyword_batch))
         if not batch or (most is not None and len(batch) > most):
             return ()
-        if self._calls and not at_once and len(batch) < self._rules.keyword_batch:
+        if (self._calls or more_to_come) and not at_once and len(batch) < self._rules.keyword_batch:
             due_at = min(entry.entered for entry in batch) + self._rules.keyword_window
             if now.monotonic < due_at:
                 self.due_at = due_at

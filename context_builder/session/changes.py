@@ -11,6 +11,7 @@ import orjson
 from context_builder.archive.archive import SummaryRow
 from context_builder.session.entry import Entry
 from context_builder.session.source import Source
+from context_builder.session.summary import Summary
 
 
 @dataclass(slots=True)
@@ -56,6 +57,9 @@ class Changes:
     def drop_response(self, entry_id: int) -> None:
         self.fields.pop(f"c:{entry_id}", None)
         self.dropped[f"c:{entry_id}"] = None
+
+    def put_summary(self, summary: Summary) -> None:
+        self.fields["summary"] = orjson.dumps(summary.checkpoint())
 
     def put_source(self, source: Source) -> None:
         self.fields[source.field] = source.encode()

@@ -1,7 +1,7 @@
 """A conversation written down so that another process can continue it.
 
 The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
-message makes it differ from the order of ids), ``m:ID`` for each buffered message, ``c:ID`` for each
+message makes it differ from the order of ids), ``summary``, ``m:ID`` for each buffered message, ``c:ID`` for each
 assistant response and ``s:ID`` for each message that the summary cites, each written only when it changes.
 """
 
@@ -25,7 +25,7 @@ SCHEMA_VERSION: Final = 1
 
 
 def write_head(conversation: Conversation) -> bytes:
-    """Everything but messages: those buffered, responses, and sources."""
+    """Everything but the summary and messages: those buffered, responses, and sources."""
     return orjson.dumps(
         {
             "schema_version": SCHEMA_VERSION,
@@ -39,7 +39,6 @@ def write_head(conversation: Conversation) -> bytes:
                 "analyst": conversation.domains.analyst,
                 "topic": conversation.topic.wire(),
             },
-            "summary": conversation.summary.checkpoint(),
         }
     )
 
@@ -72,7 +71,8 @@ def restore(
     domains = head["domains"]
     conversation.domains = DomainReading(domains["confidence"], tuple(domains["keywords"]), domains["analyst"])
     conversation.topic = _topic(domains)
-    conversation.summary.restore(head["summary"], read_sources(fields))
+    if "summary" in fields:
+        conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
     entries = [Entry.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
     order = orjson.loads(fields.get("order", b"[]"))
     conversation.buffer.restore(entries, order, pending)

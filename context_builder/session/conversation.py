@@ -138,6 +138,8 @@ class Conversation:
             self._changes.put_response(entry_id, record)
         for source in self.summary.sources.values():
             self._changes.put_source(source)
+        if self.summary.seq:
+            self._changes.put_summary(self.summary)
         self._changes.mark()
 
     def pending_lost(self) -> int:
@@ -154,15 +156,16 @@ class Conversation:
 
     # What is to be understood next
 
-    def keywords_work(self, now: Instant, *, most: int | None = None) -> KeywordWork | None:
+    def keywords_work(self, now: Instant, *, more_to_come: bool = False, most: int | None = None) -> KeywordWork | None:
         """The oldest published messages without keywords, if any are to be asked about now, and no more than ``most``.
 
-        With domains that were asked for at this very moment they go out at once: one call may answer both.
+        With domains that were asked for at this very moment they go out at once: one call may answer both. When
+        there is ``more_to_come`` they wait a little for company.
         """
         if now.monotonic < self._triggers.keywords_due_at():
             return None
         together, self._domains_asked = self._domains_asked == now, None
-        batch = self._batches.next(self.buffer.published(), now, at_once=together, most=most)
+        batch = self._batches.next(self.buffer.published(), now, at_once=together, more_to_come=more_to_come, most=most)
         if not batch:
             return None
         recurring = dict(self._recurrence)
@@ -325,6 +328,7 @@ class Conversation:
             self.since_summary -= len(work.entries)
             self._changes.summarized(work.entries, from_pending=work.from_pending)
         self._changes.replace_sources(earlier, self.summary.sources)
+        self._changes.put_summary(self.summary)
         self.last_summary = now
         self._changes.archive(self.summary.row(self.session_id, work.entries, self.topic.active))
 

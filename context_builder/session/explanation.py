@@ -30,7 +30,7 @@ class Explained:
 
 def explain(fields: Mapping[str, bytes]) -> list[Explained]:
     """The points of the checkpoint whose ``fields`` these are, in chronological order."""
-    points = orjson.loads(fields["head"])["summary"]["points"] if "head" in fields else []
+    points = orjson.loads(fields["summary"])["points"] if "summary" in fields else []
     sources = read_sources(fields)
     return [_explained(Point.from_wire(point), sources) for point in points]
 

@@ -12,7 +12,7 @@ from context_builder.clock import Clock
 from context_builder.errors import MessageError
 from context_builder.session.availability import until_available
 from context_builder.session.dead_letters import DeadLetter
-from context_builder.session.message import Message, decode
+from context_builder.session.message import MAX_NUMBER, Message, decode
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
 
@@ -35,12 +35,18 @@ class Batch:
 
 
 class Inbox:
-    """Reads a session's input, one batch at a time."""
+    """Reads a session's input, one batch at a time.
+
+    ``waiting`` deliveries were in the input at the latest commit; ``highest_number`` is the highest message number
+    among those taken in.
+    """
 
     def __init__(self, store: SessionStore, rules: Rules, clock: Clock) -> None:
         self._store = store
         self._rules = rules
         self._clock = clock
+        self.waiting = 0
+        self.highest_number = MAX_NUMBER
 
     async def feed(self, deliver: Callable[[Batch], None]) -> None:
         """Deliver batches for ever, reconnecting around the read."""
@@ -48,18 +54,18 @@ class Inbox:
             async for attempt in until_available():
                 with attempt:
                     batch = await self._next()
-            if batch.raw:
-                deliver(batch)
-                await batch.committed.wait()
+            deliver(batch)
+            await batch.committed.wait()
 
     async def _next(self) -> Batch:
-        while not await self._store.wait_for_input(BLOCK_SECONDS):
+        """What waits, or else the next delivery at once, alone: reading on would hold it up."""
+        if self.waiting and (raw := await self._store.read_input()):
+            return await self._sorted(raw)
+        while (delivery := await self._store.next_input(BLOCK_SECONDS)) is None:
             pass
-        return await self.read()
+        return await self._sorted([delivery])
 
-    async def read(self) -> Batch:
-        """The oldest deliveries, sorted."""
-        raw = await self._store.read_input()
+    async def _sorted(self, raw: Sequence[bytes]) -> Batch:
         now = self._clock.now()
         messages: list[Message] = []
         dead: list[bytes] = []
@@ -74,10 +80,23 @@ class Inbox:
         return Batch(raw, fresh, dead)
 
     async def _unknown(self, messages: Sequence[Message]) -> list[Message]:
-        """Messages taken in neither before nor earlier in this batch."""
-        known = await self._store.are_known([message.identity for message in messages])
-        first: dict[bytes, Message] = {}
-        for message, is_known in zip(messages, known, strict=True):
-            if not is_known:
-                first.setdefault(message.identity, message)
-        return list(first.values())
+        """Messages taken in neither before nor earlier in this batch.
+
+        A number is part of a message's identity, so Redis is not asked about one that is beyond all others.
+        """
+        unsure = [message.identity for message in messages if not self._is_beyond(message)]
+        known = {
+            identity for identity, is_known in zip(unsure, await self._store.are_known(unsure), strict=True) if is_known
+        }
+        first = {message.identity: message for message in reversed(messages) if message.identity not in known}
+        fresh = [message for message in messages if first.get(message.identity) is message]
+        self.highest_number = max([self.highest_number, *map(_spoken_number, fresh)])
+        return fresh
+
+    def _is_beyond(self, message: Message) -> bool:
+        return _spoken_number(message) > self.highest_number
+
+
+def _spoken_number(message: Message) -> int:
+    """The number that a person's message came with; the assistant's contributions are numbered apart, if at all."""
+    return -1 if message.consilience or message.number is None else message.number

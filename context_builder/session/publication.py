@@ -15,7 +15,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> by
     return orjson.dumps(
         {
             "session_id": conversation.session_id,
-            "rolling_summary": conversation.summary.wire(),
+            "rolling_summary": orjson.Fragment(conversation.summary.encoded()),
             "consilience_responses": list(conversation.consilience.values()),
             "raw_recent_buffer": [orjson.Fragment(e.encode()) for e in conversation.buffer.published()],
             "current_domains": topic.active,

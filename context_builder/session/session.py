@@ -82,7 +82,6 @@ class Session:
         gate = DomainGate(parts.last_resort) if skips else None
         self._jobs = Jobs(parts.analyst, parts.last_resort, rules.jobs, self._events.put_nowait, gate)
         self._batches: list[Batch] = []
-        self._waiting = 0
         self.undelivered = 0
         self._ending = False
         self._can_count = False
@@ -137,7 +136,7 @@ class Session:
             raise
         self.ready.set()
         received = self.conversation.received
-        log.info("session.ready", session_id=self.session_id, received=received, waiting=self._waiting)
+        log.info("session.ready", session_id=self.session_id, received=received, waiting=self._inbox.waiting)
         return True
 
     async def _continue(self) -> None:
@@ -146,6 +145,7 @@ class Session:
         self._conversation = checkpoint.restore(
             self.session_id, snapshot.fields, snapshot.pending, self._rules, now, self._count_tokens
         )
+        self._inbox.highest_number = self._conversation.highest_number
         await self._commit(publish=True)
 
     async def run(self) -> None:
@@ -250,7 +250,7 @@ class Session:
         unwritten = sum(len(batch.dead) for batch in batches) - committed.buried
         if unwritten:  # they are read, and counted, again
             self._bury(-unwritten)
-        self._waiting, self.undelivered = committed.waiting, committed.undelivered
+        self._inbox.waiting, self.undelivered = committed.waiting, committed.undelivered
         if committed.undelivered:
             self._archiver.wake()
         if not committed.published:
@@ -266,7 +266,7 @@ class Session:
         What is seldom due goes first, so that keywords leave room for it.
         """
         now = self._clock.now()
-        if self._ending and not self._waiting:
+        if self._ending and not self._inbox.waiting:
             self.conversation.close()
             self._recorder.happened(Turned("closing"), now)
         if self._jobs.have_room:
@@ -293,7 +293,7 @@ class Session:
             self._jobs.start(domains, tasks)
 
     def _keywords_work(self, now: Instant, *, most: int | None = None) -> KeywordWork | None:
-        keywords = self.conversation.keywords_work(now, most=most)
+        keywords = self.conversation.keywords_work(now, more_to_come=self._inbox.waiting > 0, most=most)
         if keywords is not None:
             self._recorder.happened(HandedOut("keywords", keywords), now)
         return keywords
@@ -309,7 +309,7 @@ class Session:
         return [Entry.decode(entry, now) for entry in encoded]
 
     async def _has_ended(self) -> bool:
-        if self._waiting or not self.conversation.all_summarized:
+        if self._inbox.waiting or not self.conversation.all_summarized:
             return False
         if self.conversation.ended_at is None:
             now = self._clock.now()

@@ -163,10 +163,11 @@ class SessionStore:
         """Let the next commit replace the older ``revision`` that Redis fell back to."""
         self._base = revision
 
-    async def wait_for_input(self, seconds: int) -> bool:
-        """Wait until the input holds something. Moving the last element to its own place takes nothing away."""
+    async def next_input(self, seconds: int) -> bytes | None:
+        """The oldest delivery, waited for. It stays: moving the last element to its own place takes nothing away."""
         async with translated(patience=seconds + COMMAND_TIMEOUT):
-            return await self._client.blmove(self.keys.input, self.keys.input, seconds, "RIGHT", "RIGHT") is not None
+            source = target = self.keys.input
+            return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
 
     async def read_input(self) -> list[bytes]:
         """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from context_builder.analysis.analyst import SummaryReading
 from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
@@ -31,6 +33,7 @@ class Summary:
         self.degraded_messages = 0
         self.rejected_points = 0
         self.last_updated: str | None = None
+        self._encoded: bytes | None = None
         self._start: tuple[float, str] | None = None
         self._end: tuple[float, str] | None = None
 
@@ -58,6 +61,7 @@ class Summary:
         self._keep_cited({entry.id: Source.of(entry) for entry in entries})
         self.seq += 1
         self.last_updated = now.iso()
+        self._encoded = None
 
     def _keep_cited(self, new: Mapping[int, Source]) -> None:
         cited = {entry_id for point in self.ledger.points for entry_id in point.ids}
@@ -95,6 +99,12 @@ class Summary:
             "rejected_points": self.rejected_points,
             "points": [point.wire() for point in self.ledger.points],
         }
+
+    def encoded(self) -> bytes:
+        """:meth:`wire` as JSON, made once after each reading."""
+        if self._encoded is None:
+            self._encoded = orjson.dumps(self.wire())
+        return self._encoded
 
     def checkpoint(self) -> dict[str, Any]:
         """Everything :meth:`restore` needs."""

@@ -36,6 +36,14 @@ def test_a_lone_message_goes_at_once(clock: ManualClock) -> None:
     assert asked(subject, clock) == [1]
 
 
+def test_the_first_of_several_waits_for_its_company(clock: ManualClock) -> None:
+    subject = conversation(clock, keyword_window=0.05)
+    hear(subject, clock, 1)
+    assert subject.keywords_work(clock.now(), more_to_come=True) is None
+    hear(subject, clock, 2)
+    assert asked(subject, clock) == [1, 2]
+
+
 def test_while_a_call_is_under_way_messages_collect_for_the_window(clock: ManualClock) -> None:
     subject = conversation(clock, keyword_window=0.05)
     in_flight(subject, clock)
