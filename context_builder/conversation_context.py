@@ -159,7 +159,7 @@ class ConversationContext:
 
     def to_dict(self) -> dict[str, Any]:
         """What the orchestrator reads, see the contract."""
-        state: dict[str, Any] = orjson.loads(session_state(self._conversation, 0, self._clock.now()))
+        state: dict[str, Any] = orjson.loads(bytes(session_state(self._conversation, 0, self._clock.now())))
         return state
 
     async def _find_keywords(self) -> None:

@@ -73,7 +73,7 @@ class Player:
         """The state that a ``published`` line is about."""
         self._conversation.take_changes()  # were written down then
         revision = line.more["revision"]
-        state = session_state(self._conversation, revision, line.at)
+        state = bytes(session_state(self._conversation, revision, line.at))
         shown = conversation_state(self._conversation, line.at)
         return Rebuilt(self.session_id, line.at, revision, state, shown, digest(state) == line.more["state"])
 

@@ -17,6 +17,7 @@ from context_builder.recording.file import RecordingFile
 from context_builder.recording.lines import Encoder, digest
 from context_builder.session.recorder import Happening
 from context_builder.session.rules import Rules
+from context_builder.session.state import State
 from context_builder.session.store import Snapshot
 
 log = structlog.get_logger(__name__)
@@ -119,8 +120,8 @@ class FileRecorder:
         encoder = self._encoder
         self._put(lambda: encoder.happened(what, now))
 
-    def published(self, revision: int, state: bytes, now: Instant) -> None:
-        encoder, state_digest = self._encoder, digest(state)  # 3 ms a megabyte; the state is large to keep
+    def published(self, revision: int, state: State, now: Instant) -> None:
+        encoder, state_digest = self._encoder, digest(bytes(state))  # 3 ms a megabyte; the state is large to keep
         self._put(lambda: encoder.published(revision, state_digest, now))
 
     def end(self) -> None:

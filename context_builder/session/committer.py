@@ -85,7 +85,7 @@ class Committer:
         return Commit(
             conversation_state=conversation_state(conversation, now),
             active_at=conversation.last_message.wall,
-            state=session_state(conversation, self._store.revision + 1, now) if published else b"",
+            state=session_state(conversation, self._store.revision + 1, now) if published else None,
             head=checkpoint.write_head(conversation) if written else b"",
             order=checkpoint.write_order(conversation) if written else b"",
             changes=changes,
@@ -137,7 +137,7 @@ class Committer:
     async def _put(self) -> Committed:
         commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
-        if commit.state:
+        if commit.state is not None:
             self._recorder.published(revision, commit.state, self._described)
         return committed
 

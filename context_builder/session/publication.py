@@ -7,17 +7,21 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.session.checkpoint import SCHEMA_VERSION
 from context_builder.session.conversation import Conversation
+from context_builder.session.state import State
 
 
-def session_state(conversation: Conversation, revision: int, now: Instant) -> bytes:
+def session_state(conversation: Conversation, revision: int, now: Instant) -> State:
     """The value of ``context_builder:{session_id}:state``."""
     topic = conversation.topic
-    return orjson.dumps(
+    before = orjson.dumps(
         {
             "session_id": conversation.session_id,
             "rolling_summary": orjson.Fragment(conversation.summary.encoded()),
             "consilience_responses": list(conversation.consilience.values()),
-            "raw_recent_buffer": [orjson.Fragment(e.encode()) for e in conversation.buffer.published()],
+        }
+    )
+    after = orjson.dumps(
+        {
             "current_domains": topic.active,
             "domain_confidence": topic.current,
             "current_keywords": conversation.domains.keywords,
@@ -28,6 +32,8 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> by
             "updated_at": now.wall,
         }
     )
+    entries = [entry.encode() for entry in conversation.buffer.published()]
+    return State(before[:-1] + b',"raw_recent_buffer":[', entries, b"]," + after[1:])
 
 
 def conversation_state(conversation: Conversation, now: Instant) -> bytes:

@@ -10,6 +10,7 @@ from context_builder.analysis.analyst import Usage
 from context_builder.clock import Instant
 from context_builder.session.message import Message
 from context_builder.session.rules import Rules
+from context_builder.session.state import State
 from context_builder.session.store import Snapshot
 from context_builder.session.work import Reading, Work
 
@@ -67,7 +68,7 @@ class Recorder(Protocol):
         """The conversation changed at ``now``."""
         ...
 
-    def published(self, revision: int, state: bytes, now: Instant) -> None:
+    def published(self, revision: int, state: State, now: Instant) -> None:
         """``state``, made at ``now``, is what readers see."""
         ...
 
@@ -85,7 +86,7 @@ class NoRecorder:
     def happened(self, what: Happening, now: Instant) -> None:
         return None
 
-    def published(self, revision: int, state: bytes, now: Instant) -> None:
+    def published(self, revision: int, state: State, now: Instant) -> None:
         return None
 
     def end(self) -> None:

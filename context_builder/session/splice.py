@@ -6,8 +6,11 @@ its append-only file. Only what comes after the part it shares with the state be
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
+
+from context_builder.session.state import State
 
 MARK_BYTES: Final = 64
 """The end of a state, which holds its revision and the moment of its publication, tells it from every other."""
@@ -23,16 +26,18 @@ class Splice:
     mark: bytes = b""
 
     @classmethod
-    def between(cls, old: bytes, new: bytes) -> Self:
+    def between(cls, old: State | None, new: State) -> Self:
         """What makes ``new`` of ``old``: all of ``new`` when it is shorter, or has little in common."""
-        if len(new) < len(old):
-            return cls(0, new)
-        at = common_start(old, new)
-        return cls(at, new[at:], len(old), old[-MARK_BYTES:]) if at > len(new) // 2 else cls(0, new)
+        if old is None or old.before != new.before or new.length < old.length:
+            return cls(0, bytes(new))
+        text = new.rest(common_start(old.entries, new.entries))
+        if len(text) >= new.length // 2:
+            return cls(0, bytes(new))
+        return cls(new.length - len(text), text, old.length, old.after[-MARK_BYTES:])
 
 
-def common_start(old: bytes, new: bytes) -> int:
-    """How many bytes both begin with; found by halving, so that almost all is compared by the machine."""
+def common_start(old: Sequence[bytes], new: Sequence[bytes]) -> int:
+    """How many items both begin with; found by halving, so that almost all is compared by the machine."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2

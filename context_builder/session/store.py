@@ -19,6 +19,7 @@ from context_builder.session.holder import describe, has_died, is_forgotten
 from context_builder.session.keys import FENCE, SESSIONS, Keys
 from context_builder.session.rules import Rules
 from context_builder.session.splice import Splice
+from context_builder.session.state import State
 
 END_REQUEST: Final = "end"
 """What another process writes to ``control`` to have the owner end the session."""
@@ -32,7 +33,7 @@ TOMBSTONE_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Everything one commit writes. Without ``head`` it only refreshes what expires; ``state`` is empty when
+    """Everything one commit writes. Without ``head`` it only refreshes what expires; there is no ``state`` when
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
@@ -42,7 +43,7 @@ class Commit:
 
     conversation_state: bytes
     active_at: float
-    state: bytes = b""
+    state: State | None = None
     head: bytes = b""
     order: bytes = b""
     changes: Changes = field(default_factory=Changes)
@@ -91,7 +92,8 @@ class SessionStore:
         self.keys = Keys(session_id)
         self._client = client
         self._rules = rules
-        self._lease = self._published = b""
+        self._lease = b""
+        self._published: State | None = None
         self._revision = self._base = 0
         self._read = script(client, "read")
         self._commit = script(client, "commit")
@@ -216,7 +218,7 @@ class SessionStore:
             status, waiting, undelivered, request, published, detail = answer
             if status == b"ok":
                 self._revision = self._base = target
-                self._published = (commit.state or self._published) if published else b""
+                self._published = (commit.state or self._published) if published else None
                 return Committed(waiting, undelivered, request.decode(), bool(published), buried=len(commit.dead))
             if status == b"input_changed":
                 # Somebody else took deliveries away. What is left is read again: messages are then known, and
@@ -251,7 +253,7 @@ class SessionStore:
     def _args(self, commit: Commit, target: int, acknowledged: Sequence[bytes]) -> list[Any]:
         """ARGV of ``commit.lua``, in the order in which it takes them."""
         rules, changes = self._rules, commit.changes
-        splice = Splice.between(self._published, commit.state)
+        splice = Splice.between(self._published, commit.state) if commit.state is not None else Splice(0, b"")
         fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
         for name, value in changes.encoded_fields().items():
             fields += (name, value)
@@ -270,7 +272,7 @@ class SessionStore:
             target,
             int(rules.state_ttl * 1000),
             int(rules.conversation_state_ttl * 1000),
-            splice.text if commit.state else b"",
+            splice.text,
             splice.at,
             splice.length,
             splice.mark,

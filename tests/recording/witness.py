@@ -11,6 +11,7 @@ from context_builder.clock import Instant
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.rules import Rules
 from context_builder.session.session import Parts, Session
+from context_builder.session.state import State
 from context_builder.tokens import estimate_tokens
 from tests.session.live import TICK, Live
 
@@ -33,8 +34,8 @@ class Witness(FileRecorder):
         super().__init__(writer, path, "estimate")
         self.states: list[tuple[int, bytes]] = []
 
-    def published(self, revision: int, state: bytes, now: Instant) -> None:
-        self.states.append((revision, state))
+    def published(self, revision: int, state: State, now: Instant) -> None:
+        self.states.append((revision, bytes(state)))
         super().published(revision, state, now)
 
 

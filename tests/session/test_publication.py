@@ -104,7 +104,7 @@ def has_types(fields: Mapping[str, Any], types: Mapping[str, Any], *optional: st
 
 
 def state_of(subject: Conversation, clock: ManualClock) -> dict[str, Any]:
-    state: dict[str, Any] = json.loads(session_state(subject, 7, clock.now()))
+    state: dict[str, Any] = json.loads(bytes(session_state(subject, 7, clock.now())))
     assert has_types(state, STATE)
     assert has_types(state["rolling_summary"], SUMMARY)
     assert all(has_types(entry, ENTRY, "timestamp_raw") for entry in state["raw_recent_buffer"])

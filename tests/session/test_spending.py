@@ -56,7 +56,7 @@ def test_readings_and_failures_are_added_up_and_published(clock: ManualClock) ->
     summary = subject.summary_work()
     assert summary
     subject.finish(summary, replace(points_of(summary), usage=CALL), clock.now())
-    cost = orjson.loads(session_state(subject, 1, clock.now()))["cost"]
+    cost = orjson.loads(bytes(session_state(subject, 1, clock.now())))["cost"]
     assert {task: spent["calls"] for task, spent in cost["tasks"].items()} == dict.fromkeys(cost["tasks"], 1)
     assert cost["dollars"] == pytest.approx(0.006)
 

@@ -14,18 +14,19 @@ from context_builder.session.holder import this_holder
 from context_builder.session.keys import Keys
 from context_builder.session.rules import Rules
 from context_builder.session.splice import Splice, common_start
+from context_builder.session.state import State
 from context_builder.session.store import Commit, SessionStore
 
 KEYS = Keys("monday")
 MANY = [f"message {number}" for number in range(200)]
 
 
-def state(messages: list[str], revision: int) -> bytes:
-    return orjson.dumps({"messages": messages, "revision": revision})
+def state(messages: list[str], revision: int) -> State:
+    return State(b'{"messages":[', [orjson.dumps(message) for message in messages], b'],"revision":%d}' % revision)
 
 
-def commit(encoded: bytes) -> Commit:
-    return Commit(conversation_state=b"{}", active_at=1.0, state=encoded, head=b"{}", order=b"[]")
+def commit(published: State) -> Commit:
+    return Commit(conversation_state=b"{}", active_at=1.0, state=published, head=b"{}", order=b"[]")
 
 
 async def owned(redis: Redis) -> SessionStore:
@@ -39,16 +40,28 @@ async def bytes_received(redis: Redis) -> int:
     return int((await redis.info("stats"))["total_net_input_bytes"])
 
 
-@given(st.binary(), st.binary(), st.binary())
-def test_a_splice_makes_the_new_text_of_the_old(start: bytes, old_end: bytes, new_end: bytes) -> None:
-    old, new = start + old_end, start + new_end
-    splice = Splice.between(old, new)
-    assert old[: splice.at] + splice.text == new
-    assert splice.at == 0 or (splice.length == len(old) and old.endswith(splice.mark))
+SOME = st.lists(st.binary(max_size=3))
+STATES = st.builds(State, st.sampled_from([b"", b"{"]), SOME, st.binary(max_size=3))
 
 
-@given(st.binary(), st.binary())
-def test_the_common_start_is_as_long_as_it_can_be(old: bytes, new: bytes) -> None:
+@given(STATES, STATES, SOME)
+def test_a_splice_makes_the_new_text_of_the_old(one: State, other: State, shared: list[bytes]) -> None:
+    old, new = (replace(state, entries=[*shared, *state.entries]) for state in (one, other))
+    splice, before = Splice.between(old, new), bytes(old)
+    assert before[: splice.at] + splice.text == bytes(new)
+    assert splice.at == 0 or (splice.length == len(before) <= len(bytes(new)) and before.endswith(splice.mark))
+
+
+@given(STATES, st.integers(min_value=0))
+def test_a_state_can_be_cut_after_any_entry(whole: State, place: int) -> None:
+    entries = place % (len(whole.entries) + 1)
+    first = b",".join(whole.entries[:entries])
+    assert whole.before + first + whole.rest(entries) == bytes(whole)
+    assert whole.length == len(bytes(whole))
+
+
+@given(SOME, SOME)
+def test_the_common_start_is_as_long_as_it_can_be(old: list[bytes], new: list[bytes]) -> None:
     length = common_start(old, new)
     assert old[:length] == new[:length]
     assert old[length : length + 1] != new[length : length + 1] or length == len(old) == len(new)
@@ -61,13 +74,13 @@ async def test_one_more_message_is_sent_alone_and_the_state_reads_whole(redis: R
     before = await bytes_received(redis)
     committed = await mine.commit(commit(state([*MANY, "one more"], 2)))
     assert committed.published
-    assert await redis.get(KEYS.state) == state([*MANY, "one more"], 2)
+    assert await redis.get(KEYS.state) == bytes(state([*MANY, "one more"], 2))
     assert 0 < await redis.pttl(KEYS.state) <= 3_600_000
-    assert await bytes_received(redis) - before < len(state(MANY, 1)) // 2
+    assert await bytes_received(redis) - before < state(MANY, 1).length // 2
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("touched", [None, state(MANY, 9), b"{}"])
+@pytest.mark.parametrize("touched", [None, bytes(state(MANY, 9)), b"{}"])
 async def test_a_state_that_is_not_what_was_written_last_is_replaced_whole(redis: Redis, touched: bytes | None) -> None:
     mine = await owned(redis)
     await mine.commit(commit(state(MANY, 1)))
@@ -75,4 +88,4 @@ async def test_a_state_that_is_not_what_was_written_last_is_replaced_whole(redis
     grown = state([*MANY, "one more"], 2)
     assert not (await mine.commit(commit(grown))).published
     assert (await mine.commit(replace(commit(grown), head=b""))).published
-    assert await redis.get(KEYS.state) == grown
+    assert await redis.get(KEYS.state) == bytes(grown)

@@ -20,6 +20,7 @@ from context_builder.session.entry import Entry
 from context_builder.session.holder import this_holder
 from context_builder.session.keys import FENCE, Keys
 from context_builder.session.rules import Rules
+from context_builder.session.state import State
 from context_builder.session.store import Commit, SessionStore
 from tests.session.conftest import living_for_good
 from tests.session.saying import ARRIVAL, message
@@ -39,7 +40,7 @@ ROW = SummaryRow(
     domains_covered=[],
 )
 REFRESH = Commit(conversation_state=b"{}", active_at=1.0)
-WRITE = replace(REFRESH, state=b'{"a":1}', head=b"{}", order=b"[]")
+WRITE = replace(REFRESH, state=State(b'{"a":1', (), b"}"), head=b"{}", order=b"[]")
 
 
 def store(redis: Redis, **rules: Any) -> SessionStore:

@@ -104,7 +104,7 @@ def test_the_change_is_published_and_survives_a_restart(clock: ManualClock) -> N
         infer(subject, clock, reading)
         clock.advance(10)
     again = checkpoint.restore("monday", {"head": checkpoint.write_head(subject)}, 0, Rules(), clock.now(), words)
-    state = orjson.loads(session_state(again, 1, clock.now()))
+    state = orjson.loads(bytes(session_state(again, 1, clock.now())))
     assert state["current_domains"] == ["Political Science / Law"]
     assert state["topic_changed_at"] == START + 10
     assert again.topic == subject.topic
