@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any, Final
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import Final
 
 import redis.exceptions
 import stamina
@@ -50,20 +50,42 @@ async def translated(patience: float = COMMAND_TIMEOUT) -> AsyncIterator[None]:
         raise StoreUnavailable(f"Redis is not available: {error}") from None
 
 
-def until_available(
-    on: type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool] = StoreUnavailable,
+class _FirstAttempt:
+    """The attempt that nearly always does it, without what trying again would need."""
+
+    def __init__(self, is_worth_another: Callable[[Exception], bool]) -> None:
+        self._is_worth_another = is_worth_another
+        self.failed = False
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        self.failed = isinstance(error, Exception) and self._is_worth_another(error)
+        return self.failed
+
+
+async def until_available(
+    on: Callable[[Exception], bool] = lambda error: isinstance(error, StoreUnavailable),
     *,
     longest_wait: float = 0.5,
-) -> AsyncIterator[Any]:
-    """Attempts without end, with exponential backoff and jitter, at most ``longest_wait`` seconds apart.
+) -> AsyncIterator[AbstractContextManager[object]]:
+    """Attempts without end: the second at once, then with exponential backoff and jitter, at most ``longest_wait``
+    seconds apart.
 
     ``on`` says which errors are worth another attempt.
     """
-    return stamina.retry_context(
+    first = _FirstAttempt(on)
+    yield first
+    if not first.failed:
+        return
+    attempts = stamina.retry_context(
         on=on,
         attempts=None,
         timeout=None,
         wait_initial=0.05,
         wait_max=longest_wait,
         wait_jitter=0.05,
-    ).__aiter__()
+    )
+    async for attempt in attempts:
+        yield attempt
