@@ -132,6 +132,7 @@ def rules_of(settings: Settings) -> Rules:
         summary_input=settings.summary_input_tokens,
         summary_retry=settings.summary_retry_interval,
         pending_max=settings.pending_max_messages,
+        pending_max_tokens=settings.pending_max_tokens,
         domain_messages=settings.domain_inference_interval,
         domain_interval=settings.domain_inference_time_interval,
         domain_skip=settings.domain_skip,

@@ -180,6 +180,7 @@ class Settings(BaseModel):
     pending_max_messages: Count = Field(
         5000, description="More than this waiting for a failing model: plain text analysis takes them. messages"
     )
+    pending_max_tokens: Count = Field(500000, description="The same; a token is taken to be three bytes. tokens")
 
     # This program
     home: Path | None = Field(None, description="Data folder of the embedded engines; default: the user's. path")

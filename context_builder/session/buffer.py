@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from context_builder.session.entry import Entry
 
@@ -10,7 +10,8 @@ from context_builder.session.entry import Entry
 class Buffer:
     """Entries in order; the newest ``limit`` are published, older ones wait in the pending list.
 
-    ``pending`` counts the list, whose entries this process does not hold. Entries that a summary is
+    ``pending`` counts the list, whose entries this process does not hold, and ``pending_tokens`` reckons what
+    they have. Entries that a summary is
     being made of are pinned: they do not move to the pending list, so that no message is taken twice.
     """
 
@@ -18,6 +19,7 @@ class Buffer:
         self.limit = limit
         self.entries: dict[int, Entry] = {}
         self.pending = 0
+        self.pending_tokens = 0
         self._order: list[Entry] = []
         self._pinned: frozenset[int] = frozenset()
         self._highest_number = -1
@@ -37,14 +39,14 @@ class Buffer:
             self._highest_number = max(self._highest_number, entry.number)
             self._latest_time = max(self._latest_time, entry.time)
 
-    def restore(self, entries: Iterable[Entry], order: list[int], pending: int) -> None:
+    def restore(self, entries: Iterable[Entry], order: list[int], pending: int, pending_tokens: int) -> None:
         """Fill an empty buffer from a checkpoint; ``order`` is empty when ids tell it."""
         for entry in sorted(entries, key=lambda e: e.id):
             self.insert(entry)
         position = {entry_id: i for i, entry_id in enumerate(order)}
         self._order = sorted(self.entries.values(), key=lambda e: position.get(e.id, e.id))
         self._has_late = bool(order)
-        self.pending = pending
+        self.pending, self.pending_tokens = pending, pending_tokens
         if pending:  # what exceeds the limit was pinned, and is older than what is pending
             self.pin(self._order[: max(0, len(self._order) - self.limit)])
 
@@ -79,13 +81,28 @@ class Buffer:
         """Messages that are neither published nor summarized."""
         return self.pending + max(0, len(self._order) - self.limit)
 
+    def waiting_tokens(self) -> int:
+        """Tokens of all messages that are not summarized, as they are reckoned."""
+        return self.pending_tokens + sum(entry.reckoned_tokens for entry in self._order)
+
     def overflow(self) -> list[Entry]:
         """Take out what no longer fits, oldest first; it now counts as pending."""
         excess = len(self._order) - self.limit
         leaving = [entry for entry in self._order[: max(0, excess)] if entry.id not in self._pinned]
         self.remove(entry.id for entry in leaving)
         self.pending += len(leaving)
+        self.pending_tokens += sum(entry.reckoned_tokens for entry in leaving)
         return leaving
+
+    def leave_pending(self, entries: Sequence[Entry]) -> None:
+        """``entries``, the oldest of the pending list, are there no longer."""
+        self.pending -= len(entries)
+        self.pending_tokens = max(0, self.pending_tokens - sum(entry.reckoned_tokens for entry in entries))
+
+    def lose_pending(self) -> int:
+        """The pending list turned out to be empty; how many messages were counted in it."""
+        lost, self.pending, self.pending_tokens = self.pending, 0, 0
+        return lost
 
     def pin(self, entries: Iterable[Entry]) -> None:
         self._pinned = frozenset(entry.id for entry in entries)

@@ -32,6 +32,7 @@ def write_head(conversation: Conversation) -> bytes:
             "session_id": conversation.session_id,
             "counters": conversation.counters(),
             "last_id": conversation.last_id,
+            "pending_tokens": conversation.buffer.pending_tokens,
             "highest_message_number": conversation.highest_number,
             "domains": {
                 "confidence": dict(conversation.domains.confidence),
@@ -75,7 +76,7 @@ def restore(
         conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
     entries = [Entry.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
     order = orjson.loads(fields.get("order", b"[]"))
-    conversation.buffer.restore(entries, order, pending)
+    conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0))
     responses = {int(name[2:]): orjson.loads(v) for name, v in fields.items() if name.startswith("c:")}
     conversation.consilience.update(sorted(responses.items()))
     return conversation

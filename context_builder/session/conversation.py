@@ -144,7 +144,7 @@ class Conversation:
 
     def pending_lost(self) -> int:
         """The pending list turned out to be empty; how many messages were counted in it."""
-        lost, self.buffer.pending = self.buffer.pending, 0
+        lost = self.buffer.lose_pending()
         self.since_summary -= lost
         self._changes.mark()
         return lost

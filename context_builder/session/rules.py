@@ -17,6 +17,7 @@ class Rules:
     summary_input: int = 12000
     summary_retry: float = 15.0
     pending_max: int = 5000
+    pending_max_tokens: int = 500_000
     domain_messages: int = 5
     domain_interval: float = 30.0
     domain_window: int = 10

@@ -69,7 +69,7 @@ class Summarizing:
             return
         self._second_look.summarized(part.entries, degraded=degraded)
         if part.from_pending:
-            self._buffer.pending -= len(part.entries)
+            self._buffer.leave_pending(part.entries)
         else:
             self._buffer.remove(entry.id for entry in part.entries)
         if not self._buffer.pending and not self._takeable():
@@ -105,8 +105,11 @@ class Summarizing:
 
     def _cannot_wait(self) -> bool:
         """A failing model is waited for while little waits, but not when the session closes."""
+        return self._triggers.summary_failures > 0 and (self._closing or self._too_much_waits())
+
+    def _too_much_waits(self) -> bool:
         waiting = self._buffer.pending + len(self._buffer.entries)
-        return self._triggers.summary_failures > 0 and (self._closing or waiting > self._rules.pending_max)
+        return waiting > self._rules.pending_max or self._buffer.waiting_tokens() > self._rules.pending_max_tokens
 
     def _keep_last(self) -> int:
         return 0 if self._closing else self._rules.summary_keep_last

@@ -26,6 +26,7 @@ SETTINGS: Mapping[str, str] = {
     # Nothing may be condensed and no model given up: the summary is the record of what it was made of.
     "SUMMARY_MAX_TOKENS": "10000000",
     "PENDING_MAX_MESSAGES": "10000000",
+    "PENDING_MAX_TOKENS": "10000000",
 }
 """Everything happens often, so that a fault falls into everything."""
 

@@ -189,7 +189,9 @@ class AnyInterleaving(RuleBasedStateMachine):
         assert subject.received == len(self.said)
         assert subject.summary.message_count == summarized
         assert subject.since_summary == len(self.said) - summarized
-        assert subject.buffer.pending == len(self.live.pending)
+        pending = [Entry.decode(entry, self.clock.now()) for entry in self.live.pending]
+        assert subject.buffer.pending == len(pending)
+        assert subject.buffer.pending_tokens == sum(entry.reckoned_tokens for entry in pending)
         published = len(subject.buffer.published())
         assert subject.buffer.waiting_outside() + published + summarized == len(self.said)
         assert 0 <= subject.since_domains <= subject.received

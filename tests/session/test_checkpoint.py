@@ -13,7 +13,18 @@ from context_builder.session.conversation import Conversation
 from context_builder.session.publication import session_state
 from context_builder.session.rules import Rules
 from context_builder.testing import ManualClock
-from tests.session.saying import advice, conversation, hear, infer, keywords_for, message, numbers, summarize, words
+from tests.session.saying import (
+    TEXT,
+    advice,
+    conversation,
+    hear,
+    infer,
+    keywords_for,
+    message,
+    numbers,
+    summarize,
+    words,
+)
 
 
 def written(subject: Conversation) -> dict[str, bytes]:
@@ -48,6 +59,13 @@ def lively(clock: ManualClock) -> Conversation:
 def test_a_session_without_a_checkpoint_is_new(clock: ManualClock) -> None:
     new = checkpoint.restore("monday", {}, 0, Rules(), clock.now(), words)
     assert (new.received, numbers(new), new.silent_for(clock.now())) == (0, [], 0)
+
+
+def test_the_continued_session_knows_how_long_the_pending_messages_are(clock: ManualClock) -> None:
+    subject = conversation(clock, buffer_max=1)
+    hear(subject, clock, 1, 2, 3)
+    again = continued(subject, clock, buffer_max=1)
+    assert again.buffer.waiting_tokens() == subject.buffer.waiting_tokens() == 3 * (1 + len(TEXT) // 3)
 
 
 def test_the_continued_session_publishes_the_same_state(clock: ManualClock) -> None:

@@ -257,11 +257,20 @@ def test_beyond_the_limit_the_last_resort_takes_over_and_says_so(clock: ManualCl
     assert not summarize(subject, clock).last_resort
 
 
+def test_few_messages_are_too_many_when_they_are_long(clock: ManualClock) -> None:
+    subject = conversation(clock, pending_max_tokens=300)
+    subject.receive([message(1, "a" * 600), message(2, "b" * 200)], clock.now())
+    failed(subject, clock)
+    assert not failed(subject, clock).last_resort
+    subject.receive([message(3, "c" * 200)], clock.now())
+    assert failed(subject, clock).last_resort
+
+
 def test_a_lost_pending_list_is_counted_and_not_waited_for(clock: ManualClock) -> None:
     subject = conversation(clock, buffer_max=2)
     hear(subject, clock, 1, 2, 3)
     assert subject.pending_lost() == 1
-    assert (subject.buffer.pending, subject.since_summary) == (0, 2)
+    assert (subject.buffer.pending, subject.buffer.pending_tokens, subject.since_summary) == (0, 0, 2)
     summarize(subject, clock)
     assert subject.all_summarized
 
