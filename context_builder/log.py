@@ -40,8 +40,8 @@ def configure(
 
 def _tell_of_retry(details: RetryDetails) -> None:
     if details.retry_num % RETRIES_PER_LINE == 1:
-        waited = round(details.waited_so_far, 1)
-        structlog.get_logger(__name__).warning("retrying", error=str(details.caused_by), waited_seconds=waited)
+        so_far = {"vain_tries": details.retry_num} if details.retry_num > 1 else {}
+        structlog.get_logger(__name__).warning("retrying", error=str(details.caused_by), **so_far)
 
 
 def _harmless(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

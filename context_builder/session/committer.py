@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import structlog
 
 from context_builder import metrics
-from context_builder.clock import Clock
+from context_builder.clock import Clock, Instant
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
 from context_builder.session import checkpoint
 from context_builder.session.availability import until_available
@@ -19,13 +17,11 @@ from context_builder.session.conversation import Conversation
 from context_builder.session.holder import this_holder
 from context_builder.session.inbox import Batch
 from context_builder.session.publication import conversation_state, session_state
+from context_builder.session.recent import Recent
 from context_builder.session.recorder import Recorder
 from context_builder.session.store import Commit, Committed, SessionStore, Snapshot
 
 log = structlog.get_logger(__name__)
-
-RECENT_IDENTITIES: Final = 2000
-"""So many identities can be given again to a Redis that lost its last second."""
 
 
 class Committer:
@@ -34,13 +30,14 @@ class Committer:
     Until :meth:`stop`, Redis being away is waited for; afterwards it ends the attempt.
     """
 
-    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder) -> None:
+    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder, recent: Recent) -> None:
         self._store = store
         self._clock = clock
         self._recorder = recorder
+        self._recent = recent
+        self._away_since: Instant | None = None
         self._described = clock.now()
-        self._writing = Commit(conversation_state=b"", active_at=0.0)
-        self._recent: deque[bytes] = deque(maxlen=RECENT_IDENTITIES)
+        self._wanted = self._writing = Commit(conversation_state=b"", active_at=0.0)
         self._stopping = False
 
     def stop(self) -> None:
@@ -51,12 +48,14 @@ class Committer:
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
                 await self._store.acquire(this_holder(self._clock.now().wall), takeover=takeover)
+        self._is_back()
 
     async def load(self) -> Snapshot:
         """The session as Redis holds it; commits continue from there."""
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
                 snapshot = await self._store.load()
+        self._is_back()
         return snapshot
 
     async def commit(
@@ -67,14 +66,13 @@ class Committer:
         Raises :class:`LeaseLost` when the session belongs to somebody else, and
         :class:`StoreUnavailable` only when told to stop: what is not acknowledged then is read again by the next run.
         """
-        for batch in batches:
-            self._recent.extend(message.identity for message in batch.messages)
-        self._writing = self._describe(conversation, batches, publish=publish)
+        self._wanted = self._writing = self._describe(conversation, batches, publish=publish)
         started = time.perf_counter()
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
                 committed = await self._write(conversation)
         metrics.COMMIT_SECONDS.observe(time.perf_counter() - started)
+        self._is_back()
         return committed
 
     def _describe(self, conversation: Conversation, batches: Sequence[Batch], *, publish: bool) -> Commit:
@@ -131,34 +129,47 @@ class Committer:
         if held < revision:
             log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held)
             self._store.rebase(held)
-            self._writing = self._complete(self._writing, conversation)
+            self._writing = self._complete(conversation, held)
         return await self._put()
 
     async def _put(self) -> Committed:
         commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
+        if commit.head:
+            self._recent.keep(revision, self._wanted.changes, self._wanted.identities, self._clock.now())
         if commit.state is not None:
             self._recorder.published(revision, commit.state, self._described)
         return committed
 
-    def _complete(self, commit: Commit, conversation: Conversation) -> Commit:
-        """``commit``, with everything that earlier commits wrote."""
-        now = self._described = self._clock.now()
+    def _complete(self, conversation: Conversation, held: int) -> Commit:
+        """What was to be written, with everything that Redis, fallen back to revision ``held``, has not any more."""
+        wanted, now = self._wanted, self._clock.now()
+        self._described = now
         conversation.everything_changed()
         everything = conversation.take_changes()
-        everything.follow(commit.changes)
+        everything.follow(wanted.changes)
+        self._recent.give_again(everything, held, conversation.buffer.pending)
         return replace(
-            commit,
+            wanted,
             state=session_state(conversation, self._store.revision + 1, now),
             head=checkpoint.write_head(conversation),
             order=checkpoint.write_order(conversation),
             changes=everything,
-            identities=[*self._recent],
+            identities=[*self._recent.identities, *wanted.identities],
             anew=True,
         )
 
     def _is_worth_waiting(self, error: Exception) -> bool:
         if not isinstance(error, StoreUnavailable):
+            self._is_back()  # it answered
             return False
         metrics.STORE_FAILURES.inc()
+        self._away_since = self._away_since or self._clock.now()
         return not self._stopping
+
+    def _is_back(self) -> None:
+        """Say so, if Redis was away."""
+        if self._away_since is not None:
+            waited = round(self._clock.now().monotonic - self._away_since.monotonic, 2)
+            log.warning("redis.back", session_id=self._store.keys.session_id, waited_seconds=waited)
+            self._away_since = None

@@ -13,6 +13,7 @@ from context_builder.errors import MessageError
 from context_builder.session.availability import until_available
 from context_builder.session.dead_letters import DeadLetter
 from context_builder.session.message import MAX_NUMBER, Message, decode
+from context_builder.session.recent import Recent
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
 
@@ -41,8 +42,9 @@ class Inbox:
     among those taken in.
     """
 
-    def __init__(self, store: SessionStore, rules: Rules, clock: Clock) -> None:
+    def __init__(self, store: SessionStore, rules: Rules, clock: Clock, recent: Recent) -> None:
         self._store = store
+        self._recent = recent
         self._rules = rules
         self._clock = clock
         self.waiting = 0
@@ -86,7 +88,9 @@ class Inbox:
         """
         unsure = [message.identity for message in messages if not self._is_beyond(message)]
         known = {
-            identity for identity, is_known in zip(unsure, await self._store.are_known(unsure), strict=True) if is_known
+            identity
+            for identity, is_known in zip(unsure, await self._store.are_known(unsure), strict=True)
+            if is_known or identity in self._recent  # Redis may have fallen back
         }
         first = {message.identity: message for message in reversed(messages) if message.identity not in known}
         fresh = [message for message in messages if first.get(message.identity) is message]

@@ -29,6 +29,7 @@ from context_builder.session.domain_gate import DomainGate
 from context_builder.session.entry import Entry
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Done, Jobs
+from context_builder.session.recent import Recent
 from context_builder.session.recorder import Answered, Buried, HandedOut, NoRecorder, Received, Recorder, Turned
 from context_builder.session.rules import Rules
 from context_builder.session.store import END_REQUEST, SessionStore
@@ -74,9 +75,10 @@ class Session:
         self._clock = parts.clock
         self._store = SessionStore(client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._inbox = Inbox(self._store, rules, self._clock)
+        recent = Recent()
+        self._inbox = Inbox(self._store, rules, self._clock, recent)
         self._recorder = recorder or NoRecorder()
-        self._committer = Committer(self._store, self._clock, self._recorder)
+        self._committer = Committer(self._store, self._clock, self._recorder, recent)
         self._archiver = Archiver(self._store, parts.archive)
         skips = rules.domain_skip and parts.analyst is not parts.last_resort  # there is a model to spare
         gate = DomainGate(parts.last_resort) if skips else None

@@ -260,7 +260,7 @@ class SessionStore:
         lists: list[Sequence[Any]] = [
             fields,
             list(changes.dropped),
-            [entry.encode() for entry in changes.pending_added],
+            changes.encoded_pending(),
             commit.identities,
             [row.model_dump_json() for row in changes.outbox],
             commit.dead,

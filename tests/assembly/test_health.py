@@ -103,13 +103,15 @@ async def test_a_refused_request_does_not_speak_against_the_memory(builder):
 
 @pytest.mark.parametrize("stubborn", [False, True])
 async def test_a_hanging_memory_costs_the_deadline_and_no_more(builder, stubborn):
+    over = asyncio.Event()
+
     class Hanging(Brain):
         async def context_evaluate(self, payload):
             try:
-                await asyncio.sleep(30)
+                await over.wait()
             except asyncio.CancelledError:
                 if stubborn:
-                    await asyncio.sleep(0.5)
+                    await over.wait()
                 raise
 
     made = builder(somabrain=Hanging(), rules=AssemblyRules(deadline=0.05))
@@ -118,3 +120,4 @@ async def test_a_hanging_memory_costs_the_deadline_and_no_more(builder, stubborn
     assert time.perf_counter() - started < 0.25
     assert context.debug["memory"] == "somabrain: no answer within 50 ms"
     assert (await made.build_for_turn(TURN)).debug["somabrain_state"] == "degraded"
+    over.set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import Any
 
@@ -80,7 +79,13 @@ class SomaBrainServer:
             case int(status):
                 return JSONResponse({"detail": "as told"}, status_code=status)
             case "hang":
-                await asyncio.sleep(30)
+                await _hung_up(request)
             case "nonsense":
                 return Response("<html>", media_type="text/html")
         return None
+
+
+async def _hung_up(request: Request) -> None:
+    """Returns when the caller has had enough."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

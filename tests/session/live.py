@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import orjson
+from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
 from context_builder.session.keys import Keys
@@ -17,6 +18,10 @@ from tests.session.saying import raw, spoken, words
 
 TICK = 0.05
 """Seconds between ticks: the only time that really passes."""
+
+
+def _failures() -> float:
+    return REGISTRY.get_sample_value("context_builder_store_failures_total") or 0.0
 
 
 class Live:
@@ -60,6 +65,11 @@ class Live:
     def die(self, session: Session) -> None:
         """End as a killed process does: nothing is committed, the lease stays."""
         self.tasks.pop(session).cancel()
+
+    async def tried_in_vain(self, times: int = 3) -> None:
+        """Returns when Redis has not carried out so many more commands."""
+        before = _failures()
+        await wait_until(lambda: _failures() >= before + times, f"Redis fails {times} times")
 
     async def push(self, *messages: dict[str, Any], session_id: str = "monday") -> None:
         await self.redis.lpush(Keys(session_id).input, *(raw(each) for each in messages))

@@ -214,15 +214,19 @@ async def durable(live: Live) -> Live:
     return live
 
 
-async def test_redis_restarting_is_waited_out(durable: Live, redis_server: RedisServer) -> None:
+async def test_redis_restarting_is_waited_out_and_said_to_be_back(durable: Live, redis_server: RedisServer) -> None:
     session = await durable.start()
     await durable.say(1)
     await durable.shows(1)
-    redis_server.kill()
-    await asyncio.sleep(0.3)
-    redis_server.start()
-    await durable.say(2)
-    await wait_until(lambda: _received(durable, 2), "it publishes again", timeout=2)
+    with capture_logs() as logs:
+        redis_server.kill()
+        await durable.tried_in_vain()
+        durable.clock.advance(7)
+        redis_server.start()
+        await durable.say(2)
+        await wait_until(lambda: _received(durable, 2), "it publishes again", timeout=2)
+    back = [log for log in logs if log["event"] == "redis.back"]
+    assert [(log["session_id"], log["waited_seconds"]) for log in back] == [("monday", 7)]
     assert not durable.tasks[session].done()
 
 
@@ -243,7 +247,7 @@ async def test_a_session_that_starts_while_redis_is_away_waits_for_it(durable: L
     redis_server.kill()
     session = durable.session()
     durable.serve(session)
-    await asyncio.sleep(0.2)
+    await durable.tried_in_vain()
     redis_server.start()
     await wait_until(session.ready.is_set, "the session is ready", timeout=2)
 

@@ -1,0 +1,83 @@
+"""What the last seconds' commits gave to Redis, for a Redis that comes back without it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.archive.archive import SummaryRow
+from context_builder.clock import Instant
+from context_builder.session.changes import Changes
+
+SECONDS: Final = 3.0
+"""With ``appendfsync everysec`` Redis loses a second at a power cut, two when the disk is busy; one to spare."""
+
+PENDING_BYTES: Final = 16 * 2**20
+"""Room for pending messages among it, however large they are."""
+
+IDENTITIES: Final = 2000
+"""So many are remembered for longer than these seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a commit, at ``moment`` (monotonic), added to lists and took from them; all else is in the conversation."""
+
+    revision: int
+    moment: float
+    pending_added: Sequence[bytes]
+    pending_trimmed: int
+    outbox: Sequence[SummaryRow]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.pending_added))
+
+
+class Recent:
+    """Remembers commits for :data:`SECONDS` before the last one, however long ago that was."""
+
+    def __init__(self) -> None:
+        self._given: deque[_Given] = deque()
+        self._size = 0
+        self._identities: dict[bytes, float] = {}
+
+    def __contains__(self, identity: bytes) -> bool:
+        return identity in self._identities
+
+    @property
+    def identities(self) -> list[bytes]:
+        """Of the messages that were taken in lately, oldest first."""
+        return [*self._identities]
+
+    def keep(self, revision: int, changes: Changes, identities: Sequence[bytes], now: Instant) -> None:
+        """Redis said that it has these."""
+        added = changes.encoded_pending()
+        given = _Given(revision, now.monotonic, added, changes.pending_trimmed, changes.outbox)
+        self._given.append(given)
+        self._size += given.size
+        self._identities.update(dict.fromkeys(identities, now.monotonic))
+        self._forget_older(now.monotonic - SECONDS)
+
+    def give_again(self, changes: Changes, held: int, pending: int) -> None:
+        """Put before ``changes`` what Redis, fallen back to revision ``held``, no longer has.
+
+        When it lost more than is remembered, nobody knows what is in its pending list, where ``pending`` messages
+        should be: then nothing is taken out, because to summarize a message twice is better than to lose it.
+        """
+        lost = [given for given in self._given if given.revision > held]
+        changes.pending_again = [entry for given in lost for entry in given.pending_added]
+        changes.pending_trimmed += sum(given.pending_trimmed for given in lost)
+        changes.outbox = [*(row for given in lost for row in given.outbox), *changes.outbox]
+        if not self._given or self._given[0].revision > held + 1:
+            too_many = len(changes.encoded_pending()) - pending
+            del changes.pending_again[: max(0, too_many)]
+            changes.pending_trimmed = 0
+
+    def _forget_older(self, moment: float) -> None:
+        while self._given[0].moment < moment or (self._size > PENDING_BYTES and len(self._given) > 1):
+            self._size -= self._given.popleft().size
+        while len(self._identities) > IDENTITIES and next(iter(self._identities.values())) < moment:
+            del self._identities[next(iter(self._identities))]

@@ -1,0 +1,144 @@
+"""Power fails under a Redis that writes to disk every second: it comes back without its last moments."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from context_builder.connection import client_for
+from context_builder.session.keys import Keys
+from context_builder.session.recent import SECONDS
+from scripts.campaign.audit import Places
+from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
+from tests.session.live import Live
+from tests.session.saying import spoken
+
+pytestmark = pytest.mark.engines
+
+KEYS = Keys("monday")
+
+
+class ForgetfulRedis:
+    """A Redis of the test's own, whose disk can be put back to an earlier moment."""
+
+    def __init__(self, folder: Path) -> None:
+        self._data = folder / "data"
+        self._earlier = folder / "earlier"
+        self._data.mkdir(parents=True)
+        self.server = RedisServer(self._data, "--appendfsync", "always")
+
+    def remember(self) -> None:
+        shutil.rmtree(self._earlier, ignore_errors=True)
+        shutil.copytree(self._data, self._earlier)
+
+    def fall_back(self) -> None:
+        """To what was remembered."""
+        self.server.kill()
+        shutil.rmtree(self._data)
+        shutil.copytree(self._earlier, self._data)
+        self.server.start()
+
+
+@pytest.fixture
+def forgetful(engine_folder: Path, tmp_path: Path) -> ForgetfulRedis:
+    return ForgetfulRedis(engine_folder / f"forgetful-{tmp_path.name}")
+
+
+@pytest.fixture
+async def live(forgetful: ForgetfulRedis) -> AsyncIterator[Live]:
+    forgetful.server.start()
+    url = forgetful.server.url
+    patient = Redis.from_url(url, retry=Retry(NoBackoff(), 3))
+    async with client_for(url) as client, patient:
+        live = Live(client, patient)
+        live.analyst.gate.clear()  # what is pending stays pending until a test lets it go
+        yield live
+        for session in list(live.tasks):
+            await live.stop(session)
+    forgetful.server.kill()
+
+
+async def say(live: Live, *numbers: int) -> None:
+    """Messages that the audit finds again."""
+    await live.push(*(spoken(number, f"m{number:06} was said") for number in numbers))
+
+
+async def places(live: Live) -> Counter[str]:
+    """How often each message is anywhere."""
+    return (await Places.read(live.redis, "monday")).taken_in
+
+
+async def test_messages_that_had_just_become_pending_are_pending_again(live: Live, forgetful: ForgetfulRedis) -> None:
+    await live.start(buffer_max=2)
+    await say(live, 1, 2, 3)
+    await live.until("three are taken in", received_messages=3)
+    forgetful.remember()
+    await say(live, 4, 5, 6)
+    await live.until("six are taken in", received_messages=6)
+    for number in (7, 8):
+        forgetful.fall_back()
+        await say(live, number)
+        await live.until("the next is taken in", received_messages=number, pending_messages=number - 2)
+        assert await places(live) == Counter(f"m{each:06}" for each in range(1, number + 1))
+
+
+async def test_messages_that_had_just_been_summarized_are_not_pending_again(
+    live: Live, forgetful: ForgetfulRedis
+) -> None:
+    session = await live.start(buffer_max=2)
+    await say(live, 1, 2, 3, 4, 5)
+    await live.until("five are taken in", received_messages=5)
+    forgetful.remember()
+    live.analyst.gate.set()
+    await live.until("the pending ones are summarized", message_count=5)
+    forgetful.fall_back()
+    await say(live, 6)
+    await live.until("the sixth is taken in", received_messages=6, pending_messages=0)
+    assert await live.redis.llen(KEYS.pending) == 0
+    await live.stop(session)
+    await wait_until(lambda: live.archive.rows, "the summary is archived")
+
+
+async def test_a_message_that_comes_again_from_a_redis_that_fell_back_is_known(
+    live: Live, forgetful: ForgetfulRedis
+) -> None:
+    session = live.session()
+    await say(live, *range(1, 21))
+    forgetful.remember()
+    live.serve(session)
+    await live.until("all are taken in", received_messages=20)
+    forgetful.fall_back()
+    await wait_until(lambda: _is_empty(live, KEYS.input), "they are acknowledged again")
+    await live.stop(session)
+    await live.start()  # which remembers nothing itself
+    await say(live, *range(1, 22))
+    state = await live.shows(*range(1, 22))
+    assert state["received_messages"] == 21
+
+
+async def test_a_redis_that_lost_more_than_is_remembered_loses_no_pending_message_that_is(
+    live: Live, forgetful: ForgetfulRedis
+) -> None:
+    forgetful.remember()
+    await live.start(buffer_max=2)
+    await say(live, 1, 2, 3)
+    await live.until("three are taken in", received_messages=3)
+    live.clock.advance(SECONDS + 1)
+    await say(live, 4, 5)
+    await live.until("five are taken in", received_messages=5)
+    forgetful.fall_back()
+    await say(live, 6)
+    await live.until("the sixth is taken in", received_messages=6)
+    assert {f"m{number:06}" for number in (2, 3, 4, 5, 6)} <= set(await places(live))
+
+
+async def _is_empty(live: Live, key: str) -> bool:
+    return not await live.redis.exists(key)
