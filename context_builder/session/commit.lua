@@ -41,7 +41,7 @@ local function send(command, key, count)
 end
 
 local revision = redis.call('HGET', checkpoint, 'revision') or '0'
-if from_revision ~= to_revision and revision ~= to_revision then
+if revision ~= to_revision then
   if revision ~= from_revision then
     return {'diverged', 0, 0, '', 0, revision}
   end

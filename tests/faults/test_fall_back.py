@@ -90,6 +90,17 @@ async def test_messages_that_had_just_become_pending_are_pending_again(live: Liv
         assert await places(live) == Counter(f"m{each:06}" for each in range(1, number + 1))
 
 
+async def test_though_nobody_speaks_it_is_noticed_at_once(live: Live, forgetful: ForgetfulRedis) -> None:
+    await live.start()
+    forgetful.remember()
+    await say(live, 1)
+    await live.shows(1)
+    live.analyst.gate.set()
+    await live.until("there is nothing left to do", analyst={"keywords": "stub", "domains": None, "summary": None})
+    forgetful.fall_back()
+    await live.shows(1)
+
+
 async def test_messages_that_had_just_been_summarized_are_not_pending_again(
     live: Live, forgetful: ForgetfulRedis
 ) -> None:

@@ -167,6 +167,22 @@ async def test_another_revision_than_expected_is_refused(redis: Redis) -> None:
     assert not await redis.exists(KEYS.pending)
 
 
+async def test_a_refresh_too_notices_that_redis_holds_another_revision(redis: Redis) -> None:
+    mine = await owned(redis)
+    await mine.commit(WRITE)
+    await redis.hset(KEYS.checkpoint, "revision", 0)
+    with pytest.raises(StoreDiverged):
+        await mine.commit(REFRESH)
+
+
+@pytest.mark.parametrize("then", [[b"one", b"other"], [b"other", b"two"]], ids=["newest", "oldest"])
+async def test_other_deliveries_than_those_that_were_read_stay(redis: Redis, then: list[bytes]) -> None:
+    mine = await owned(redis)
+    await redis.lpush(KEYS.input, *then)
+    await mine.commit(replace(everything(), acknowledged=[b"one", b"two"]))
+    assert await redis.lrange(KEYS.input, 0, -1) == then[::-1]
+
+
 async def test_deliveries_that_somebody_removed_meanwhile_are_not_acknowledged_twice(redis: Redis) -> None:
     mine = await owned(redis)
     await redis.lpush(KEYS.input, b"one", b"two", b"three")
