@@ -6,6 +6,7 @@ import pytest
 
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import FENCE, SESSIONS, Keys
+from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import START, spoken
 
@@ -83,7 +84,41 @@ async def test_a_session_with_messages_in_its_buffer_is_never_swept(live: Live, 
 
 async def test_a_session_that_somebody_runs_is_never_swept(live: Live, catalog: Catalog) -> None:
     await live.start()
+    await live.say(1)
+    await live.shows(1)
+    live.clock.advance(121)
+    await live.until("nothing waits", message_count=1)
+    await wait_until(lambda: _is_empty(live), "not even a summary")
     assert await catalog.sweep(LATER) == []
+
+
+async def test_a_session_that_comes_to_life_during_the_sweep_stays(
+    live: Live, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ended(live)
+    _outlived(live, monkeypatch, b"monday")
+    assert await catalog.sweep(START - 1) == []
+    assert await live.redis.exists(KEYS.checkpoint)
+
+
+async def test_two_may_sweep_at_once(live: Live, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    await ended(live)
+    _outlived(live, monkeypatch, b"monday", b"monday")
+    assert "monday" in await catalog.sweep(LATER)
+    assert set(await live.redis.keys()) == {FENCE.encode()}
+
+
+async def _is_empty(live: Live) -> bool:
+    return not await live.redis.exists(KEYS.outbox)
+
+
+def _outlived(live: Live, monkeypatch: pytest.MonkeyPatch, *names: bytes) -> None:
+    """These are found, whatever has become of them since."""
+
+    async def zrange(*_: object, **__: object) -> list[bytes]:
+        return [*names]
+
+    monkeypatch.setattr(live.redis, "zrange", zrange)
 
 
 async def test_a_swept_session_begins_anew(live: Live, catalog: Catalog) -> None:

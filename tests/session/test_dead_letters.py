@@ -133,6 +133,15 @@ async def test_what_is_put_back_becomes_a_message_once_the_reason_is_gone(redis:
     assert await _room(redis) == await _counted_room(redis)
 
 
+async def test_one_of_two_that_are_alike_is_put_back_alone(redis: Redis) -> None:
+    letter = DeadLetter.of(b"poison", "not JSON", SystemClock().now())
+    await redis.lpush("context_builder:monday:dead", letter.encode(), letter.encode())  # type: ignore[misc]
+    letters = DeadLetters(redis, "monday")
+    assert await letters.requeue(letter)
+    assert len(await letters.all()) == 1
+    assert await redis.llen("context_builder:monday:input") == 1  # type: ignore[misc]
+
+
 async def test_numbers_count_from_the_oldest_and_stay_when_more_come(redis: Redis) -> None:
     letters = DeadLetters(redis, "monday")
     for n in range(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 
 import pytest
 
@@ -28,7 +29,8 @@ def fails_once(monkeypatch: pytest.MonkeyPatch, which: Callable[[Commit], bool],
         if fails and not after:
             failed.append(commit)
             raise StoreUnavailable("cut")
-        committed = await original(store, commit)
+        heard = copy(store)
+        committed = await original(heard if fails else store, commit)
         if fails:
             failed.append(commit)
             await store._client.delete(KEYS.owner)  # the lease runs out meanwhile

@@ -80,7 +80,7 @@ async def test_one_more_message_is_sent_alone_and_the_state_reads_whole(redis: R
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("touched", [None, bytes(state(MANY, 9)), b"{}"])
+@pytest.mark.parametrize("touched", [None, bytes(state(MANY, 9)), b"{}", b" " + bytes(state(MANY, 1))])
 async def test_a_state_that_is_not_what_was_written_last_is_replaced_whole(redis: Redis, touched: bytes | None) -> None:
     mine = await owned(redis)
     await mine.commit(commit(state(MANY, 1)))

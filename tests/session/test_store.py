@@ -108,6 +108,11 @@ async def test_tokens_only_ever_grow(redis: Redis) -> None:
     assert await redis.ttl(FENCE) == -1
 
 
+async def test_the_counter_of_tokens_is_as_old_for_every_owner(redis: Redis) -> None:
+    first, second = await owned(redis), await owned(redis)
+    assert first.born == second.born
+
+
 async def test_a_stale_owner_does_not_give_back_the_lease_of_another(redis: Redis) -> None:
     stale = await owned(redis)
     await owned(redis)
@@ -193,6 +198,19 @@ async def test_deliveries_that_somebody_removed_meanwhile_are_not_acknowledged_t
     assert await mine.are_known([b"1" * 16, b"2" * 16, b"3" * 16]) == [True, True, False]
 
 
+async def test_an_empty_delivery_that_is_gone_is_not_taken_for_what_is_missing(redis: Redis) -> None:
+    mine = await owned(redis)
+    await mine.commit(replace(everything(), acknowledged=[b""]))
+    assert not await redis.exists(KEYS.dead)
+
+
+async def test_a_checkpoint_written_anew_still_knows_the_room_of_the_dead_letters(redis: Redis) -> None:
+    mine = await owned(redis)
+    await mine.commit(everything())
+    await mine.commit(replace(WRITE, anew=True))
+    assert await redis.hget(KEYS.checkpoint, "dead_bytes") == b"6"
+
+
 async def test_a_commit_of_any_size_is_one_step(redis: Redis) -> None:
     mine = await owned(redis)
     identities = [n.to_bytes(16, "big") for n in range(10_000)]
@@ -265,6 +283,15 @@ async def test_a_batch_is_the_oldest_deliveries(redis: Redis) -> None:
     mine = await owned(redis, read_batch=2)
     await redis.lpush(KEYS.input, b"one", b"two", b"three")
     assert await mine.read_input() == [b"one", b"two"]
+
+
+async def test_a_batch_is_bounded_in_bytes_but_has_one_delivery(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context_builder.session.store.READ_BYTES", 25)
+    mine = await owned(redis)
+    await redis.lpush(KEYS.input, b"1" * 10, b"2" * 10, b"3" * 10)
+    assert await mine.read_input() == [b"1" * 10, b"2" * 10]
+    await redis.rpush(KEYS.input, b"0" * 30)
+    assert await mine.read_input() == [b"0" * 30]
 
 
 async def test_summaries_leave_the_outbox_one_by_one_and_once(redis: Redis) -> None:
