@@ -15,13 +15,15 @@ from redis.asyncio import Redis
 from context_builder.analysis.analyst import Analyst
 from context_builder.analysts import analysts
 from context_builder.archive.archive import Archive
-from context_builder.archive.deferred import DeferredArchive
+from context_builder.archives import archive_of
 from context_builder.connection import answers, check_server, client_for, host_url
 from context_builder.described import Described
-from context_builder.engines.home import default_home
-from context_builder.engines.postgres import PostgresEngine
+from context_builder.embedded import home_of
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
 from context_builder.errors import ArchiveError, StoreUnavailable
+from context_builder.memories import memory_of
+from context_builder.memory.memory import MemoryStore
+from context_builder.memory.tenant import TenantMemory
 from context_builder.recording.recording import counter_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.rules import Rules
@@ -43,6 +45,7 @@ class App:
     redis_is: Described
     model_is: Described
     archive_is: Described
+    memory_is: Described
     recordings: RecordingWriter
 
     async def check(self) -> None:
@@ -65,9 +68,11 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         stack.push_async_callback(redis.aclose)
         analyst, last_resort, count_tokens, model_is = analysts(settings)
         stack.push_async_callback(analyst.close)
-        archive, archive_is = _archive(settings)
+        archive, archive_is = archive_of(settings)
         stack.push_async_callback(archive.close)
-        parts = Parts(analyst, last_resort, archive, count_tokens)
+        memory, memory_is = memory_of(settings)
+        stack.push_async_callback(memory.close)
+        parts = Parts(analyst, last_resort, archive, count_tokens, memory=TenantMemory(memory, settings.tenant_id))
         recordings = RecordingWriter()
         stack.push_async_callback(recordings.close)
 
@@ -78,7 +83,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             with suppress(ArchiveError):  # the archiver tries again, and tells
                 await archive.check()
 
-        yield App(settings, redis, parts, warm_up, redis_is, model_is, archive_is, recordings)
+        yield App(settings, redis, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
 
 
 @asynccontextmanager
@@ -104,16 +109,21 @@ async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Descr
 @asynccontextmanager
 async def open_archive(settings: Settings) -> AsyncIterator[Archive]:
     """The archive that the settings name, or the embedded one."""
-    archive, _ = _archive(settings)
+    archive, _ = archive_of(settings)
     try:
         yield archive
     finally:
         await archive.close()
 
 
-def home_of(settings: Settings) -> Path:
-    """The folder of the embedded engines."""
-    return settings.home or default_home()
+@asynccontextmanager
+async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | None, Described]]:
+    """The memory that the settings name, or the one in the embedded database; and what people call it."""
+    memory, described = memory_of(settings)
+    try:
+        yield memory, described
+    finally:
+        await memory.close()
 
 
 def recording_of(session_id: str, settings: Settings) -> Path | None:
@@ -131,6 +141,7 @@ def rules_of(settings: Settings) -> Rules:
         summary_budget=settings.summary_max_tokens,
         summary_input=settings.summary_input_tokens,
         summary_retry=settings.summary_retry_interval,
+        feed_memory=settings.feed_memory,
         pending_max=settings.pending_max_messages,
         pending_max_tokens=settings.pending_max_tokens,
         domain_messages=settings.domain_inference_interval,
@@ -163,29 +174,3 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
     address = await asyncio.to_thread(RedisEngine(home_of(settings)).ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
     return client_for(address.url), Described(address.name, hint)
-
-
-def _archive(settings: Settings) -> tuple[Archive, Described]:
-    archive: Archive
-    if settings.supabase_url and settings.supabase_key:
-        from context_builder.archive.supabase import SupabaseArchive
-
-        archive = SupabaseArchive(settings.supabase_url, settings.supabase_key.get_secret_value())
-        return archive, Described(archive.name)
-    if settings.database_url:
-        from context_builder.archive.postgres import PostgresArchive
-
-        archive = PostgresArchive(settings.database_url.get_secret_value())
-        return archive, Described(archive.name)
-    archive = DeferredArchive("the embedded PostgreSQL", lambda: _open_embedded(home_of(settings)))
-    hint = "set SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL, for your own"
-    return archive, Described(f"embedded PostgreSQL in {home_of(settings)}", hint)
-
-
-async def _open_embedded(home: Path) -> Archive:
-    from context_builder.archive.migrations import apply
-    from context_builder.archive.postgres import PostgresArchive
-
-    address = await asyncio.to_thread(PostgresEngine(home).ensure)
-    await apply(address.url)
-    return PostgresArchive(address.url)

@@ -23,6 +23,7 @@ ContextBuilderError
 ├── MemoryStoreError        the memory store
 │   ├── MemoryUnavailable   cannot be reached in time; worth another try
 │   └── MemoryRejected      refuses this request or this caller; says why
+│       └── CannotForget    has no way to delete what it keeps
 └── ContextError            a context that cannot be built
     ├── NoMemoryStore       a strategy needs a store and there is none
     ├── TokenLimitExceeded  what must be in the prompt is over its limit; says by how much
@@ -146,6 +147,10 @@ class MemoryUnavailable(MemoryStoreError):
 
 class MemoryRejected(MemoryStoreError):
     """The memory store will not carry out this request however often it is sent."""
+
+
+class CannotForget(MemoryRejected):
+    """The memory store has no way to delete what it keeps."""
 
 
 class ContextError(ContextBuilderError):

@@ -15,84 +15,24 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
-from urllib.parse import urlsplit
+from typing import Any, Final, Literal, Self
 
 from dotenv import dotenv_values
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    DirectoryPath,
-    Field,
-    SecretStr,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, DirectoryPath, Field, SecretStr, ValidationError, model_validator
 
 from context_builder.errors import SettingError
+from context_builder.setting_types import (
+    Count,
+    HttpUrl,
+    ModelName,
+    PostgresUrl,
+    PriceTable,
+    RedisUrl,
+    Seconds,
+    Temperature,
+)
 
 PREFIX: Final = "CONTEXT_BUILDER_"
-
-Seconds = Annotated[float, Field(gt=0, le=10 * 365 * 86400, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
-Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
-ModelName = Annotated[str, Field(min_length=1)]
-
-
-def _url_of(*schemes: str) -> AfterValidator:
-    def check(value: str) -> str:
-        try:
-            parts = urlsplit(value)
-            hosts = [urlsplit(f"//{host}") for host in parts.netloc.rpartition("@")[2].split(",")]
-            ports = [host.port for host in hosts]
-        except ValueError:  # whose text may quote a password
-            raise ValueError(
-                "is not a URL with a port up to 65535; in a password, write / ? # [ ] @ as %2F %3F %23 %5B %5D %40"
-            ) from None
-        if parts.scheme not in schemes:
-            raise ValueError(f"must begin with {' or '.join(f'{s}://' for s in schemes)}")
-        if not (parts.netloc or parts.path.strip("/")) or (any(ports) and not all(host.hostname for host in hosts)):
-            raise ValueError("names no host")
-        return value
-
-    return AfterValidator(check)
-
-
-def _secret_url_of(*schemes: str) -> AfterValidator:
-    check = _url_of(*schemes)
-
-    def check_secret(value: SecretStr) -> SecretStr:
-        check.func(value.get_secret_value())  # type: ignore[call-arg]
-        return value
-
-    return AfterValidator(check_secret)
-
-
-HttpUrl = Annotated[str, _url_of("http", "https")]
-RedisUrl = Annotated[SecretStr, _secret_url_of("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")]
-PostgresUrl = Annotated[SecretStr, _secret_url_of("postgres", "postgresql")]
-
-
-def _price_table(value: object) -> object:
-    """The table in JSON; what is wrong with it is told in one sentence."""
-    try:
-        table = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        raise ValueError("is not JSON") from None
-    if not isinstance(table, dict):
-        raise ValueError('must be an object: {"MODEL": [prompt, cached, reply]}')
-    for model, prices in table.items():
-        if not isinstance(prices, list | tuple) or len(prices) != 3:
-            raise ValueError(f"{model} must have three prices: [prompt, cached, reply]")
-    return table
-
-
-DollarsPerMillion = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-PriceTable = Annotated[
-    dict[str, tuple[DollarsPerMillion, DollarsPerMillion, DollarsPerMillion]], BeforeValidator(_price_table)
-]
 
 
 class Settings(BaseModel):
@@ -110,6 +50,36 @@ class Settings(BaseModel):
     supabase_url: HttpUrl | None = Field(None, description="Supabase project that archives summaries. URL")
     supabase_key: SecretStr | None = Field(None, description="Its service key; an anon key cannot write. key")
     database_url: PostgresUrl | None = Field(None, description="PostgreSQL archive, when there is no Supabase. URL")
+
+    # The long-term memory
+    feed_memory: bool = Field(
+        default=True, description="Remember what was summarized, so that it can be found later. true or false"
+    )
+    tenant_id: str = Field(
+        "default", min_length=1, description="Whose memories they are; tenants see only their own. id"
+    )
+    embedding_model: ModelName | None = Field(
+        None, description="Model that finds memories by meaning; without it, by their words alone. name"
+    )
+    embedding_base_url: HttpUrl | None = Field(None, description="Where it is, if not at OPENAI_BASE_URL. URL")
+    embedding_api_key: SecretStr | None = Field(
+        None, description="Its key; OPENAI_API_KEY is for the server at OPENAI_BASE_URL alone. key"
+    )
+    embedding_query_prefix: str = Field("", description="What the model wants before a query, as E5's do. text")
+    embedding_passage_prefix: str = Field("", description="What it wants before what is to be found. text")
+    embedding_input_types: bool = Field(
+        default=False, description="Tell its server input_type, query or passage, instead. true or false"
+    )
+    sa01_soma_base_url: HttpUrl | None = Field(
+        None, description="SomaBrain server that keeps the memories instead of the archive's database. URL"
+    )
+    sa01_soma_timeout_seconds: Seconds = Field(30.0, description="A call to it is given up after this long. seconds")
+    sa01_soma_max_retries: int = Field(2, ge=0, description="Further tries of a call that failed. number")
+    sa01_soma_retry_base_ms: float = Field(
+        150.0, gt=0, le=60000, allow_inf_nan=False, description="First wait between tries; it doubles. milliseconds"
+    )
+    sa01_namespace: str | None = Field(None, description="Universe in SomaBrain that the memories live in. name")
+    sa01_memory_namespace: str = Field("wm", description="Part of it that holds them. name")
 
     # The model
     openai_api_key: SecretStr | None = Field(None, description="Without it, plain text analysis does the work. key")
@@ -202,6 +172,10 @@ class Settings(BaseModel):
             raise ValueError("SUPABASE_URL: is missing, but SUPABASE_KEY is set")
         if self.supabase_key and _supabase_role(self.supabase_key.get_secret_value()) == "anon":
             raise ValueError("SUPABASE_KEY: is an anon key, which cannot write; use the service key")
+        if self.embedding_model and not (
+            self.embedding_base_url or self.openai_base_url or self.embedding_api_key or self.openai_api_key
+        ):
+            raise ValueError("EMBEDDING_API_KEY: is missing, and so is OPENAI_API_KEY")
         if self.conversation_state_ttl <= self.poll_interval:
             raise ValueError("POLL_INTERVAL: must be below CONVERSATION_STATE_TTL, or the state would expire")
         if self.lease_time <= 2 * self.poll_interval:

@@ -12,6 +12,7 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
+from context_builder.archive.migrations import apply
 from context_builder.connection import client_for
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PROJECT, PostgrestFront
@@ -74,6 +75,13 @@ def postgres_server(engine_folder: Path) -> Iterator[PostgresServer]:
 def database_url(postgres_server: PostgresServer) -> str:
     """An empty database of the test's own, in the real PostgreSQL."""
     return postgres_server.create_database()
+
+
+@pytest.fixture
+async def migrated_url(database_url: str) -> str:
+    """An empty database with our tables."""
+    await apply(database_url)
+    return database_url
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ SECRETS = {
     "SUPABASE_KEY": "sb_secret_hunter2",
     "DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive",
     "OPENAI_API_KEY": "sk-hunter2",
+    "EMBEDDING_API_KEY": "sk-hunter2",
 }
 
 
@@ -140,6 +141,7 @@ def test_an_unknown_name_with_our_prefix_is_a_mistake() -> None:
     [
         ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_KEY: is missing"),
         ({"SUPABASE_KEY": "sb_secret_x"}, "SUPABASE_URL: is missing"),
+        ({"EMBEDDING_MODEL": "e5"}, "EMBEDDING_API_KEY: is missing, and so is OPENAI_API_KEY"),
         ({"POLL_INTERVAL": "10"}, "POLL_INTERVAL: must be below CONVERSATION_STATE_TTL"),
         ({"LEASE_TIME": "1"}, "LEASE_TIME: must be more than twice POLL_INTERVAL"),
         ({"SUMMARY_KEEP_LAST": "1000"}, "SUMMARY_KEEP_LAST: must be below RAW_BUFFER_MAX_MESSAGES"),

@@ -35,7 +35,7 @@ class Finding:
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """Check Redis, model, archive, schema and clock; say what to do about each. Exit status 1 if one fails.
+    """Check Redis, model, archive, memory and clock; say what to do about each. Exit status 1 if one fails.
 
     [bold]Example[/]
 
@@ -105,6 +105,16 @@ async def _archive(app: App) -> tuple[str, str]:
     return f"{app.archive_is.what}: the table is there", app.archive_is.hint
 
 
+async def _memory(app: App) -> tuple[str, str]:
+    from context_builder.memory.memory import MemoryQuery
+
+    memory = app.parts.memory
+    if memory is None:
+        return "there is none", ""
+    await memory.search(MemoryQuery("doctor", limit=1))
+    return f"{app.memory_is.what}: it can be searched", app.memory_is.hint
+
+
 async def _clock(app: App) -> tuple[str, str]:
     before = time.time()
     async with translated():
@@ -114,10 +124,11 @@ async def _clock(app: App) -> tuple[str, str]:
     return f"{abs(skew):.2f} s from Redis' clock", advice
 
 
-CHECKS: Final = {"redis": _redis, "model": _model, "archive": _archive, "clock": _clock}
+CHECKS: Final = {"redis": _redis, "model": _model, "archive": _archive, "memory": _memory, "clock": _clock}
 ADVICE: Final = {
     "redis": "check REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
     "model": "check OPENAI_API_KEY and OPENAI_BASE_URL, and the names of the models",
     "archive": "check SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL; `context-builder migrate` makes the table",
+    "memory": "`context-builder migrate` makes its tables; with SomaBrain, check SA01_SOMA_BASE_URL",
     "clock": "check Redis",
 }

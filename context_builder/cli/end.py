@@ -9,7 +9,7 @@ from context_builder.cli.run import SESSION_ID, stopping_signals, within_grace
 
 
 def end(session_id: SESSION_ID) -> None:
-    """Summarize and archive what remains of a session, and close it; a new message opens it again.
+    """Summarize, archive and remember what is left of a session, and close it; a new message opens it again.
 
     A process that runs the session is asked to do so; otherwise this command does it.
 
@@ -23,7 +23,7 @@ def end(session_id: SESSION_ID) -> None:
 async def _end(session_id: str) -> None:
     from context_builder import log
     from context_builder.app import open_app
-    from context_builder.errors import ArchiveUnavailable, StoreError
+    from context_builder.errors import ArchiveUnavailable, MemoryUnavailable, StoreError
     from context_builder.session.catalog import Catalog
     from context_builder.session.keys import validate_session_id
     from context_builder.settings import load_settings
@@ -44,11 +44,17 @@ async def _end(session_id: str) -> None:
             typer.echo(f"Session {session_id} is not ended; what was not summarized stays for the next run.")
             raise typer.Exit(1)
         if session.undelivered:
-            raise ArchiveUnavailable(
-                f"session {session_id} is closed, but {session.undelivered} summaries wait for the archive; "
-                f"run `context-builder end {session_id}` when it is back (`context-builder doctor` looks)"
-            )
+            raise ArchiveUnavailable(_closed_but(session_id, session.undelivered, "the archive"))
+        if session.unremembered:
+            raise MemoryUnavailable(_closed_but(session_id, session.unremembered, "the long-term memory"))
         summary = session.conversation.summary
         typer.echo(
             f"Session {session_id} is closed: {summary.message_count} messages, {summary.seq} summaries archived."
         )
+
+
+def _closed_but(session_id: str, waiting: int, receiver: str) -> str:
+    return (
+        f"session {session_id} is closed, but {waiting} summaries wait for {receiver}; "
+        f"run `context-builder end {session_id}` when it is back (`context-builder doctor` looks)"
+    )

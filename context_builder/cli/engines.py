@@ -36,7 +36,7 @@ def engines(
 async def _engines(verb: Verb, *, as_json: bool) -> None:
     import asyncio
 
-    from context_builder.app import home_of
+    from context_builder.embedded import home_of
     from context_builder.engines.engine import Engine
     from context_builder.engines.postgres import PostgresEngine
     from context_builder.engines.redis import RedisEngine

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from context_builder.cli.command import run
 from context_builder.cli.run import SESSION_ID
+from context_builder.errors import MemoryRejected
+
+if TYPE_CHECKING:
+    from context_builder.archive.archive import Archive
+    from context_builder.memory.tenant import TenantMemory
 
 
 def forget(
     session_id: SESSION_ID,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a session everywhere: what waits, what is remembered, what is archived.
+    """Delete a session everywhere: what waits, what is archived, what the long-term memory holds of it.
 
     [bold]Example[/]
 
@@ -27,7 +32,8 @@ def forget(
 
 
 async def _forget(session_id: str) -> None:
-    from context_builder.app import open_archive, open_redis, recording_of
+    from context_builder.app import open_archive, open_memory, open_redis, recording_of
+    from context_builder.memory.tenant import TenantMemory
     from context_builder.recording.file import delete
     from context_builder.session.catalog import Catalog
     from context_builder.session.keys import validate_session_id
@@ -35,15 +41,42 @@ async def _forget(session_id: str) -> None:
 
     settings = load_settings()
     validate_session_id(session_id)
-    async with open_redis(settings) as redis, open_archive(settings) as archive:
+    async with open_redis(settings) as redis, open_archive(settings) as archive, open_memory(settings) as (store, _):
         catalog = Catalog(redis)
-        rows = await archive.forget(session_id)  # first: if it is away, nothing is deleted yet
+        delivered = Delivered(session_id, archive, TenantMemory(store, settings.tenant_id) if store else None)
+        await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
         was_run = await catalog.owner(session_id) is not None
         keys = await catalog.forget(session_id)
-        if was_run:  # its owner notices with its next commit; until then it may still deliver a summary
+        if was_run:  # its owner notices with its next commit; until then it may still deliver something
             await asyncio.sleep(2 * settings.poll_interval)
-            rows += await archive.forget(session_id)
+            await delivered.forget()
         recording = recording_of(session_id, settings)
         if recording and delete(recording):
             typer.echo(f"Deleted the recording {recording}.")
-    typer.echo(f"Forgot session {session_id}: {keys} Redis keys and {rows} archived summaries deleted.")
+    typer.echo(
+        f"Forgot session {session_id}: {keys} Redis keys, {delivered.rows} archived summaries and "
+        f"{delivered.memories} memories deleted."
+    )
+    if delivered.refusal is not None:
+        raise MemoryRejected(f"what the memory holds of session {session_id} stays: {delivered.refusal}")
+
+
+class Delivered:
+    """What archive and memory hold of a session. ``rows`` and ``memories`` count what was deleted."""
+
+    def __init__(self, session_id: str, archive: Archive, memory: TenantMemory | None) -> None:
+        self._session_id = session_id
+        self._archive = archive
+        self._memory = memory
+        self.rows = self.memories = 0
+        self.refusal: MemoryRejected | None = None
+
+    async def forget(self) -> None:
+        """Delete it. A memory that refuses, now and for ever, does not save the rest."""
+        await self._archive.check()
+        if self._memory is not None:
+            try:
+                self.memories += await self._memory.forget_session(self._session_id)
+            except MemoryRejected as error:
+                self.refusal = error
+        self.rows += await self._archive.forget(self._session_id)

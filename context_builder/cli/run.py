@@ -79,9 +79,10 @@ async def _run(session_id: str, record: Path | None, *, takeover: bool, wait: bo
 
 
 def banner(session_id: str, app: Any) -> str:
-    """Four lines: what runs, which Redis, which model, which archive, and what to set for other ones."""
+    """Five lines: what runs, which Redis, model, archive and memory, and what to set for other ones."""
     lines = [f"context-builder · listeners push to context_builder:{session_id}:input · Ctrl-C stops"]
-    for label, part in (("Redis", app.redis_is), ("Model", app.model_is), ("Archive", app.archive_is)):
+    parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is, "Memory": app.memory_is}
+    for label, part in parts.items():
         lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
     return "\n".join(lines)
 

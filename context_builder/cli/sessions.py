@@ -47,10 +47,11 @@ async def _sessions(*, as_json: bool) -> None:
         table.add_column(heading, no_wrap=True, min_width=12 if heading == "session" else 7, overflow="fold")
     for heading in ("run by", "last message"):
         table.add_column(heading)
-    for heading in ("messages", "in queue", "pending", "to archive", "dead"):
+    for heading in ("messages", "in queue", "pending", "to deliver", "dead"):
         table.add_column(heading, justify="right")
     for session in listed:
-        counts = (session.messages, session.waiting, session.pending, session.undelivered, session.dead_letters)
+        to_deliver = session.undelivered + session.unremembered
+        counts = (session.messages, session.waiting, session.pending, to_deliver, session.dead_letters)
         table.add_row(
             Text(session.session_id),
             session.status,

@@ -44,7 +44,10 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True)
 class MemoryQuery:
-    """What is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1)."""
+    """What is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1).
+
+    An empty ``text`` looks for the newest.
+    """
 
     text: str
     limit: int = 8
@@ -80,11 +83,15 @@ class MemoryStore(Protocol):
         ...
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
-        """What fits the query best, best first."""
+        """What fits the query best, best first. An empty query text means the newest first, of those that pass the
+        filter; strategies rely on it."""
         ...
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
-        """Delete memories by id or by filter; how many there were. Without either, nothing."""
+        """Delete memories by id or by filter; how many there were. Without either, nothing.
+
+        Raises :class:`~context_builder.errors.CannotForget` when the store has no way to delete.
+        """
         ...
 
     async def close(self) -> None:

@@ -29,6 +29,7 @@ class Listed:
     waiting: int
     pending: int
     undelivered: int
+    unremembered: int
     dead_letters: int
 
     @property
@@ -67,9 +68,9 @@ class Catalog:
         async with translated(), self._client.pipeline(transaction=True) as pipe:
             pipe.get(keys.owner)
             pipe.hget(keys.checkpoint, "head")
-            for key in (keys.input, keys.pending, keys.outbox):
+            for key in (keys.input, keys.pending, keys.outbox, keys.memory_outbox):
                 pipe.llen(key)
-            owner, head, waiting, pending, undelivered = await pipe.execute()
+            owner, head, waiting, pending, undelivered, unremembered = await pipe.execute()
         counters = orjson.loads(head)["counters"] if head else {}
         return Listed(
             session_id=session_id,
@@ -80,6 +81,7 @@ class Catalog:
             waiting=waiting,
             pending=pending,
             undelivered=undelivered,
+            unremembered=unremembered,
             dead_letters=counters.get("dead_letters", 0),
         )
 
@@ -114,7 +116,7 @@ class Catalog:
 
     async def _sweep_one(self, session_id: str, before: float) -> bool:
         keys = Keys(session_id)
-        first = [keys.owner, SESSIONS, keys.input, keys.pending, keys.outbox, keys.checkpoint]
+        first = [keys.owner, SESSIONS, keys.input, keys.pending, keys.outbox, keys.memory_outbox, keys.checkpoint]
         others = [key for key in keys.all() if key not in first]
         async with translated():
             return bool(await self._sweep(keys=[*first, *others], args=[session_id, before]))

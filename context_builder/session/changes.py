@@ -10,6 +10,7 @@ import orjson
 
 from context_builder.archive.archive import SummaryRow
 from context_builder.session.entry import Entry
+from context_builder.session.remembrance import Remembrance
 from context_builder.session.source import Source
 from context_builder.session.summary import Summary
 
@@ -30,6 +31,7 @@ class Changes:
     pending_added: list[Entry] = field(default_factory=list)
     pending_trimmed: int = 0
     outbox: list[SummaryRow] = field(default_factory=list)
+    memory_outbox: list[Remembrance] = field(default_factory=list)
 
     def mark(self) -> None:
         self.dirty = True
@@ -79,12 +81,16 @@ class Changes:
     def archive(self, row: SummaryRow) -> None:
         self.outbox.append(row)
 
+    def remember(self, part: Remembrance) -> None:
+        self.memory_outbox.append(part)
+
     def follow(self, earlier: Changes) -> None:
         """Take in changes that were to be written before these."""
         self.dropped = earlier.dropped | self.dropped
         self.pending_added = earlier.pending_added + self.pending_added
         self.pending_trimmed += earlier.pending_trimmed
         self.outbox = earlier.outbox + self.outbox
+        self.memory_outbox = earlier.memory_outbox + self.memory_outbox
 
     def encoded_pending(self) -> list[bytes]:
         return [*self.pending_again, *(entry.encode() for entry in self.pending_added)]

@@ -2,11 +2,12 @@
 -- outbox and the rest, and acknowledges the deliveries they came from. Redis runs a script alone, so a
 -- crash falls before or after it, never inside.
 --
--- Answers {status, input length, outbox length, control request, state key present, detail}.
+-- Answers {status, input length, outbox length, memory outbox length, control request, state key present, detail}.
 -- status: ok | fenced (detail: the present owner) | diverged (detail: the present revision) | input_changed
 
 local owner, input, state, conversation, checkpoint = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local pending, seen, outbox, dead, control, sessions = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local pending, seen, outbox, memory_outbox, dead = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local control, sessions = KEYS[11], KEYS[12]
 
 local at = 0
 local function take()
@@ -26,7 +27,7 @@ local pending_trimmed, anew = tonumber(take()), take()
 
 local present = redis.call('GET', owner)
 if present ~= token then
-  return {'fenced', 0, 0, '', 0, present or ''}
+  return {'fenced', 0, 0, 0, '', 0, present or ''}
 end
 redis.call('PEXPIRE', owner, lease_ms)
 
@@ -43,12 +44,12 @@ end
 local revision = redis.call('HGET', checkpoint, 'revision') or '0'
 if revision ~= to_revision then
   if revision ~= from_revision then
-    return {'diverged', 0, 0, '', 0, revision}
+    return {'diverged', 0, 0, 0, '', 0, revision}
   end
   if acknowledged > 0 then
     local oldest, newest = redis.call('LINDEX', input, -1), redis.call('LINDEX', input, -acknowledged)
     if not newest or redis.sha1hex(oldest) ~= oldest_digest or redis.sha1hex(newest) ~= newest_digest then
-      return {'input_changed', 0, 0, '', 0, ''}
+      return {'input_changed', 0, 0, 0, '', 0, ''}
     end
   end
   local dead_bytes = redis.call('HGET', checkpoint, 'dead_bytes') or 0
@@ -64,6 +65,7 @@ if revision ~= to_revision then
   end
   send('SADD', seen, tonumber(take()))
   send('RPUSH', outbox, tonumber(take()))
+  send('RPUSH', memory_outbox, tonumber(take()))
   local dead_count = tonumber(take())
   if dead_count > 0 then
     for i = at + 1, at + dead_count do
@@ -100,4 +102,5 @@ else
 end
 redis.call('SET', conversation, conversation_json, 'PX', conversation_ttl_ms)
 
-return {'ok', redis.call('LLEN', input), redis.call('LLEN', outbox), redis.call('GET', control) or '', published, ''}
+return {'ok', redis.call('LLEN', input), redis.call('LLEN', outbox), redis.call('LLEN', memory_outbox),
+  redis.call('GET', control) or '', published, ''}

@@ -18,6 +18,7 @@ from context_builder.session.changes import Changes
 from context_builder.session.entry import Entry
 from context_builder.session.ledger import Ledger
 from context_builder.session.message import CONSILIENCE, Message
+from context_builder.session.remembrance import remembrance
 from context_builder.session.rules import Rules
 from context_builder.session.spending import Spending, task_of
 from context_builder.session.summarizing import Summarizing
@@ -320,17 +321,20 @@ class Conversation:
             return
         self._summarizing.taken(work, degraded=degraded)
         self.analysts["summary"] = reading.analyst
-        earlier = self.summary.sources
+        earlier, before = self.summary.sources, [*self.summary.ledger.points]
         if work.again:
-            self.summary.take_again(work.entries, reading, now)
+            written = self.summary.take_again(work.entries, reading, now)
         else:
-            self.summary.take(work.entries, reading, now, degraded=degraded)
+            written = self.summary.take(work.entries, reading, now, degraded=degraded)
             self.since_summary -= len(work.entries)
             self._changes.summarized(work.entries, from_pending=work.from_pending)
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
         self._changes.archive(self.summary.row(self.session_id, work.entries, self.topic.active))
+        if self.rules.feed_memory:
+            said = () if work.again else work.entries
+            self._changes.remember(remembrance(self.session_id, said, before, written, self.summary.ledger.points))
 
     def _standing(self) -> DomainReading | None:
         leading = next(iter(self.domains.confidence), None)

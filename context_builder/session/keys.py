@@ -42,13 +42,14 @@ class Keys:
     ``pending``           list    messages waiting for their summary outside the buffer       session
     ``seen``              set     identities of all messages taken in                         session
     ``outbox``            list    summaries on their way to the archive                       session
+    ``memory_outbox``     list    what was summarized, on its way to the long-term memory     session
     ``dead``              list    deliveries that cannot become messages, with the reason     session
     ``owner``             string  the lease: fencing token and holder                         LEASE_TIME
     ``control``           string  what another process asks of the owner                      10 min
     ===================== ======= =========================================================== ==========
 
     "session" means: until ``SESSION_RETENTION`` after the last message, and never while input,
-    buffer, pending or outbox hold anything. Redis cannot express that as an expiry (a push to
+    buffer, pending or an outbox hold anything. Redis cannot express that as an expiry (a push to
     ``input`` would have to prolong it), so such sessions are swept by the next daemon to run.
     """
 
@@ -89,6 +90,10 @@ class Keys:
         return self._key("outbox")
 
     @property
+    def memory_outbox(self) -> str:
+        return self._key("memory_outbox")
+
+    @property
     def dead(self) -> str:
         return self._key("dead")
 
@@ -110,6 +115,7 @@ class Keys:
             self.pending,
             self.seen,
             self.outbox,
+            self.memory_outbox,
             self.dead,
             self.owner,
             self.control,

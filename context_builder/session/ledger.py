@@ -48,13 +48,13 @@ class Ledger:
             chosen.append(KnownPoint(point.id, point.text, point.kind, point.speakers))
         return chosen[::-1]
 
-    def add(self, drafts: Sequence[DraftPoint], entries: Mapping[int, Entry], *, instead: bool = False) -> int:
-        """Take in an analyst's points about ``entries`` (by id); how many were accepted.
+    def add(self, drafts: Sequence[DraftPoint], entries: Mapping[int, Entry], *, instead: bool = False) -> list[Point]:
+        """Take in an analyst's points about ``entries`` (by id); those that were accepted, as they were written.
 
         A draft that cites none of the entries, or anything besides them, is refused. With ``instead``, they take the
         place of the points that cite nothing but these entries.
         """
-        accepted = 0
+        accepted: list[Point] = []
         place = self._forget(entries.keys()) if instead else None
         for draft in drafts:
             text = single_line(draft.text)
@@ -64,8 +64,8 @@ class Ledger:
             if place is None:
                 self._insert(point)
             else:
-                self.points.insert(place + accepted, point)
-            accepted += 1
+                self.points.insert(place + len(accepted), point)
+            accepted.append(point)
         self.points = fit(self.points, self._budget, self._count)
         return accepted
 

@@ -75,7 +75,7 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
         number=number,
         timestamp=timestamp,
         time=time,
-        identity=_identity(consilience, number, speaker, text, came),
+        identity=identity_of(consilience, number, speaker, text, came),
         confidence=_confidence(fields.get("confidence")),
         consilience=consilience,
         metadata=_metadata(fields.get("metadata")),
@@ -190,7 +190,7 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _identity(consilience: bool, number: int | None, speaker: str, text: str, timestamp: Any) -> bytes:  # noqa: FBT001
+def identity_of(consilience: bool, number: int | None, speaker: str, text: str, timestamp: Any) -> bytes:  # noqa: FBT001
     """Digest of what makes two deliveries the same message (the contract's "Identity")."""
     when = _publishable(timestamp) if number is None else None
     parts = orjson.dumps([consilience, number, speaker, text, when])

@@ -16,6 +16,7 @@ class Rules:
     summary_budget: int = 1000
     summary_input: int = 12000
     summary_retry: float = 15.0
+    feed_memory: bool = False
     pending_max: int = 5000
     pending_max_tokens: int = 500_000
     domain_messages: int = 5

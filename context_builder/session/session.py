@@ -21,16 +21,19 @@ from context_builder.analysis.analyst import Analyst
 from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, Instant, SystemClock
 from context_builder.errors import SessionOwned, StoreUnavailable
+from context_builder.memory.tenant import TenantMemory
 from context_builder.session import checkpoint
-from context_builder.session.archiver import Archiver
+from context_builder.session.archiver import archiver
 from context_builder.session.committer import Committer
 from context_builder.session.conversation import Conversation
+from context_builder.session.courier import Courier
 from context_builder.session.domain_gate import DomainGate
 from context_builder.session.entry import Entry
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Done, Jobs
 from context_builder.session.recent import Recent
 from context_builder.session.recorder import Answered, Buried, HandedOut, NoRecorder, Received, Recorder, Turned
+from context_builder.session.rememberer import rememberer
 from context_builder.session.rules import Rules
 from context_builder.session.store import END_REQUEST, SessionStore
 from context_builder.session.work import KeywordWork
@@ -51,7 +54,7 @@ Event = Batch | Done | None
 class Parts:
     """What a session works with, shared by all sessions of a process.
 
-    ``last_resort`` answers when a failing analyst cannot be waited for.
+    ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
     """
 
     analyst: Analyst
@@ -59,6 +62,7 @@ class Parts:
     archive: Archive
     count_tokens: Callable[[str], int]
     clock: Clock = field(default_factory=SystemClock)
+    memory: TenantMemory | None = None
 
 
 class Session:
@@ -79,12 +83,12 @@ class Session:
         self._inbox = Inbox(self._store, rules, self._clock, recent)
         self._recorder = recorder or NoRecorder()
         self._committer = Committer(self._store, self._clock, self._recorder, recent)
-        self._archiver = Archiver(self._store, parts.archive)
+        self._archiver = archiver(self._store.outbox, parts.archive)
+        self._rememberer = rememberer(self._store.memory_outbox, parts.memory) if parts.memory else None
         skips = rules.domain_skip and parts.analyst is not parts.last_resort  # there is a model to spare
         gate = DomainGate(parts.last_resort) if skips else None
         self._jobs = Jobs(parts.analyst, parts.last_resort, rules.jobs, self._events.put_nowait, gate)
         self._batches: list[Batch] = []
-        self.undelivered = 0
         self._ending = False
         self._can_count = False
         self._conversation: Conversation | None = None
@@ -95,6 +99,16 @@ class Session:
         if self._conversation is None:
             raise RuntimeError("the session has not started")
         return self._conversation
+
+    @property
+    def undelivered(self) -> int:
+        """Summaries that waited for the archive at the last commit."""
+        return self._archiver.waiting
+
+    @property
+    def unremembered(self) -> int:
+        """Parts of summaries that waited for the long-term memory at the last commit."""
+        return self._rememberer.waiting if self._rememberer else 0
 
     def stop(self) -> None:
         """Finish the commit under way and leave; everything else is continued by the next run."""
@@ -156,7 +170,7 @@ class Session:
             async with asyncio.TaskGroup() as tasks:
                 beside = (
                     tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
-                    tasks.create_task(self._archiver.run(), name=f"archiver {self.session_id}"),
+                    *(tasks.create_task(each.run(), name=f"courier {self.session_id}") for each in self._couriers),
                     tasks.create_task(self._learn_to_count(), name=f"tokens {self.session_id}"),
                 )
                 try:
@@ -252,9 +266,10 @@ class Session:
         unwritten = sum(len(batch.dead) for batch in batches) - committed.buried
         if unwritten:  # they are read, and counted, again
             self._bury(-unwritten)
-        self._inbox.waiting, self.undelivered = committed.waiting, committed.undelivered
-        if committed.undelivered:
-            self._archiver.wake()
+        self._inbox.waiting = committed.waiting
+        self._archiver.expect(committed.undelivered)
+        if self._rememberer:
+            self._rememberer.expect(committed.unremembered)
         if not committed.published:
             self.conversation.everything_changed()
         if committed.request == END_REQUEST:
@@ -318,7 +333,14 @@ class Session:
             self.conversation.end(now)
             self._recorder.happened(Turned("ended"), now)
             await self._commit()
-        if self.undelivered and self._archiver.last_error is not None:
-            log.error("session.ended_undelivered", session_id=self.session_id, summaries=self.undelivered)
-            return True
-        return not self.undelivered
+        late = [courier for courier in self._couriers if courier.waiting]
+        if not all(courier.last_error for courier in late):
+            return False
+        for courier in late:
+            about = {"receiver": courier.receiver, "waiting": courier.waiting}
+            log.error("session.ended_undelivered", session_id=self.session_id, **about)
+        return True
+
+    @property
+    def _couriers(self) -> list[Courier]:
+        return [self._archiver, *([self._rememberer] if self._rememberer else [])]

@@ -17,6 +17,7 @@ from context_builder.session.availability import COMMAND_TIMEOUT, translated
 from context_builder.session.changes import Changes
 from context_builder.session.holder import describe, has_died, is_forgotten
 from context_builder.session.keys import FENCE, SESSIONS, Keys
+from context_builder.session.outbox import Outbox
 from context_builder.session.rules import Rules
 from context_builder.session.splice import Splice
 from context_builder.session.state import State
@@ -55,10 +56,12 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What Redis said: deliveries and summaries still waiting, a request to the owner, whether the state was there."""
+    """What Redis said: deliveries, and entries of both outboxes, still waiting; a request to the owner; whether the
+    state was there."""
 
     waiting: int
     undelivered: int
+    unremembered: int
     request: str
     published: bool
     buried: int = 0
@@ -90,6 +93,8 @@ class SessionStore:
 
     def __init__(self, client: Redis, session_id: str, rules: Rules) -> None:
         self.keys = Keys(session_id)
+        self.outbox = Outbox(client, self.keys.outbox)
+        self.memory_outbox = Outbox(client, self.keys.memory_outbox)
         self._client = client
         self._rules = rules
         self._lease = b""
@@ -190,16 +195,6 @@ class SessionStore:
         async with translated():
             return cast(list[bytes], await _answer(self._client.lrange(self.keys.pending, 0, count - 1)))
 
-    async def oldest_summary(self) -> bytes | None:
-        """The summary that has waited longest in the outbox."""
-        async with translated():
-            return cast("bytes | None", await _answer(self._client.lindex(self.keys.outbox, 0)))
-
-    async def discard_summary(self, encoded: bytes) -> None:
-        """Take a delivered summary out of the outbox; again is without effect."""
-        async with translated():
-            await _answer(self._client.lrem(self.keys.outbox, 1, encoded.decode()))
-
     async def clear_request(self) -> None:
         async with translated():
             await self._client.delete(self.keys.control)
@@ -215,11 +210,13 @@ class SessionStore:
         while True:
             async with translated():
                 answer = await self._commit(keys=self._commit_keys(), args=self._args(commit, target, acknowledged))
-            status, waiting, undelivered, request, published, detail = answer
+            status, waiting, undelivered, unremembered, request, published, detail = answer
             if status == b"ok":
                 self._revision = self._base = target
                 self._published = (commit.state or self._published) if published else None
-                return Committed(waiting, undelivered, request.decode(), bool(published), buried=len(commit.dead))
+                return Committed(
+                    waiting, undelivered, unremembered, request.decode(), bool(published), buried=len(commit.dead)
+                )
             if status == b"input_changed":
                 # Somebody else took deliveries away. What is left is read again: messages are then known, and
                 # dead letters are written down then.
@@ -245,6 +242,7 @@ class SessionStore:
             k.pending,
             k.seen,
             k.outbox,
+            k.memory_outbox,
             k.dead,
             k.control,
             SESSIONS,
@@ -263,6 +261,7 @@ class SessionStore:
             changes.encoded_pending(),
             commit.identities,
             [row.model_dump_json() for row in changes.outbox],
+            [part.encode() for part in changes.memory_outbox],
             commit.dead,
         ]
         args: list[Any] = [

@@ -37,9 +37,11 @@ class Summary:
         self._start: tuple[float, str] | None = None
         self._end: tuple[float, str] | None = None
 
-    def take(self, entries: Sequence[Entry], reading: SummaryReading, now: Instant, *, degraded: bool = False) -> None:
-        """Take in the reading that covers ``entries``."""
-        self._add(entries, reading, now)
+    def take(
+        self, entries: Sequence[Entry], reading: SummaryReading, now: Instant, *, degraded: bool = False
+    ) -> list[Point]:
+        """Take in the reading that covers ``entries``; its points as they were written."""
+        written = self._add(entries, reading, now)
         self.message_count += len(entries)
         self.degraded_messages += len(entries) if degraded else 0
         for entry in entries:
@@ -49,19 +51,23 @@ class Summary:
             if entry.number is not None and not entry.consilience:
                 low, high = self.covers or (entry.number, entry.number)
                 self.covers = (min(low, entry.number), max(high, entry.number))
+        return written
 
-    def take_again(self, entries: Sequence[Entry], reading: SummaryReading, now: Instant) -> None:
-        """Take in a better reading of ``entries``, in place of the degraded one."""
-        self._add(entries, reading, now, instead=True)
+    def take_again(self, entries: Sequence[Entry], reading: SummaryReading, now: Instant) -> list[Point]:
+        """Take in a better reading of ``entries``, in place of the degraded one; its points as they were written."""
         self.degraded_messages -= len(entries)
+        return self._add(entries, reading, now, instead=True)
 
-    def _add(self, entries: Sequence[Entry], reading: SummaryReading, now: Instant, *, instead: bool = False) -> None:
+    def _add(
+        self, entries: Sequence[Entry], reading: SummaryReading, now: Instant, *, instead: bool = False
+    ) -> list[Point]:
         accepted = self.ledger.add(reading.points, {entry.id: entry for entry in entries}, instead=instead)
-        self.rejected_points += reading.rejected + len(reading.points) - accepted
+        self.rejected_points += reading.rejected + len(reading.points) - len(accepted)
         self._keep_cited({entry.id: Source.of(entry) for entry in entries})
         self.seq += 1
         self.last_updated = now.iso()
         self._encoded = None
+        return accepted
 
     def _keep_cited(self, new: Mapping[int, Source]) -> None:
         cited = {entry_id for point in self.ledger.points for entry_id in point.ids}

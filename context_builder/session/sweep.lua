@@ -1,19 +1,19 @@
 -- Delete a session that outlived its retention, unless something still waits in it or somebody runs it.
--- KEYS: owner, index of sessions, input, pending, outbox, checkpoint, everything else to delete.
+-- KEYS: owner, index of sessions, input, pending, outbox, memory outbox, checkpoint, everything else to delete.
 -- ARGV: session id, newest activity (epoch seconds) that counts as outlived.
 local active_at = redis.call('ZSCORE', KEYS[2], ARGV[1])
 if active_at and tonumber(active_at) > tonumber(ARGV[2]) then
   return 0
 end
-if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) > 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]) > 0 then
   return 0
 end
-for _, field in ipairs(redis.call('HKEYS', KEYS[6])) do
+for _, field in ipairs(redis.call('HKEYS', KEYS[7])) do
   if string.sub(field, 1, 2) == 'm:' then
     return 0
   end
 end
-for i = 6, #KEYS do
+for i = 7, #KEYS do
   redis.call('DEL', KEYS[i])
 end
 redis.call('ZREM', KEYS[2], ARGV[1])

@@ -6,15 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from context_builder.archive.migrations import apply
 from context_builder.memory.postgres import PostgresMemory
 from tests.memory.vectors import LetterEmbedder
-
-
-@pytest.fixture
-async def migrated_url(database_url: str) -> str:
-    await apply(database_url)
-    return database_url
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Sessions that run in a test: real Redis, stand-ins for the model and the archive, time moved by hand."""
+"""Sessions that run in a test: real Redis, stand-ins for model, archive and memory, time moved by hand."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import orjson
 from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
+from context_builder.memory.memory import MemoryStore
+from context_builder.memory.tenant import TenantMemory
 from context_builder.session.keys import Keys
 from context_builder.session.rules import Rules
 from context_builder.session.session import Parts, Session
-from context_builder.testing import ManualClock, MemoryArchive, StubAnalyst
+from context_builder.testing import ManualClock, MemoryArchive, MemoryMemory, StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.saying import raw, spoken, words
 
+TENANT = "lab"
 TICK = 0.05
 """Seconds between ticks: the only time that really passes."""
 
@@ -34,11 +37,14 @@ class Live:
         self.analyst = StubAnalyst()
         self.last_resort = StubAnalyst("last resort")
         self.archive = MemoryArchive()
+        self.memory: MemoryStore = MemoryMemory()
         self.tasks: dict[Session, asyncio.Task[None]] = {}
 
     def session(self, session_id: str = "monday", **rules: Any) -> Session:
-        parts = Parts(self.analyst, self.last_resort, self.archive, words, self.clock)
-        return Session(self.client, session_id, Rules(**{"tick": TICK, **rules}), parts)
+        parts = Parts(
+            self.analyst, self.last_resort, self.archive, words, self.clock, TenantMemory(self.memory, TENANT)
+        )
+        return Session(self.client, session_id, Rules(**{"tick": TICK, "feed_memory": True, **rules}), parts)
 
     def serve(self, session: Session, *, takeover: bool = False, wait: bool = True) -> asyncio.Task[None]:
         task = asyncio.create_task(session.serve(takeover=takeover, wait=wait), name=session.session_id)

@@ -66,7 +66,7 @@ async def test_an_outlived_session_is_swept_whole(live: Live, catalog: Catalog) 
     assert set(await live.redis.keys()) == {FENCE.encode()}
 
 
-@pytest.mark.parametrize("key", [KEYS.input, KEYS.pending, KEYS.outbox])
+@pytest.mark.parametrize("key", [KEYS.input, KEYS.pending, KEYS.outbox, KEYS.memory_outbox])
 async def test_a_session_in_which_something_waits_is_never_swept(live: Live, catalog: Catalog, key: str) -> None:
     await ended(live)
     await live.redis.lpush(key, b"waiting")

@@ -55,7 +55,7 @@ def test_each_point_is_a_line_with_its_speakers() -> None:
 @pytest.mark.parametrize("draft", [point("cites none"), point("cites others", 1, 99), point(" \n ", 1)])
 def test_a_point_without_text_or_sources_is_refused(draft: DraftPoint) -> None:
     made = Ledger(1000, words)
-    assert made.add([draft, point("fine", 1)], heard(2)) == 1
+    assert [accepted.text for accepted in made.add([draft, point("fine", 1)], heard(2))] == ["fine"]
     assert made.render() == "Alice: fine"
 
 

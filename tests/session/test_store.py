@@ -15,10 +15,12 @@ from context_builder.archive.archive import SummaryRow
 from context_builder.connection import client_for
 from context_builder.engines.ports import free_port
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreError, StoreUnavailable
+from context_builder.memory.memory import Memory
 from context_builder.session.changes import Changes
 from context_builder.session.entry import Entry
 from context_builder.session.holder import this_holder
 from context_builder.session.keys import FENCE, Keys
+from context_builder.session.remembrance import Remembrance
 from context_builder.session.rules import Rules
 from context_builder.session.state import State
 from context_builder.session.store import Commit, SessionStore
@@ -39,6 +41,7 @@ ROW = SummaryRow(
     time_range_end=None,
     domains_covered=[],
 )
+PART = Remembrance("monday", [Memory("monday:message:1", "hello", session_id="monday")], ["monday:point:1:0"])
 REFRESH = Commit(conversation_state=b"{}", active_at=1.0)
 WRITE = replace(REFRESH, state=State(b'{"a":1', (), b"}"), head=b"{}", order=b"[]")
 
@@ -56,7 +59,7 @@ async def owned(redis: Redis, **rules: Any) -> SessionStore:
 
 def everything() -> Commit:
     """A commit that writes to every key."""
-    changes = Changes(dirty=True, pending_added=[Entry(1, message(1), ARRIVAL)], outbox=[ROW])
+    changes = Changes(dirty=True, pending_added=[Entry(1, message(1), ARRIVAL)], outbox=[ROW], memory_outbox=[PART])
     changes.put(Entry(2, message(2), ARRIVAL))
     return replace(WRITE, changes=changes, identities=[b"1" * 16, b"2" * 16], dead=[b"letter"])
 
@@ -297,12 +300,24 @@ async def test_a_batch_is_bounded_in_bytes_but_has_one_delivery(redis: Redis, mo
 async def test_summaries_leave_the_outbox_one_by_one_and_once(redis: Redis) -> None:
     mine = await owned(redis)
     await mine.commit(everything())
-    oldest = await mine.oldest_summary()
+    oldest = await mine.outbox.oldest()
     assert oldest is not None
     assert SummaryRow.model_validate_json(oldest) == ROW
-    await mine.discard_summary(oldest)
-    await mine.discard_summary(oldest)
-    assert await mine.oldest_summary() is None
+    await mine.outbox.discard(oldest)
+    await mine.outbox.discard(oldest)
+    assert await mine.outbox.oldest() is None
+
+
+async def test_what_is_to_be_remembered_waits_apart_from_the_summaries(redis: Redis) -> None:
+    mine = await owned(redis)
+    answer = await mine.commit(everything())
+    assert (answer.undelivered, answer.unremembered) == (1, 1)
+    oldest = await mine.memory_outbox.oldest()
+    assert oldest is not None
+    assert Remembrance.decode(oldest) == PART
+    await mine.memory_outbox.discard(oldest)
+    assert await mine.memory_outbox.oldest() is None
+    assert await mine.outbox.oldest() is not None
 
 
 # Errors

@@ -1,0 +1,25 @@
+"""The engines that the project starts itself, where the settings name no others."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from context_builder.engines.home import default_home
+from context_builder.engines.postgres import PostgresEngine
+from context_builder.settings import Settings
+
+
+def home_of(settings: Settings) -> Path:
+    """The folder of the embedded engines."""
+    return settings.home or default_home()
+
+
+async def database_url(home: Path) -> str:
+    """The embedded PostgreSQL, running and with our tables. Raises :class:`~context_builder.errors.EngineError`
+    and :class:`~context_builder.errors.ArchiveError`."""
+    from context_builder.archive.migrations import apply
+
+    address = await asyncio.to_thread(PostgresEngine(home).ensure)
+    await apply(address.url)
+    return address.url

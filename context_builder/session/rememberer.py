@@ -1,0 +1,29 @@
+"""Delivers what was summarized to the long-term memory."""
+
+from __future__ import annotations
+
+import structlog
+
+from context_builder import metrics
+from context_builder.errors import CannotForget
+from context_builder.memory.tenant import TenantMemory
+from context_builder.session.courier import Courier
+from context_builder.session.outbox import Outbox
+from context_builder.session.remembrance import Remembrance
+
+log = structlog.get_logger(__name__)
+
+
+def rememberer(outbox: Outbox, memory: TenantMemory) -> Courier:
+    """Takes the outbox's remembrances to the memory. In one that cannot forget, superseded points stay."""
+
+    async def deliver(entry: bytes) -> None:
+        part = Remembrance.decode(entry)
+        await memory.remember(part.memories)
+        try:
+            await memory.forget(part.superseded)
+        except CannotForget:
+            log.info("memory.superseded_stay", session_id=part.session_id, points=len(part.superseded))
+        log.info("memory.fed", session_id=part.session_id, memories=len(part.memories))
+
+    return Courier(outbox, deliver, memory.name, metrics.MEMORY_FED)

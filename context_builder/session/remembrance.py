@@ -1,0 +1,117 @@
+"""What one part of a summary leaves to the long-term memory: messages word for word, and points that cite them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+
+import orjson
+
+from context_builder.memory.memory import Memory
+from context_builder.session.condense import LEVELS
+from context_builder.session.entry import Entry
+from context_builder.session.message import identity_of
+from context_builder.session.point import Point
+
+_FIELDS: Final = ("id", "text", "kind", "speaker", "time", "position", "tags", "metadata")
+"""Of a memory, in the order in which an outbox entry lists their values; new ones go to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembrance:
+    """Memories to keep, and the ids of those that no longer hold. Its outbox entry names the session once."""
+
+    session_id: str
+    memories: Sequence[Memory]
+    superseded: Sequence[str]
+
+    def encode(self) -> bytes:
+        rows = [[getattr(memory, name) for name in _FIELDS] for memory in self.memories]
+        return orjson.dumps({"session_id": self.session_id, "memories": rows, "superseded": self.superseded})
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> Self:
+        """The remembrance that :meth:`encode` wrote."""
+        written = orjson.loads(encoded)
+        session_id = written["session_id"]
+        return cls(session_id, [_memory(session_id, row) for row in written["memories"]], written["superseded"])
+
+
+def remembrance(
+    session_id: str, entries: Sequence[Entry], before: Iterable[Point], written: Iterable[Point], after: Iterable[Point]
+) -> Remembrance:
+    """What to remember of a part in which ``entries`` were summarized and the ledger went from ``before`` to ``after``.
+
+    ``written`` are its new points in the analyst's own words. These are remembered, because the memory has room:
+    that the ledger shortens a point changes nothing there. Points that it merges make way for what they became.
+    """
+    known = {_point_id(session_id, point): point for point in before}
+    present = {_point_id(session_id, point): point for point in after}
+    whole = {_point_id(session_id, point): point for point in written}
+    domains = {entry.id: entry.domains for entry in entries}
+    points = [
+        of_point(session_id, point if point.level > LEVELS else whole.get(point_id, point), domains)
+        for point_id, point in present.items()
+        if point_id not in known or (point.level > LEVELS and point != known[point_id])
+    ]
+    messages = [of_message(session_id, entry) for entry in entries]
+    return Remembrance(session_id, [*messages, *points], [point_id for point_id in known if point_id not in present])
+
+
+def of_message(session_id: str, entry: Entry) -> Memory:
+    """The message under an id made of its identity, so that a session that is sent again changes nothing."""
+    identity = identity_of(entry.consilience, entry.number, entry.speaker, entry.text, entry.timestamp)
+    known = {"message_number": entry.number, "keywords": entry.keywords, "consilience": entry.consilience}
+    return Memory(
+        id=f"{session_id}:message:{identity.hex()}",
+        text=entry.text,
+        session_id=session_id,
+        speaker=entry.speaker,
+        time=_moment(entry.time),
+        position=entry.id,
+        tags=tuple(entry.domains),
+        metadata={name: value for name, value in known.items() if value},
+    )
+
+
+def of_point(session_id: str, point: Point, domains: Mapping[int, Sequence[str]]) -> Memory:
+    """The point, with the ``domains`` of those of the messages it cites (by id) whose domains are known."""
+    return Memory(
+        id=_point_id(session_id, point),
+        text=point.text,
+        kind="point",
+        session_id=session_id,
+        speaker=", ".join(point.speakers),
+        time=_moment(point.time),
+        tags=tuple(dict.fromkeys(_domains(point, domains))),
+        metadata={"point": point.kind.value, "cites": point.ids, "messages": point.messages},
+    )
+
+
+def _domains(point: Point, domains: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    for cited in point.ids:
+        yield from domains.get(cited, ())
+
+
+def _point_id(session_id: str, point: Point) -> str:
+    """Its time tells it from a point of the same number in another run of the session, after the first was swept."""
+    return f"{session_id}:point:{point.id}:{point.time:.0f}"
+
+
+def _moment(seconds: float) -> datetime | None:
+    """Epoch seconds as a moment; none at the edges of the calendar, where UTC has another year."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _memory(session_id: str, row: Sequence[Any]) -> Memory:
+    fields = dict(zip(_FIELDS, row, strict=False))
+    time = fields.pop("time")
+    tags = tuple(fields.pop("tags"))
+    return Memory(
+        **fields, session_id=session_id, time=datetime.fromisoformat(time) if time is not None else None, tags=tags
+    )

@@ -1,0 +1,79 @@
+"""SomaBrain as a memory store: what its documented calls cannot hold travels in a memory's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from context_builder.errors import CannotForget
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.memory.somabrain_store import SomaBrainStore
+from tests.services.somabrain import SomaBrainServer
+from tests.services.waiting import wait_until
+
+WHEN = datetime(2025, 10, 2, 10, 30, tzinfo=UTC)
+SAID = Memory(
+    "monday:message:1",
+    "the helicase unwinds",
+    session_id="monday",
+    speaker="Alice",
+    time=WHEN,
+    position=1,
+    tags=("Biology / Life Sciences",),
+    metadata={"keywords": ["helicase"]},
+)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[SomaBrainServer]:
+    server = SomaBrainServer()
+    server.start()
+    await wait_until(lambda: server.started, "SomaBrain listens")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def store(server: SomaBrainServer) -> AsyncIterator[SomaBrainStore]:
+    store = SomaBrainStore(SomaBrainClient(SomaBrainOptions(server.url, retries=0)))
+    yield store
+    await store.close()
+
+
+async def test_a_memory_comes_back_as_it_was_remembered(store: SomaBrainStore) -> None:
+    await store.remember("lab", [SAID])
+    (found,) = await store.search("lab", MemoryQuery("helicase unwinds", filter=MemoryFilter(session_id="monday")))
+    assert (found.memory.id, found.memory.text, found.memory.speaker) == (SAID.id, SAID.text, "Alice")
+    assert (found.memory.time, found.memory.position, found.memory.tags) == (WHEN, 1, SAID.tags)
+    assert found.memory.metadata["keywords"] == ["helicase"]
+    assert (found.score, found.origins) == (1.0, ("somabrain",))
+
+
+async def test_the_documented_fields_are_sent(store: SomaBrainStore, server: SomaBrainServer) -> None:
+    await store.remember("lab", [SAID])
+    ((path, body),) = server.requests
+    (sent,) = body["memories"]
+    assert (path, body["tenant_id"]) == ("/memory/remember/batch", "lab")
+    assert set(sent) == {"type", "text", "session_id", "persona_id", "tags", "metadata"}
+
+
+async def test_what_was_remembered_twice_is_found_once(store: SomaBrainStore) -> None:
+    await store.remember("lab", [SAID])
+    await store.remember("lab", [SAID])
+    assert len(await store.search("lab", MemoryQuery("helicase"))) == 1
+
+
+async def test_a_filter_holds(store: SomaBrainStore) -> None:
+    await store.remember("lab", [SAID, Memory("p", "the helicase point", kind="point")])
+    for where in (MemoryFilter(kinds=("point",)), MemoryFilter(until=WHEN, kinds=("point",))):
+        found = await store.search("lab", MemoryQuery("helicase", filter=where))
+        assert [one.memory.id for one in found] == ([] if where.until else ["p"])
+
+
+async def test_it_cannot_forget_and_says_so(store: SomaBrainStore) -> None:
+    assert await store.forget("lab") == 0
+    with pytest.raises(CannotForget, match="delete them there"):
+        await store.forget("lab", filter=MemoryFilter(session_id="monday"))
