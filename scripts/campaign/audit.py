@@ -1,4 +1,4 @@
-"""Where every pushed message is, one by one, as Redis and the archive hold it at one moment."""
+"""Where every pushed message is, one by one: in Redis, in the archive and in the long-term memory at one moment."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class Places:
     dead: Counter[str]
     published: Counter[str]
     head: dict[str, Any]
+    summary: dict[str, Any]
     undelivered: int
 
     @classmethod
@@ -54,18 +55,20 @@ class Places:
             pipe.hgetall(keys.checkpoint)
             pipe.get(keys.state)
             pipe.llen(keys.outbox)
-            waiting, pending, dead, checkpoint, state, undelivered = await pipe.execute()
-        head = json.loads(checkpoint.get(b"head", b"{}"))
+            pipe.llen(keys.memory_outbox)
+            waiting, pending, dead, checkpoint, state, unarchived, unremembered = await pipe.execute()
+        summary = json.loads(checkpoint.get(b"summary", b"{}"))
         published = json.loads(state)["raw_recent_buffer"] if state else []
         return cls(
             waiting=_tokens(waiting),
             buffer=_said(json.loads(value) for name, value in checkpoint.items() if name.startswith(b"m:")),
             pending=_said(map(json.loads, pending)),
-            summarized=_said(head["summary"]["points"] if head else ()),
+            summarized=_said(summary.get("points", ())),
             dead=_tokens(base64.b64decode(json.loads(letter)["raw"]) for letter in dead),
             published=_said(published),
-            head=head,
-            undelivered=undelivered,
+            head=json.loads(checkpoint.get(b"head", b"{}")),
+            summary=summary,
+            undelivered=unarchived + unremembered,
         )
 
     @property
@@ -79,7 +82,7 @@ class Places:
 
     @property
     def settled(self) -> bool:
-        """Nothing is left to do: all is summarized or dead, and all summaries are in the archive."""
+        """Nothing is left to do: all is summarized or dead, and all summaries are in archive and memory."""
         return not (self.waiting or self.buffer or self.pending or self.undelivered)
 
 
@@ -96,9 +99,9 @@ def judge(places: Places, acknowledged: Iterable[str], sent: Sent) -> Findings:
     findings.expect("dead although sound", {t for t in places.dead if t.startswith("m")}, set())
     findings.expect("published, not in the buffer", set(places.published) - set(places.buffer), set())
     if places.head and not findings.doubled:
-        counters, summary = places.head["counters"], places.head["summary"]
+        counters = places.head["counters"]
         findings.expect("received_messages", counters["received_messages"], taken_in.total() - places.dead.total())
-        findings.expect("message_count", summary["message_count"], places.summarized.total())
+        findings.expect("message_count", places.summary.get("message_count", 0), places.summarized.total())
         findings.expect("dead_letters", counters["dead_letters"], places.dead.total())
     return findings
 
@@ -106,7 +109,7 @@ def judge(places: Places, acknowledged: Iterable[str], sent: Sent) -> Findings:
 def judge_archive(places: Places, rows: Sequence[tuple[int, int, str]]) -> Findings:
     """Compare the archive's ``rows`` (summary_seq, message_count, summary_text), in order, with the summary."""
     findings = Findings()
-    findings.expect("archived summaries", [seq for seq, _, _ in rows], [*range(1, places.head["summary"]["seq"] + 1)])
+    findings.expect("archived summaries", [seq for seq, _, _ in rows], [*range(1, places.summary["seq"] + 1)])
     before: Counter[str] = Counter()
     for seq, count, text in rows:
         tokens = Counter(tokens_in(text))
@@ -115,6 +118,20 @@ def judge_archive(places: Places, rows: Sequence[tuple[int, int, str]]) -> Findi
         findings.expect(f"message_count of summary {seq}", count, tokens.total())
         before = tokens
     findings.expect("the last archived summary", set(before), set(places.summarized))
+    return findings
+
+
+def judge_memory(places: Places, memories: Sequence[tuple[str, str]]) -> Findings:
+    """Compare the ``memories`` (kind, text) of the session with the summary."""
+    remembered = Counter(token for kind, text in memories if kind == "message" for token in tokens_in(text))
+    points = [text for kind, text in memories if kind == "point"]
+    findings = Findings(
+        lost=set(places.summarized) - set(remembered),
+        doubled={token for token, times in remembered.items() if times > 1},
+    )
+    findings.expect("remembered, not summarized", set(remembered) - set(places.summarized), set())
+    findings.expect("remembered points", len(points), len(places.summary["points"]))
+    findings.expect("what remembered points tell", {t for text in points for t in tokens_in(text)}, set(remembered))
     return findings
 
 

@@ -15,7 +15,7 @@ from context_builder.errors import ContextBuilderError
 from context_builder.session.availability import until_available
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import Keys
-from scripts.campaign.audit import Places, judge, judge_archive
+from scripts.campaign.audit import Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import Daemon
 from scripts.campaign.link import Link
 from scripts.campaign.listener import Listener
@@ -150,7 +150,7 @@ class Lane:
         return self._plan.mutation is not None and bool(self.tally.lost or self.tally.doubled)
 
     async def _account(self) -> None:
-        """Everything summarized and archived exactly once, also after all of it was sent again."""
+        """Everything summarized, archived and remembered exactly once, also after all of it was sent again."""
         await self._settle("the faults")
         await self.listener.repeat(self.listener.sent.deliveries)
         await self.kill()
@@ -158,6 +158,8 @@ class Lane:
         places = await self._settle("sending everything again")
         rows = await self.world.archived(self.session_id)
         self.tally.find(self.session_id, judge_archive(places, rows), "archiving")
+        memories = await self.world.remembered(self.session_id)
+        self.tally.find(self.session_id, judge_memory(places, memories), "remembering")
         self.tally.close_session(self.listener.sent, places.dead.total(), len(rows))
 
     async def _settle(self, context: str) -> Places:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
 import httpx
@@ -139,10 +139,17 @@ class World:
 
     async def archived(self, session_id: str) -> list[tuple[int, int, str]]:
         """The archive's rows of a session: summary_seq, message_count, summary_text."""
+        sql = "SELECT summary_seq, message_count, summary_text FROM context_summaries WHERE session_id = $1"
+        return await self._rows(f"{sql} ORDER BY summary_seq", session_id)
+
+    async def remembered(self, session_id: str) -> list[tuple[str, str]]:
+        """The session's memories: kind, text."""
+        return await self._rows("SELECT kind, text FROM context_memories WHERE session_id = $1", session_id)
+
+    async def _rows(self, sql: str, session_id: str) -> list[Any]:
         connection = await asyncpg.connect(self._database)
         try:
-            sql = "SELECT summary_seq, message_count, summary_text FROM context_summaries WHERE session_id = $1"
-            return [tuple(row) for row in await connection.fetch(f"{sql} ORDER BY summary_seq", session_id)]
+            return [tuple(row) for row in await connection.fetch(sql, session_id)]
         finally:
             await connection.close()
 

@@ -9,7 +9,7 @@ from asyncio import StreamWriter
 import pytest
 
 from context_builder.session.keys import Keys
-from scripts.campaign.audit import Places, judge, judge_archive
+from scripts.campaign.audit import Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import SETTINGS
 from scripts.campaign.link import Link
 from scripts.campaign.listener import Sent
@@ -81,6 +81,8 @@ class Life:
         assert not findings, f"{context}: {findings}"
         archive = judge_archive(places, await self._world.archived(self.session_id))
         assert not archive, f"{context}: {archive}"
+        memory = judge_memory(places, await self._world.remembered(self.session_id))
+        assert not memory, f"{context}: {memory}"
 
     async def until_crash(self, link: CrashingLink) -> None:
         """Run over ``link``, which says when to kill; or until there is nothing left to do."""
