@@ -83,6 +83,8 @@ class SqlMemory:
             await self._call("context_memory_remember", tenant_id, memories=rows)
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+        if not query.text.strip() and query.embedding is None:
+            return await self._newest(tenant_id, query)
         arguments: Row = {
             "query": storable(query.text),
             "wanted": query.limit,
@@ -105,6 +107,10 @@ class SqlMemory:
         await self._functions.close()
         if self._embedder is not None:
             await self._embedder.close()
+
+    async def _newest(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+        condition = as_condition(query.filter)
+        return found_of(await self._call("context_memory_newest", tenant_id, wanted=query.limit, condition=condition))
 
     async def _embed(self, embedder: Embedder, tenant_id: str, rows: list[Row], texts: list[str]) -> None:
         """Add embeddings to the rows that need one."""

@@ -16,6 +16,7 @@ INDEXES = (
     "context_memories_words",
     "context_memories_embedding_26",
     "context_memories_session",
+    "context_memories_newest",
     "context_memories_pkey",
 )
 
@@ -33,6 +34,7 @@ async def test_a_search_among_many_uses_every_index_and_never_scans_the_table(
     before = await used(database)
     for text in said[:5]:
         await hybrid.search("acme", MemoryQuery(text))
+    await hybrid.search("acme", MemoryQuery(""))
     await hybrid.close()
     after = await used(database)
     assert {index for index in INDEXES if after[index] > before[index]} == set(INDEXES)

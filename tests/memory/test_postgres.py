@@ -56,6 +56,13 @@ async def test_a_memory_comes_back_as_it_was(memory: PostgresMemory) -> None:
     assert (found.memory, found.score, found.origins) == (kept, 1.0, ("full_text",))
 
 
+async def test_without_a_query_the_newest_that_pass_the_filter_are_found(memory: PostgresMemory) -> None:
+    days = [Memory(f"day-{day}", f"on day {day}", time=datetime(2023, 5, day, tzinfo=UTC)) for day in (2, 3, 1)]
+    await memory.remember("acme", [*days, Memory("undated", "some day"), Memory("other", "on day 9", tags=("pinned",))])
+    assert await texts(memory, "", 2) == ["on day 3", "on day 2"]
+    assert await texts(memory, " ", tags=("pinned",)) == ["on day 9"]
+
+
 async def test_a_hit_brings_its_neighbours(memory: PostgresMemory) -> None:
     await memory.remember("acme", talk())
     found = await memory.search("acme", MemoryQuery("What did Alice call her tortoise?", 3))
