@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +22,10 @@ _FIELDS: Final = ("id", "text", "kind", "speaker", "time", "position", "tags", "
 
 @dataclass(frozen=True, slots=True)
 class Remembrance:
-    """Memories to keep, and the ids of those that no longer hold. Its outbox entry names the session once."""
+    """Memories to keep, and the ids of those that no longer hold.
+
+    Its outbox entry is compressed: hardly more than what was said, however long the memory stays away.
+    """
 
     session_id: str
     memories: Sequence[Memory]
@@ -29,12 +33,13 @@ class Remembrance:
 
     def encode(self) -> bytes:
         rows = [[getattr(memory, name) for name in _FIELDS] for memory in self.memories]
-        return orjson.dumps({"session_id": self.session_id, "memories": rows, "superseded": self.superseded})
+        written = orjson.dumps({"session_id": self.session_id, "memories": rows, "superseded": self.superseded})
+        return zlib.compress(written, level=1)
 
     @classmethod
     def decode(cls, encoded: bytes) -> Self:
         """The remembrance that :meth:`encode` wrote."""
-        written = orjson.loads(encoded)
+        written = orjson.loads(zlib.decompress(encoded))
         session_id = written["session_id"]
         return cls(session_id, [_memory(session_id, row) for row in written["memories"]], written["superseded"])
 

@@ -67,7 +67,9 @@ def test_the_same_message_has_the_same_id_in_another_run_of_the_session(clock: M
     assert len(set(ids[0])) == 2
 
 
-def test_an_entry_comes_out_of_the_outbox_as_it_went_in_and_is_small(clock: ManualClock) -> None:
+def test_an_entry_comes_out_of_the_outbox_as_it_went_in_and_is_hardly_larger_than_what_was_said(
+    clock: ManualClock,
+) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, *range(1, 101))
     summarize(subject, clock)
@@ -76,7 +78,7 @@ def test_an_entry_comes_out_of_the_outbox_as_it_went_in_and_is_small(clock: Manu
     assert [replace(memory, metadata={}) for memory in read.memories] == [
         replace(memory, metadata={}) for memory in part.memories
     ]
-    assert len(part.encode()) < 100 * (2 * len(message().text) + 370)
+    assert len(part.encode()) < 2 * sum(len(memory.text) for memory in part.memories if memory.kind == "message")
 
 
 def test_a_point_that_is_only_shortened_is_remembered_whole(clock: ManualClock) -> None:
