@@ -6,7 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from context_builder.analysis.analyst import DraftPoint, PointKind, SummaryReading
+from context_builder.demo import load_demo
 from context_builder.memory.memory import Memory
+from context_builder.memory.rows import as_row
 from context_builder.session.conversation import Conversation
 from context_builder.session.remembrance import Remembrance
 from context_builder.testing import ManualClock
@@ -71,14 +73,13 @@ def test_an_entry_comes_out_of_the_outbox_as_it_went_in_and_is_hardly_larger_tha
     clock: ManualClock,
 ) -> None:
     subject = conversation(clock, feed_memory=True)
-    hear(subject, clock, *range(1, 101))
+    talk = [message(number, said.text, speaker=said.speaker) for number, said in enumerate(load_demo())]
+    subject.receive(talk, clock.now())
     summarize(subject, clock)
     part = remembered(subject)
     read = Remembrance.decode(part.encode())
-    assert [replace(memory, metadata={}) for memory in read.memories] == [
-        replace(memory, metadata={}) for memory in part.memories
-    ]
-    assert len(part.encode()) < 2 * sum(len(memory.text) for memory in part.memories if memory.kind == "message")
+    assert [as_row(memory) for memory in read.memories] == [as_row(memory) for memory in part.memories]
+    assert len(part.encode()) < 1.5 * sum(len(said.text) for said in talk)
 
 
 def test_a_point_that_is_only_shortened_is_remembered_whole(clock: ManualClock) -> None:

@@ -8,6 +8,8 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.memory.memory import MemoryFilter, MemoryQuery
+from context_builder.memory.postgres import PostgresMemory
 from tests.services.waiting import wait_until
 from tests.stories.conftest import Command
 from tests.stories.talk import Talk, long_ones
@@ -46,3 +48,20 @@ async def test_without_a_model_a_conversation_still_becomes_a_memory(
 
     rows: Any = await wait_until(archived, "the summary is archived")
     assert [row["summary_text"] for row in rows] == [state["rolling_summary"]["text"]]
+
+    # And what was said can be found, by whoever asks for it later.
+    memory = PostgresMemory(database_url)
+
+    async def found() -> Any:
+        return await memory.search(
+            "default", MemoryQuery("Who spoke of TP53?", filter=MemoryFilter(kinds=("message",)))
+        )
+
+    best = (await wait_until(found, "the messages are remembered"))[0].memory
+    assert (best.session_id, best.speaker, "TP53" in best.text) == ("monday", "Bob", True)
+    await memory.close()
+
+    # Until it is to be forgotten.
+    assert context_builder("forget", "monday", "--yes", database_url=database_url).wait() == 0
+    for table in ("context_summaries", "context_memories"):
+        assert await database.fetchval(f"SELECT count(*) FROM {table}") == 0

@@ -1,0 +1,58 @@
+"""Forgetting what was delivered: all of it, or none while something is away; what cannot be deleted is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.cli.forget import Delivered
+from context_builder.errors import ArchiveUnavailable, CannotForget, MemoryUnavailable
+from context_builder.memory.memory import Memory
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.memory.somabrain_store import SomaBrainStore
+from context_builder.memory.tenant import TenantMemory
+from context_builder.testing import MemoryArchive, MemoryMemory
+from tests.archive.rows import summary
+
+SAID = [Memory("monday:1", "hello", session_id="monday"), Memory("tuesday:1", "hello", session_id="tuesday")]
+
+
+@pytest.fixture
+async def archive() -> MemoryArchive:
+    archive = MemoryArchive()
+    await archive.deliver(summary(session_id="monday"))
+    return archive
+
+
+@pytest.fixture
+async def memory() -> MemoryMemory:
+    memory = MemoryMemory()
+    await memory.remember("lab", SAID)
+    return memory
+
+
+async def test_a_session_is_forgotten_and_no_other(archive: MemoryArchive, memory: MemoryMemory) -> None:
+    delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
+    await delivered.forget()
+    await delivered.forget()
+    assert (delivered.rows, delivered.memories, delivered.refusal) == (1, 1, None)
+    assert [*memory.kept["lab"]] == ["tuesday:1"]
+
+
+async def test_while_archive_or_memory_is_away_nothing_is_forgotten(
+    archive: MemoryArchive, memory: MemoryMemory
+) -> None:
+    delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
+    memory.failure = MemoryUnavailable("away")
+    with pytest.raises(MemoryUnavailable):
+        await delivered.forget()
+    memory.failure, archive.failure = None, ArchiveUnavailable("away")
+    with pytest.raises(ArchiveUnavailable):
+        await delivered.forget()
+    assert (len(archive.rows), len(memory.kept["lab"])) == (1, 2)
+
+
+async def test_a_memory_that_cannot_forget_does_not_save_the_rest(archive: MemoryArchive) -> None:
+    somabrain = SomaBrainStore(SomaBrainClient(SomaBrainOptions("http://soma")))
+    delivered = Delivered("monday", archive, TenantMemory(somabrain, "lab"))
+    await delivered.forget()
+    assert (delivered.rows, type(delivered.refusal)) == (1, CannotForget)
