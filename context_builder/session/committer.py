@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import structlog
 
@@ -22,6 +23,9 @@ from context_builder.session.recorder import Recorder
 from context_builder.session.store import Commit, Committed, SessionStore, Snapshot
 
 log = structlog.get_logger(__name__)
+
+WORTH_TELLING: Final = 0.5
+"""Seconds; a connection that was merely closed is replaced faster than that."""
 
 
 class Committer:
@@ -171,5 +175,6 @@ class Committer:
         """Say so, if Redis was away."""
         if self._away_since is not None:
             waited = round(self._clock.now().monotonic - self._away_since.monotonic, 2)
-            log.warning("redis.back", session_id=self._store.keys.session_id, waited_seconds=waited)
+            if waited >= WORTH_TELLING:
+                log.warning("redis.back", session_id=self._store.keys.session_id, waited_seconds=waited)
             self._away_since = None

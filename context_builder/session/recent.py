@@ -10,6 +10,7 @@ from typing import Final
 from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
 from context_builder.session.changes import Changes
+from context_builder.session.remembrance import Remembrance
 
 SECONDS: Final = 3.0
 """With ``appendfsync everysec`` Redis loses a second at a power cut, two when the disk is busy; one to spare."""
@@ -30,6 +31,7 @@ class _Given:
     pending_added: Sequence[bytes]
     pending_trimmed: int
     outbox: Sequence[SummaryRow]
+    memory_outbox: Sequence[Remembrance]
 
     @property
     def size(self) -> int:
@@ -55,7 +57,7 @@ class Recent:
     def keep(self, revision: int, changes: Changes, identities: Sequence[bytes], now: Instant) -> None:
         """Redis said that it has these."""
         added = changes.encoded_pending()
-        given = _Given(revision, now.monotonic, added, changes.pending_trimmed, changes.outbox)
+        given = _Given(revision, now.monotonic, added, changes.pending_trimmed, changes.outbox, changes.memory_outbox)
         self._given.append(given)
         self._size += given.size
         self._identities.update(dict.fromkeys(identities, now.monotonic))
@@ -71,6 +73,7 @@ class Recent:
         changes.pending_again = [entry for given in lost for entry in given.pending_added]
         changes.pending_trimmed += sum(given.pending_trimmed for given in lost)
         changes.outbox = [*(row for given in lost for row in given.outbox), *changes.outbox]
+        changes.memory_outbox = [*(part for given in lost for part in given.memory_outbox), *changes.memory_outbox]
         if not self._given or self._given[0].revision > held + 1:
             too_many = len(changes.encoded_pending()) - pending
             del changes.pending_again[: max(0, too_many)]

@@ -11,6 +11,7 @@ import pytest
 
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.message import CONSILIENCE
+from context_builder.session.recent import Recent
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
 from context_builder.testing import ManualClock
@@ -40,7 +41,7 @@ def said(number: int | None, speaker: str = "Alice", text: str = "Hello.") -> by
 
 async def read(store: Input, *, highest: int, waiting: int = 0) -> Batch:
     """The first batch of an inbox whose session has taken in numbers up to ``highest``."""
-    inbox = Inbox(cast(SessionStore, store), Rules(), ManualClock())
+    inbox = Inbox(cast(SessionStore, store), Rules(), ManualClock(), Recent())
     inbox.highest_number, inbox.waiting = highest, waiting
     first = asyncio.get_running_loop().create_future()
     feeding = asyncio.create_task(inbox.feed(first.set_result))

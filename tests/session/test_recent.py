@@ -8,11 +8,13 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.archive.archive import SummaryRow
+from context_builder.memory.memory import Memory
 from context_builder.session import recent as module
 from context_builder.session.changes import Changes
 from context_builder.session.entry import Entry
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.recent import SECONDS, Recent
+from context_builder.session.remembrance import Remembrance
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
 from context_builder.testing import ManualClock
@@ -21,10 +23,11 @@ from tests.session.saying import ARRIVAL, message, raw, spoken
 
 
 def pending(*ids: int, trimmed: int = 0, outbox: tuple[int, ...] = ()) -> Changes:
-    """These become pending, so many of the oldest are summarized, these summaries are to be archived."""
+    """These become pending, so many of the oldest are summarized, these summaries are to be archived and remembered."""
     rows = [SummaryRow.model_construct(summary_seq=seq) for seq in outbox]
     entries = [Entry(each, message(each), ARRIVAL) for each in ids]
-    return Changes(pending_added=entries, pending_trimmed=trimmed, outbox=rows)
+    parts = [Remembrance("monday", [Memory(str(seq), "A point.")], []) for seq in outbox]
+    return Changes(pending_added=entries, pending_trimmed=trimmed, outbox=rows, memory_outbox=parts)
 
 
 def ids(changes: Changes) -> list[int]:
@@ -46,6 +49,7 @@ def test_what_the_lost_commits_did_to_lists_is_done_again_before_the_rest(recent
     recent.give_again(changes, held=11, pending=99)
     assert (ids(changes), changes.pending_trimmed) == ([23, 24, 25, 26, 27], 3)
     assert [row.summary_seq for row in changes.outbox] == [5, 6, 7]
+    assert [part.memories[0].id for part in changes.memory_outbox] == ["5", "6", "7"]
 
 
 def test_when_more_was_lost_only_what_should_be_pending_is_given_again_and_nothing_is_taken_out(recent: Recent) -> None:
