@@ -184,7 +184,8 @@ class Conversation:
         if not newest:
             return None
         self._domains_running, self._domains_asked = True, now
-        return DomainWork([entry.said() for entry in newest], self.last_id, self.since_domains, self._standing())
+        said = [entry.said() for entry in newest]
+        return DomainWork(said, self.last_id, self.since_domains, self._standing(), self.topic.is_in_doubt)
 
     def summary_due(self, now: Instant) -> bool:
         """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
@@ -337,8 +338,8 @@ class Conversation:
             self._changes.remember(remembrance(self.session_id, said, before, written, self.summary.ledger.points))
 
     def _standing(self) -> DomainReading | None:
-        leading = next(iter(self.domains.confidence), None)
-        return self.domains if self.topic.is_settled and leading == self.topic.active[0] else None
+        followed = self.domains.domains[:1] == list(self.topic.active[:1])
+        return self.domains if self.domains.analyst and followed else None
 
     # When it is due
 

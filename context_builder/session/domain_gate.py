@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -11,45 +11,60 @@ from context_builder.analysis.analyst import Analyst, DomainReading, Usage
 from context_builder.errors import AnalystError
 from context_builder.session.work import DomainWork
 
-DISTANCE: Final = 0.3
-"""Total variation between two plain readings, above which something may have changed."""
-
-MOST_IN_A_ROW: Final = 4
+MOST_IN_A_ROW: Final = 5
 """Readings taken again before the model is asked all the same."""
 
+Confidence = Mapping[str, float]
+"""Of domains, highest first; empty when nothing points to one."""
 
-def is_unchanged(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
-    """Whether two plain readings (confidences, highest first) have one leading domain and are alike."""
-    if not before or not now or next(iter(before)) != next(iter(now)):
-        return False
-    apart = sum(abs(before.get(domain, 0.0) - now.get(domain, 0.0)) for domain in {*before, *now}) / 2
-    return apart <= DISTANCE
+
+def is_unchanged(names: Collection[str], recent: Confidence, newest: Confidence) -> bool:
+    """Whether plain text analysis hears no domain but those of ``names``: none leads in the ``recent`` messages, and
+    the ``newest`` among them, by themselves, speak for one of the names or for nothing."""
+    leading = _leading(recent)
+    return (leading is None or leading in names) and (not newest or any(name in newest for name in names))
 
 
 class DomainGate:
-    """Compares the plain reading of the newest messages with that of those the model judged last.
+    """Lets the model's last reading stand while the plain reading agrees with it, :data:`MOST_IN_A_ROW` times at most.
 
-    While they are alike the model's last reading stands, :data:`MOST_IN_A_ROW` times at most. ``plain`` is the plain
-    text analysis, which works off the loop.
+    The two agree on the leading domain, or they differ as they did both of the last two times the model was asked: it
+    may well call biology what the vocabularies call ecology. Agreement also ends a doubt about what the model said
+    once; silence about every domain does not. ``plain`` is the plain text analysis, which works off the loop.
     """
 
     def __init__(self, plain: Analyst) -> None:
         self._plain = plain
-        self._newest: Mapping[str, float] = {}
-        self._judged: Mapping[str, float] = {}
+        self._heard: str | None = None
+        self._judged: tuple[str | None, str | None] | None = None
+        self._other_name: str | None = None
         self._in_a_row = 0
 
     async def repeated(self, work: DomainWork) -> DomainReading | None:
         """The last reading again; ``None`` when the model is to be asked."""
-        self._newest = {}
+        self._heard = None
         with suppress(AnalystError):
-            self._newest = (await self._plain.infer_domains(work.messages)).confidence
-        if work.standing is None or self._in_a_row >= MOST_IN_A_ROW or not is_unchanged(self._judged, self._newest):
-            return None
-        self._in_a_row += 1
-        return replace(work.standing, usage=Usage(), repeated=True)
+            recent = (await self._plain.infer_domains(work.messages)).confidence
+            newest = (await self._plain.infer_domains(work.messages[-work.new :])).confidence
+            self._heard = _leading(recent)
+            if work.standing is not None and self._stands(work.standing, recent, newest, in_doubt=work.in_doubt):
+                self._in_a_row += 1
+                return replace(work.standing, usage=Usage(), repeated=True)
+        return None
 
     def judged(self, reading: DomainReading) -> None:
-        """The messages of the last :meth:`repeated` were read after all; a reading by ``plain`` is no judgement."""
-        self._judged = {} if reading.analyst == self._plain.name else self._newest
+        """The messages of the last :meth:`repeated` were read after all."""
+        judgement = _leading(reading.confidence), self._heard
+        self._other_name = self._heard if judgement == self._judged else None
+        self._judged = judgement
         self._in_a_row = 0
+
+    def _stands(self, reading: DomainReading, recent: Confidence, newest: Confidence, *, in_doubt: bool) -> bool:
+        if reading.analyst == self._plain.name or self._in_a_row >= MOST_IN_A_ROW or (in_doubt and not recent):
+            return False
+        names = [*reading.domains[:1], *([self._other_name] if self._other_name and not in_doubt else [])]
+        return is_unchanged(names, recent, newest)
+
+
+def _leading(confidence: Confidence) -> str | None:
+    return next(iter(confidence), None)

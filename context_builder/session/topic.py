@@ -50,9 +50,9 @@ class Topic:
         return {domain: self.confidence[domain] for domain in self.active}
 
     @property
-    def is_settled(self) -> bool:
-        """Whether the leading domain is not in doubt."""
-        return bool(self.active) and self.rising is None
+    def is_in_doubt(self) -> bool:
+        """Whether the leading domain leads for the first time."""
+        return self.rising is not None
 
     def after(self, inferred: Mapping[str, float], now: float) -> Topic:
         """The topic after one more inference, made at epoch second ``now``."""

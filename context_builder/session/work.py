@@ -26,14 +26,15 @@ class KeywordWork:
 class DomainWork:
     """The newest messages, and how far they go: ``through`` is the newest id, ``new`` how many since last time.
 
-    ``standing`` is the last reading, which may be taken again if nothing has changed; there is none while the topic is
-    in doubt.
+    ``standing`` is the last reading, which may be taken again if nothing has changed; there is none while the smoothed
+    domains do not follow it. ``in_doubt`` says that it is the first to name its leading domain.
     """
 
     messages: Sequence[Said]
     through: int
     new: int
     standing: DomainReading | None = None
+    in_doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

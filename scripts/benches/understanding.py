@@ -31,7 +31,7 @@ from rich.table import Table
 
 from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
-from scripts.benches.texts.domain_calls import domain_calls
+from scripts.benches.texts.domain_calls import domain_call_rows
 from scripts.benches.texts.facts_kept import BUDGET, ROUNDS, SIZES, facts_kept
 from scripts.benches.texts.prompt_cost import prompt_cost_rows
 
@@ -40,9 +40,6 @@ Phrase = tuple[str, ...]
 
 SUMMARY_MESSAGES = 60
 """Messages in one summary of a meeting: about two minutes of lively talk."""
-
-TOPIC_LENGTHS = ((6, 12), (15, 40), (40, 80))
-"""Fewest and most messages about one domain, in sessions joined from texts."""
 
 
 @dataclass
@@ -216,16 +213,6 @@ async def measure_facts(rows: Sequence[Row], references: Sequence[Row], analyst:
     report.add("the ledger's points whose content words occur in what they cite", share(kept.grounded))
 
 
-async def measure_domain_calls(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
-    for run in TOPIC_LENGTHS:
-        every, gated = await domain_calls(rows, run, analyst)
-        report.add(
-            f"domain calls, accuracy of a simulated model; a topic lasts {run[0]}-{run[1]} messages",
-            f"{gated.calls} ({gated.calls / every.calls:.0%}), {gated.right / gated.messages:.3f}",
-            f"{every.calls}, {every.right / every.messages:.3f} (every 5 messages)",
-        )
-
-
 async def measure_speed(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
     messages = [Said(number, row["speaker"], row["text"]) for number, row in enumerate(rows)]
     taken: list[float] = []
@@ -254,7 +241,8 @@ async def measure(data: Path) -> Report:
             await measure_keyphrases(rows, analyst, report)
         if rows := rows_of(data, "domains", report):
             await measure_domains(rows, analyst, report)
-            await measure_domain_calls(rows, analyst, report)
+            for line in await domain_call_rows(rows, analyst):
+                report.add(*line)
         if rows := rows_of(data, "meetings", report):
             await measure_summaries(rows, analyst, report)
             if references := rows_of(data, "meetings", report, references=True):
