@@ -27,7 +27,7 @@ from context_builder.session.topic import Topic
 from context_builder.session.triggers import Triggers
 from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
 
-LEDGER_TAIL_TOKENS: Final = 300
+LEDGER_TAIL_TOKENS: Final = 200
 """So much of the ledger's tail an analyst is shown, to continue it without repeating it."""
 
 
@@ -185,7 +185,8 @@ class Conversation:
             return None
         self._domains_running, self._domains_asked = True, now
         said = [entry.said() for entry in newest]
-        return DomainWork(said, self.last_id, self.since_domains, self._standing(), self.topic.is_in_doubt)
+        standing = self.domains if self.domains.analyst else None
+        return DomainWork(said, self.last_id, self.since_domains, standing, self._domains_in_doubt())
 
     def summary_due(self, now: Instant) -> bool:
         """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
@@ -337,9 +338,9 @@ class Conversation:
             said = () if work.again else work.entries
             self._changes.remember(remembrance(self.session_id, said, before, written, self.summary.ledger.points))
 
-    def _standing(self) -> DomainReading | None:
-        followed = self.domains.domains[:1] == list(self.topic.active[:1])
-        return self.domains if self.domains.analyst and followed else None
+    def _domains_in_doubt(self) -> bool:
+        """Whether the last reading's leading domain does not lead yet, or for the first time."""
+        return self.topic.rising is not None or self.domains.domains[:1] != list(self.topic.active[:1])
 
     # When it is due
 

@@ -11,7 +11,7 @@ from context_builder.analysis.analyst import Analyst, DomainReading, Usage
 from context_builder.errors import AnalystError
 from context_builder.session.work import DomainWork
 
-MOST_IN_A_ROW: Final = 5
+MOST_IN_A_ROW: Final = 6
 """Readings taken again before the model is asked all the same."""
 
 Confidence = Mapping[str, float]

@@ -49,11 +49,6 @@ class Topic:
         """Active domains with their smoothed confidence, highest first."""
         return {domain: self.confidence[domain] for domain in self.active}
 
-    @property
-    def is_in_doubt(self) -> bool:
-        """Whether the leading domain leads for the first time."""
-        return self.rising is not None
-
     def after(self, inferred: Mapping[str, float], now: float) -> Topic:
         """The topic after one more inference, made at epoch second ``now``."""
         share = max(SHARE, *inferred.values()) if self.active and inferred else SHARE if self.active else 1.0

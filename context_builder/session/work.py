@@ -26,8 +26,8 @@ class KeywordWork:
 class DomainWork:
     """The newest messages, and how far they go: ``through`` is the newest id, ``new`` how many since last time.
 
-    ``standing`` is the last reading, which may be taken again if nothing has changed; there is none while the smoothed
-    domains do not follow it. ``in_doubt`` says that it is the first to name its leading domain.
+    ``standing`` is the last reading, if there was one, which may be taken again if nothing has changed; ``in_doubt``
+    says that its leading domain does not lead the smoothed ones yet, or for the first time.
     """
 
     messages: Sequence[Said]

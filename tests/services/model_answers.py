@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from context_builder.domains import DOMAINS
+from context_builder.analysis.openai.replies import DOMAIN_NAMES
 
 TASKS = ("keywords", "domains", "summary")
 
@@ -61,10 +61,13 @@ def _long_words(text: str) -> list[str]:
 
 def _domains(text: str) -> list[dict[str, Any]]:
     words = {word[:5].casefold() for word in re.findall(r"\w+", text)}
-    shared = {d: len({w[:5].casefold() for w in re.findall(r"\w{4,}", d)} & words) for d in DOMAINS}
-    best = sorted((domain for domain in DOMAINS if shared[domain]), key=lambda domain: -shared[domain])
-    chosen = best[:3] or [DOMAINS[0]]
-    return [{"domain": domain, "confidence": round(0.9 - 0.2 * n, 2)} for n, domain in enumerate(chosen)]
+    shared = {
+        name: len({word[:5].casefold() for word in re.findall(r"\w{4,}", domain)} & words)
+        for name, domain in DOMAIN_NAMES.items()
+    }
+    best = sorted(filter(shared.get, shared), key=lambda name: -shared[name])
+    chosen = best[:3] or [next(iter(shared))]
+    return [{"domain": name, "confidence": round(0.9 - 0.2 * n, 2)} for n, name in enumerate(chosen)]
 
 
 def _summary(texts: list[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +20,7 @@ from context_builder.session.publication import session_state
 from context_builder.session.rules import Rules
 from context_builder.session.topic import MAX_ACTIVE, Topic
 from context_builder.session.work import DomainWork
-from context_builder.testing import ManualClock, StubAnalyst
+from context_builder.testing import ManualClock
 from tests.session.saying import BIOLOGY, START, conversation, hear, infer, words
 
 LAW = DomainReading({"Political Science / Law": 0.9}, ("statute",), "stub")
@@ -124,48 +125,76 @@ def test_a_checkpoint_from_before_there_were_topics_is_continued(clock: ManualCl
 # Model calls spared
 
 CELLS = [Said(n, "Ann", "The ribosome of the cell translates mRNA into protein.") for n in range(5)]
-COURTS = [Said(n, "Ann", "The supreme court ruled that the statute violates the constitution.") for n in range(5)]
+COURTS = [Said(n, "Ann", "The supreme court ruled that the statute violates the constitution.") for n in range(5, 10)]
+CHATTER = [Said(n, "Ann", "Shall we have lunch first, or what do you think?") for n in range(5)]
+BIO, ECOLOGY = "Biology / Life Sciences", "Environmental Science / Ecology"
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "unchanged"),
+    ("names", "recent", "newest", "unchanged"),
     [
-        ({"Biology / Life Sciences": 0.8}, {"Biology / Life Sciences": 0.7}, True),
-        ({"Biology / Life Sciences": 0.8}, {"Political Science / Law": 0.8}, False),
-        ({"Biology / Life Sciences": 0.9}, {"Biology / Life Sciences": 0.2}, False),
-        ({"Biology / Life Sciences": 0.5}, {"Biology / Life Sciences": 0.5, "Physics / Astronomy": 0.45}, True),
-        ({}, {}, False),
+        ([BIO], {BIO: 0.8}, {BIO: 0.3}, True),
+        ([BIO], {BIO: 0.8}, {ECOLOGY: 0.4, BIO: 0.3}, True),
+        ([BIO], {BIO: 0.8}, {}, True),
+        ([BIO], {BIO: 0.8}, {ECOLOGY: 0.4}, False),
+        ([BIO], {ECOLOGY: 0.5, BIO: 0.4}, {BIO: 0.8}, False),
+        ([BIO, ECOLOGY], {ECOLOGY: 0.5}, {ECOLOGY: 0.8}, True),
+        ([BIO], {}, {}, True),
+        ([], {}, {}, True),
+        ([], {BIO: 0.8}, {}, False),
     ],
 )
-def test_nothing_has_changed_when_the_same_domain_leads_in_two_similar_readings(
-    before: Any, now: Any, unchanged: bool
+def test_nothing_has_changed_while_no_other_domain_is_heard(
+    names: list[str], recent: Any, newest: Any, unchanged: bool
 ) -> None:
-    assert is_unchanged(before, now) == unchanged
+    assert is_unchanged(names, recent, newest) == unchanged
 
 
-async def asked(gate: DomainGate, model: StubAnalyst, messages: list[Said], standing: DomainReading | None) -> bool:
-    """Whether the model had to be asked."""
-    if await gate.repeated(DomainWork(messages, 5, 5, standing)) is not None:
+@pytest.fixture
+async def gate() -> AsyncIterator[DomainGate]:
+    plain = TextAnalyst()
+    yield DomainGate(plain)
+    await plain.close()
+
+
+async def asked(
+    gate: DomainGate, messages: list[Said], standing: DomainReading | None, *, answer: str = BIO, in_doubt: bool = False
+) -> bool:
+    """Whether the model had to be asked, which then named the domain ``answer``."""
+    if await gate.repeated(DomainWork(messages, 5, 5, standing, in_doubt)) is not None:
         return False
-    gate.judged(await model.infer_domains(messages))
+    gate.judged(DomainReading({answer: 0.9}, (), "stub"))
     return True
 
 
-async def test_the_models_reading_stands_while_plain_analysis_is_sure_but_not_for_ever() -> None:
-    gate, model = DomainGate(TextAnalyst()), StubAnalyst()
-    calls = [await asked(gate, model, CELLS, BIOLOGY) for _ in range(2 * MOST_IN_A_ROW + 2)]
-    assert calls == 2 * [True, *MOST_IN_A_ROW * [False]]
+async def test_the_models_reading_stands_while_plain_analysis_agrees_but_not_for_ever(gate: DomainGate) -> None:
+    calls = [await asked(gate, CELLS, BIOLOGY) for _ in range(MOST_IN_A_ROW + 2)]
+    assert calls == [*MOST_IN_A_ROW * [False], True, False]
 
 
-async def test_another_topic_or_a_doubtful_one_asks_the_model() -> None:
-    gate, model = DomainGate(TextAnalyst()), StubAnalyst()
-    assert [await asked(gate, model, said, BIOLOGY) for said in (CELLS, COURTS, COURTS)] == [True, True, False]
-    assert await asked(gate, model, COURTS, None)
+async def test_without_a_reading_or_with_another_topic_the_model_is_asked(gate: DomainGate) -> None:
+    assert await asked(gate, CELLS, None)
+    assert await asked(gate, COURTS, BIOLOGY)
+    assert await asked(gate, CELLS + CELLS + COURTS, BIOLOGY)
+    assert not await asked(gate, COURTS, LAW)
 
 
-async def test_what_plain_analysis_answered_itself_is_never_repeated() -> None:
-    gate = DomainGate(TextAnalyst())
-    assert [await asked(gate, StubAnalyst("text"), CELLS, BIOLOGY) for _ in range(3)] == [True] * 3
+async def test_agreement_ends_a_doubt_and_silence_about_everything_does_not(gate: DomainGate) -> None:
+    assert not await asked(gate, CELLS, BIOLOGY, in_doubt=True)
+    assert not await asked(gate, CHATTER, BIOLOGY)
+    assert await asked(gate, CHATTER, BIOLOGY, in_doubt=True)
+
+
+async def test_a_model_may_call_a_topic_by_another_name_once_it_has_done_so_twice(gate: DomainGate) -> None:
+    standing = DomainReading({ECOLOGY: 0.9}, (), "stub")
+    calls = [await asked(gate, CELLS, standing, answer=ECOLOGY) for _ in range(4)]
+    assert calls == [True, True, False, False]
+    assert await asked(gate, COURTS, standing, answer=ECOLOGY)
+
+
+async def test_what_plain_analysis_answered_itself_is_never_repeated(gate: DomainGate) -> None:
+    standing = DomainReading({BIO: 0.9}, (), "text")
+    assert [await asked(gate, CELLS, standing) for _ in range(3)] == [True] * 3
 
 
 def test_a_repeated_reading_tags_counts_and_leaves_the_label(clock: ManualClock) -> None:
@@ -178,16 +207,16 @@ def test_a_repeated_reading_tags_counts_and_leaves_the_label(clock: ManualClock)
     assert all(entry.domains == ["Biology / Life Sciences"] for entry in subject.buffer.ordered())
 
 
-def test_no_reading_stands_while_the_topic_is_in_doubt(clock: ManualClock) -> None:
+def test_a_reading_is_in_doubt_until_its_domain_leads_twice(clock: ManualClock) -> None:
     subject = conversation(clock)
     standing = []
-    for number, reading in enumerate([BIOLOGY, BIOLOGY, LAW, LAW, LAW]):
+    for number, reading in enumerate([BIOLOGY, STRAY, LAW, LAW, LAW]):
         hear(subject, clock, *range(5 * number + 1, 5 * number + 6))
         work = subject.domains_work(clock.now())
         assert work is not None
-        standing.append(work.standing)
+        standing.append((work.standing, work.in_doubt))
         subject.finish(work, reading, clock.now())
-    assert standing == [None, BIOLOGY, BIOLOGY, None, LAW]
+    assert standing == [(None, False), (BIOLOGY, False), (STRAY, True), (LAW, True), (LAW, False)]
 
 
 # Terms that recur

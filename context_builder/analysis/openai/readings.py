@@ -19,6 +19,7 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
 )
 from context_builder.analysis.openai.replies import (
+    DOMAIN_NAMES,
     DomainReply,
     KeywordReply,
     LoneKeywordReply,
@@ -74,12 +75,16 @@ def lone_keywords_of(reply: LoneKeywordReply) -> tuple[tuple[str, ...], ...]:
 
 
 def domains_of(reply: DomainReply) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Confidence (up to 1) of each domain that exists, highest first, and the topic's keywords."""
+    """Confidence (up to 1) of each domain that exists, highest first, and the topic's keywords.
+
+    A domain may be called by its name in the schema or by its full one.
+    """
     confidence: dict[str, float] = {}
     for entry in reply.domains:
+        domain = DOMAIN_NAMES.get(entry.domain, entry.domain)
         value = min(max(entry.confidence, 0.0), 1.0)
-        if entry.domain in DOMAINS and value >= max(MIN_CONFIDENCE, confidence.get(entry.domain, 0.0)):
-            confidence[entry.domain] = value
+        if domain in DOMAINS and value >= max(MIN_CONFIDENCE, confidence.get(domain, 0.0)):
+            confidence[domain] = value
     ranked = sorted(confidence.items(), key=lambda item: -item[1])
     return dict(ranked), _keywords(reply.keywords)
 

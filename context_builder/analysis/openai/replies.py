@@ -7,6 +7,7 @@ entry it stands in, not with the whole reply.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar
 
@@ -15,6 +16,34 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from context_builder.analysis.analyst import MAX_CITATIONS, MAX_KEYWORDS, PointKind
 from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
+
+DOMAIN_NAMES: Final[Mapping[str, str]] = dict(
+    zip(
+        (
+            "Biology",
+            "Chemistry",
+            "Physics / Astronomy",
+            "Mathematics / Statistics",
+            "Computer Science",
+            "Medicine / Neuroscience",
+            "Psychology",
+            "Engineering",
+            "Business / Economics",
+            "Social Sciences",
+            "Environmental Science",
+            "Political Science / Law",
+            "Philosophy",
+            "History / Humanities",
+            "Linguistics",
+            "Machine Learning",
+            "Design",
+            "Robotics",
+        ),
+        DOMAINS,
+        strict=True,
+    )
+)
+"""What a model calls each domain: enough of its name to know it by, in little more than half of the tokens."""
 
 MAX_POINTS: Final = 12
 """Most points of one reply: what fits a thousand tokens."""
@@ -45,13 +74,13 @@ class KeywordReply(Reply):
 
 
 class LoneKeywordReply(Reply):
-    """The keywords of the only message there is."""
+    """The keywords of the only message there is; asked for most often, so their number is left to the prompt."""
 
-    keywords: Keywords
+    keywords: list[str]
 
 
 class DomainEntry(Reply):
-    domain: Annotated[str, _one_of(*DOMAINS)]
+    domain: Annotated[str, _one_of(*DOMAIN_NAMES)]
     confidence: Number
 
 

@@ -7,7 +7,8 @@ message's keywords. Time is simulated, and every call is answered before the nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Final
@@ -25,6 +26,7 @@ from context_builder.session.message import from_fields
 from context_builder.session.rules import Rules
 from context_builder.testing import ManualClock
 from context_builder.tokens import TokenCounter
+from tests.services.model_answers import TASKS, task_of
 from tests.services.model_server import ModelServer
 
 BASELINE: Final = "246 / 246 (public implementation, as quoted)"
@@ -42,6 +44,9 @@ SHORT: Final = (
     "We should agree on who may use the data.",
 )
 
+NO_DOMAINS: Final = Rules(domain_messages=PACED + 1, domain_interval=PACED * PACE)
+"""What is left cannot be spared: every text once for its keywords, once for the summary, and what asks for them."""
+
 COUNT: Final = TokenCounter("gpt-4o-mini").count
 
 
@@ -51,8 +56,11 @@ class PromptCost:
 
     length: float
     burst: float
-    paced: float
+    paced: Mapping[str, float]
+    """By task; a call that answers keywords and domains counts as domains."""
+
     paced_asking_always: float
+    paced_without_domains: float
     skipped: int
     """Domain calls that were not made in the slow load, of :attr:`inferences`."""
 
@@ -62,9 +70,9 @@ class PromptCost:
 class Listening:
     """A conversation whose analysis is done as soon as it is due, as a session does it."""
 
-    def __init__(self, model: OpenAIAnalyst, plain: TextAnalyst, *, skip: bool) -> None:
+    def __init__(self, model: OpenAIAnalyst, plain: TextAnalyst, *, skip: bool, rules: Rules | None = None) -> None:
         self.clock = ManualClock()
-        self.conversation = Conversation("bench", Rules(), self.clock.now(), COUNT)
+        self.conversation = Conversation("bench", rules or Rules(), self.clock.now(), COUNT)
         self.inferences = 0
         self._model = model
         self._done: asyncio.Queue[Done] = asyncio.Queue()
@@ -120,10 +128,13 @@ async def measure_prompt_cost(texts: Sequence[str]) -> PromptCost:
     with ModelServer() as server:
         model = OpenAIAnalyst(Endpoint("none", server.base_url), load_prompts())
 
-        def tokens() -> int:
-            total = sum(prompt_tokens(request, COUNT) for request in server.model.requests)
+        def tokens(messages: int) -> Mapping[str, float]:
+            """Of the requests since the last time, a message, by task."""
+            found: defaultdict[str, float] = defaultdict(float)
+            for request in server.model.requests:
+                found[task_of(request)] += prompt_tokens(request, COUNT) / messages
             server.model.requests.clear()
-            return total
+            return found
 
         try:
             crowd = Listening(model, plain, skip=True)
@@ -131,20 +142,23 @@ async def measure_prompt_cost(texts: Sequence[str]) -> PromptCost:
             await crowd.settle()
             crowd.clock.advance(crowd.conversation.rules.buffer_window)
             await crowd.settle()
-            burst = tokens()
+            burst = tokens(BURST)
             thrifty = await _paced(Listening(model, plain, skip=True), texts)
-            paced = tokens()
+            paced = tokens(PACED)
             await _paced(Listening(model, plain, skip=False), texts)
-            asking_always = tokens()
+            asking_always = tokens(PACED)
+            await _paced(Listening(model, plain, skip=False, rules=NO_DOMAINS), texts)
+            without_domains = tokens(PACED)
         finally:
             await model.close()
             await plain.close()
     spoken = list(islice(cycle(texts), PACED))
     return PromptCost(
         length=sum(map(COUNT, spoken)) / PACED,
-        burst=burst / BURST,
-        paced=paced / PACED,
-        paced_asking_always=asking_always / PACED,
+        burst=sum(burst.values()),
+        paced=paced,
+        paced_asking_always=sum(asking_always.values()),
+        paced_without_domains=sum(without_domains.values()),
         skipped=thrifty.conversation.domain_calls_skipped,
         inferences=thrifty.inferences,
     )
@@ -170,8 +184,14 @@ async def prompt_cost_rows(meetings: Sequence[str] = ()) -> list[tuple[str, str,
             what = (
                 f"prompt tokens a message, burst of {BURST} / one every {PACE:g} s; {name} of {cost.length:.1f} tokens"
             )
-            rows.append((what, f"{cost.burst:.0f} / {cost.paced:.0f}", BASELINE))
-            always = f"{cost.paced_asking_always:.0f}"
-            rows.append((f"  one every {PACE:g} s without skipping domain calls", always, "–"))
+            rows.append((what, f"{cost.burst:.0f} / {sum(cost.paced.values()):.0f}", BASELINE))
+            split = " + ".join(f"{cost.paced[task]:.0f}" for task in TASKS)
+            always, never = f"{cost.paced_asking_always:.0f}", f"{cost.paced_without_domains:.0f}"
+            rows.append(
+                (f"  one every {PACE:g} s: keywords + domains with keywords that ride along + summary", split, "–")
+            )
+            rows.append(
+                (f"  one every {PACE:g} s without skipping domain calls / with none at all", f"{always} / {never}", "–")
+            )
             rows.append(("  domain calls skipped in it", f"{cost.skipped} of {cost.inferences}", "–"))
     return rows

@@ -22,7 +22,7 @@ TALK = (
 )
 
 
-@pytest.mark.parametrize(("task", "most"), [("keywords", 90), ("domains", 270), ("summary", 290)])
+@pytest.mark.parametrize(("task", "most"), [("keywords", 80), ("domains", 225), ("summary", 290)])
 async def test_a_call_costs_little_beside_the_messages(
     analyst: OpenAIAnalyst, model: FakeModel, task: str, most: int
 ) -> None:

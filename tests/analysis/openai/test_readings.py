@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from context_builder.analysis.analyst import KnownPoint, PointKind, Said, SummaryRequest
 from context_builder.analysis.openai.readings import domains_of, keywords_of, points_of
 from context_builder.analysis.openai.replies import (
+    DOMAIN_NAMES,
     DomainReply,
     KeywordReply,
     PointEntry,
@@ -69,6 +72,14 @@ def test_only_the_eighteen_domains_are_read_with_confidences_clamped_and_ranked(
     assert domains_of(reply) == ({DOMAINS[1]: 1.0, DOMAINS[0]: 0.6}, ("DNA",))
 
 
+@pytest.mark.parametrize(("name", "domain"), DOMAIN_NAMES.items())
+def test_a_model_may_call_a_domain_by_its_short_name_or_by_its_full_one(name: str, domain: str) -> None:
+    assert set(re.findall(r"\w+", name)) <= set(re.findall(r"\w+", domain))
+    for word in (name, domain):
+        reply = DomainReply.model_validate({"domains": [{"domain": word, "confidence": 0.9}], "keywords": []})
+        assert domains_of(reply) == ({domain: 0.9}, ())
+
+
 def test_points_cite_the_ids_behind_the_labels_in_the_messages_order() -> None:
     reply = summary(entry("Later.", (5, 4)), entry("Earlier.", (2, 2), "decision", replaces=1))
     points, rejected = points_of(reply, REQUEST)
@@ -129,7 +140,7 @@ def test_no_points_are_a_summary_only_of_chatter() -> None:
 def test_the_schemas_are_strict_and_name_every_domain_once() -> None:
     schema = schema_of(DomainReply)
     item = schema["properties"]["domains"]["items"]
-    assert item["properties"]["domain"]["enum"] == list(DOMAINS)
+    assert item["properties"]["domain"]["enum"] == list(DOMAIN_NAMES)
     assert item["additionalProperties"] is False
     assert item["required"] == ["domain", "confidence"]
     assert not {"title", "$defs"} & set(schema)
