@@ -16,7 +16,7 @@ from typing import Final
 
 from context_builder.analysis.analyst import MAX_KEYWORDS, MIN_KEYWORD_TEXT
 from context_builder.analysis.text.disfluency import fluent
-from context_builder.analysis.text.vocabulary import GENERAL_WORDS, MODALS, SUBJECTS, VAGUE_WORDS, VERBS
+from context_builder.analysis.text.vocabulary import DATES, GENERAL_WORDS, MODALS, SUBJECTS, VAGUE_WORDS, VERBS
 from context_builder.analysis.text.words import (
     LONGEST_WORD,
     Word,
@@ -29,7 +29,8 @@ from context_builder.analysis.text.words import (
 )
 
 ENOUGH: Final = 5
-"""With fewer phrases than this, general words that stand as a noun may help out ("their support")."""
+"""With fewer phrases than this, other words with content may help out: first general ones that stand as a noun ("their
+support"), then verbs that are no general ones ("urchins graze the reef") and dates."""
 
 LONGEST_PHRASE: Final = 5
 """Words in a phrase; a longer run is a list or a title and keeps its last words, where the head is."""
@@ -41,9 +42,12 @@ _POSSESSIVE: Final = re.compile(r"['’]s?$")
 _BEFORE_NOUNS: Final = frozenset(
     "the a an this that these those my our your their his her its of with for and some more".split()
 )
+_BEFORE_NOUNS_ONLY: Final = _BEFORE_NOUNS - frozenset("and that this some more".split())
 _DETERMINERS: Final = frozenset(
     "the a an this these their its our my your his her each and in on with by whether how it them".split()
 )
+_OBJECTS: Final = frozenset("the a an this these those its our my your their his her what which us them".split())
+"""What begins an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,9 @@ def keywords(text: str, recurring: Mapping[str, int] | None = None, *, most: int
     tokens = _tokens(text)
     recurring = recurring or {}
     best = ranked(tokens, phrases(tokens), recurring, most)
-    if len(best) < ENOUGH:
-        helpers = ranked(tokens, nouns_by_place(tokens), recurring, ENOUGH)
-        best = _folded([*best, *helpers], min(ENOUGH, most))
+    for helpers in (nouns_by_place, verbs_by_place, dates):
+        if len(best) < ENOUGH:
+            best = _folded([*best, *ranked(tokens, helpers(tokens), recurring, ENOUGH)], min(ENOUGH, most))
     return tuple(phrase.text for phrase, _ in best)
 
 
@@ -115,22 +119,37 @@ def _ends_phrase(tokens: Sequence[Word], index: int) -> bool:
 def _is_verb_here(tokens: Sequence[Word], index: int) -> bool:
     """Whether what stands around a word makes it a verb, as in "we model the" or "to model the"."""
     word = tokens[index]
+    if word.text[0].isupper():
+        return False
     before = tokens[index - 1].lower if index and word.joined else ""
     if before == "to":
         after = tokens[index + 1].lower if index + 1 < len(tokens) else ""
         return after in _DETERMINERS
     if before in SUBJECTS or (before in MODALS and not _begins_question(tokens, index - 1)):
         return not word.lower.endswith("ing")
-    return _is_verb_between_nouns(tokens, index)
+    return _is_verb_after_noun(tokens, index)
 
 
-def _is_verb_between_nouns(tokens: Sequence[Word], index: int) -> bool:
-    """Whether a word on -s has content on both sides: a noun before a noun is hardly ever a plural."""
-    lower = tokens[index].lower
-    if not lower.endswith("s") or lower.endswith(("ss", "us", "is", "ics", "'s")):
+def _is_verb_after_noun(tokens: Sequence[Word], index: int) -> bool:
+    """Whether a word between one with content and another is a verb, by its form and what comes then.
+
+    It has an object ("graze the reef"), or ends in -ed with nothing to qualify ("burned in"), or in -s before a noun,
+    because a noun before a noun is hardly ever a plural.
+    """
+    if not 0 < index < len(tokens) - 1 or not is_content(tokens[index - 1]):
         return False
-    between = 0 < index < len(tokens) - 1 and tokens[index].joined and tokens[index + 1].joined
-    return between and is_content(tokens[index - 1]) and is_content(tokens[index + 1])
+    word, after = tokens[index], tokens[index + 1]
+    if not word.joined or not after.joined:
+        return False
+    if _has_object(tokens, index) or (word.lower.endswith("ed") and not is_content(after)):
+        return True
+    ends_in_s = word.lower.endswith("s") and not word.lower.endswith(("ss", "us", "is", "ics", "'s"))
+    return ends_in_s and is_content(after) and not _has_object(tokens, index + 1)
+
+
+def _has_object(tokens: Sequence[Word], index: int) -> bool:
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    return after is not None and after.joined and after.lower in _OBJECTS
 
 
 def _begins_question(tokens: Sequence[Word], modal: int) -> bool:
@@ -143,7 +162,7 @@ def _begins_question(tokens: Sequence[Word], modal: int) -> bool:
 
 def _trimmed(tokens: Sequence[Word], run: Sequence[int]) -> Iterator[Phrase]:
     inside = list(run)
-    while inside and _is_weak_end(tokens[inside[-1]]):
+    while inside and _is_weak_end(tokens[inside[-1]]) and not _is_head(tokens, inside):
         inside.pop()
     while inside and _is_weak_start(tokens[inside[0]]):
         inside.pop(0)
@@ -163,13 +182,32 @@ def nouns_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
     for index, word in enumerate(tokens[1:], start=1):
         if (
             word.joined
-            and tokens[index - 1].lower in _BEFORE_NOUNS
+            and is_content(word)
+            and tokens[index - 1].lower in (_BEFORE_NOUNS_ONLY if word.lower in VERBS else _BEFORE_NOUNS)
             and (word.lower in VERBS or word.lower in GENERAL_WORDS)
             and word.lower not in VAGUE_WORDS
             and not word.lower.endswith(("ing", "ed", "ly"))
             and _closes(tokens, index)
         ):
             yield _phrase([word], index)
+
+
+def verbs_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
+    """Words that their place makes verbs, other than general ones."""
+    for index, word in enumerate(tokens):
+        if is_content(word) and not _is_weak(word) and _is_verb_here(tokens, index):
+            yield _phrase([word], index)
+
+
+def dates(tokens: Sequence[Word]) -> Iterator[Phrase]:
+    """Names of months and of days of the week."""
+    for index, word in enumerate(tokens):
+        if word.text[0].isupper() and word.lower in DATES:
+            yield _phrase([word], index)
+
+
+def _is_weak(word: Word) -> bool:
+    return _is_weak_end(word) or is_identifier(word.text) or word.lower in VERBS or len(word.text) > LONGEST_WORD
 
 
 def _closes(tokens: Sequence[Word], index: int) -> bool:
@@ -182,6 +220,15 @@ def _closes(tokens: Sequence[Word], index: int) -> bool:
 
 def _is_weak_start(word: Word) -> bool:
     return not is_identifier(word.text) and (word.lower in GENERAL_WORDS or is_number(word.lower))
+
+
+def _is_head(tokens: Sequence[Word], inside: Sequence[int]) -> bool:
+    """Whether a general word ends a term of two words that would be another without it, as in "error rate"."""
+    if len(inside) != 2:
+        return False
+    first, last = (tokens[index] for index in inside)
+    general = last.lower in GENERAL_WORDS and last.lower not in VAGUE_WORDS and not last.lower.endswith("ly")
+    return general and not _is_weak_start(first) and not _is_weak_end(first)
 
 
 def _is_weak_end(word: Word) -> bool:

@@ -45,7 +45,7 @@ FUNCTION_WORDS: Final = (
     seven eight nine ten hundred thousand million billion
     according due regarding concerning including following based given
     using etc eg ie e.g i.e et al cf ibid yes yeah yep yup nope nah ok okay oh ah uh um er erm hm hmm huh mm mhm
-    uhuh mm-hmm mmm mm-mm uh-huh uh-oh wow hey hi hello bye goodbye please thanks thank thankyou sorry welcome
+    ha uhuh mm-hmm mmm mm-mm uh-huh uh-oh wow hey hi hello bye goodbye please thanks thank thankyou sorry welcome
     cheers alright right sure fine cool haha lol gosh damn gee ugh ooh aha whoa""".split()
     )
 )
@@ -100,7 +100,12 @@ VERBS: Final = frozenset(form for verb in _REGULAR_VERBS.split() for form in _in
 )
 """Verbs, in every form, that hardly ever belong to a term."""
 
-GENERAL_WORDS: Final = frozenset(
+DATES: Final = frozenset(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april june july august
+    september october november december""".split()
+)
+
+GENERAL_WORDS: Final = DATES | frozenset(
     """able abstract actual additional advantage advantages age aim aims alternative amount answer approach approaches
     area aspect aspects author authors available aware bad background basic basis best better big bunch case
     cases certain chance change changes choice class clear common comparison complete complex complicated
@@ -129,9 +134,7 @@ GENERAL_WORDS: Final = frozenset(
     typically successfully directly easily fully greatly partly relatively amazing awesome incredible fantastic
     wonderful lovely beautiful gorgeous brilliant excellent terrible horrible awful weird crazy funny exciting
     excited happy glad proud sad sorry tough rewarding inspiring inspired nervous grateful thankful welcoming
-    impressive interested surprised worried busy tired nicely super totally folk folks pic cause 'cause buddy
-    monday tuesday wednesday thursday friday saturday sunday january february march april june july august
-    september october november december""".split()
+    impressive interested surprised worried busy tired nicely super totally folk folks pic cause 'cause buddy""".split()
 )
 """Words that may stand inside a phrase but name no topic themselves."""
 

@@ -40,6 +40,35 @@ def test_a_rich_text_gives_five_to_ten() -> None:
     assert {"oxidative phosphorylation", "electron transport chain"} <= lowered(ABSTRACT)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The helicase unwinds the double helix before the polymerase copies strand 3.",
+        "I think we need to calibrate the sensor before we deploy the robot arm in the warehouse.",
+        "Our startup lost two customers in Berlin because the invoice portal crashed on Monday.",
+        "CRISPR edits genes in stem cells, but off-target mutations worry the ethics board.",
+        "Inflation erodes savings while the central bank raises interest rates.",
+    ],
+)
+def test_a_short_sentence_gives_five_where_it_has_them(text: str) -> None:
+    assert len(keywords(text)) >= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Could machine learning predict the error rate?", {"machine learning", "predict", "error rate"}),
+        ("Purple sea urchins graze what survives.", {"purple sea urchins", "graze"}),
+        ("The crust burned in the oven.", {"crust", "oven", "burned"}),
+        ("The surgeon clamped the artery.", {"surgeon", "artery", "clamped"}),
+        ("We meet at the drone survey in June.", {"drone survey", "june"}),
+        ("You called it Barnacle?", {"barnacle"}),
+    ],
+)
+def test_verbs_part_terms_and_help_out_where_there_are_few(text: str, found: set[str]) -> None:
+    assert lowered(text) == found
+
+
 def test_a_text_under_ten_characters_gives_none() -> None:
     assert keywords("DNA? RNA!") == ()
 
@@ -50,6 +79,8 @@ def test_a_text_under_ten_characters_gives_none() -> None:
         "Yeah, mm-hmm, okay, right.",
         "Um, uh, you know, I mean, kind of.",
         "Thanks, that sounds good to me!",
+        "Maybe we should wait and see what happens, of course.",
+        "They give it to somebody and see what works.",
         "?!?!?!?!?!?!",
     ],
 )
@@ -83,7 +114,8 @@ def test_topic_keywords_prefer_what_was_said_last_and_skip_the_speakers() -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "   ", "\x00" * 20, "東京大学は日本の大学です。", "🙂" * 20, "a'" * 5000, "word" * 5000]
+    "text",
+    ["", "   ", "\x00" * 20, "東京大学は日本の大学です。", "🙂" * 20, "a'" * 5000, "word" * 5000, "dogs " * 6000],
 )
 def test_any_text_gives_at_most_ten_short_keywords(text: str) -> None:
     found = keywords(text)
