@@ -17,6 +17,7 @@ from context_builder.connection import client_for
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PROJECT, PostgrestFront
 from tests.services.redis_server import RedisServer
+from tests.services.small_model import SmallModelServer, started_or_skipped
 from tests.services.waiting import wait_until
 
 
@@ -101,3 +102,11 @@ async def supabase_project(database_url: str, database: asyncpg.Connection) -> A
     await wait_until(lambda: front.started, "the HTTP front listens")
     yield front
     front.stop()
+
+
+@pytest.fixture(scope="session")
+def small_model() -> Iterator[SmallModelServer]:
+    """A real small model behind a real OpenAI-compatible server, one for the whole run."""
+    server = started_or_skipped()
+    yield server
+    server.stop()

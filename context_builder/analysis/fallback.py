@@ -31,7 +31,7 @@ class FallbackAnalyst:
 
     Keywords and domains are answered by either. A summary lasts, so plain text analysis never
     stands in for a model unasked: :meth:`summarize` raises the primary's error, and whoever has
-    waited long enough asks :attr:`last_resort`. For a chain, let ``fallback`` be another
+    waited long enough asks the plain text analysis itself. For a chain, let ``fallback`` be another
     ``FallbackAnalyst``: its model does answer summaries.
 
     Implements :class:`~context_builder.analysis.analyst.Analyst`.
@@ -45,11 +45,6 @@ class FallbackAnalyst:
     @property
     def name(self) -> str:
         return self._primary.name
-
-    @property
-    def last_resort(self) -> Analyst:
-        """The end of the chain, which needs no model."""
-        return self._fallback.last_resort if isinstance(self._fallback, FallbackAnalyst) else self._fallback
 
     @property
     def read_both(self) -> ReadBoth | None:

@@ -10,26 +10,11 @@ from typing import Final
 
 from scripts.campaign.daemon import SETTINGS, Daemon
 from scripts.campaign.lane import Lane
-from tests.services.model_server import Fault
+from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, Fault
 
 _LEASE: Final = float(SETTINGS["LEASE_TIME"])
 
-_MODEL_FAULTS: Final = (
-    "refused",
-    Fault.ERROR_500,
-    Fault.RATE_LIMIT,
-    Fault.HANG,
-    Fault.DROP,
-    Fault.NO_COMPLETION,
-    Fault.TRUNCATED_BODY,
-    Fault.TRUNCATED_JSON,
-    Fault.CUT_OFF,
-    Fault.WRONG_SHAPE,
-    Fault.EMPTY,
-    Fault.REFUSAL,
-    Fault.APOLOGY,
-    Fault.NONE,
-)
+_MODEL_FAULTS: Final = ("refused", *UNANSWERED, Fault.HANG, *WRONG_ANSWERS)
 
 
 async def inflict(lane: Lane, only: str | None = None) -> str:

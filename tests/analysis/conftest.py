@@ -1,4 +1,4 @@
-"""Models to ask: a fake one that misbehaves on command, and a real small one."""
+"""A model to ask that misbehaves on command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from context_builder.analysis.budget import Budget
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, Tasks
 from context_builder.prompts import load_prompts
 from tests.services.model_server import FakeModel, ModelServer
-from tests.services.small_model import SmallModelServer, started_or_skipped
 
 MakeAnalyst = Callable[..., OpenAIAnalyst]
 
@@ -52,11 +51,3 @@ async def make_analyst(model_server: ModelServer) -> AsyncIterator[MakeAnalyst]:
 @pytest.fixture
 def analyst(make_analyst: MakeAnalyst) -> OpenAIAnalyst:
     return make_analyst()
-
-
-@pytest.fixture(scope="session")
-def small_model() -> Iterator[SmallModelServer]:
-    """A real small model behind a real OpenAI-compatible server."""
-    server = started_or_skipped()
-    yield server
-    server.stop()

@@ -14,7 +14,7 @@ from context_builder.analysis.breaker import Breaker
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.text.analyst import TextAnalyst
 from tests.analysis.conftest import MakeAnalyst
-from tests.services.model_server import FakeModel, Fault, ModelServer
+from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, FakeModel, Fault, ModelServer
 from tests.services.running import parts_of, published, push, running, state
 from tests.services.waiting import wait_until
 from tests.session.saying import spoken
@@ -28,23 +28,7 @@ PAUSE = 0.4
 VISIBLE = 0.25
 """Seconds within which a message must be seen, on a machine that other tests keep busy."""
 
-FAULTS = [
-    Fault.ERROR_500,
-    Fault.RATE_LIMIT,
-    Fault.HANG,
-    Fault.DROP,
-    Fault.NO_COMPLETION,
-    Fault.TRUNCATED_BODY,
-    Fault.TRUNCATED_JSON,
-    Fault.CUT_OFF,
-    Fault.WRONG_SHAPE,
-    Fault.EMPTY,
-    Fault.REFUSAL,
-    Fault.APOLOGY,
-    Fault.NONE,
-    Fault.UNAUTHORIZED,
-    Fault.NO_QUOTA,
-]
+FAULTS = [*UNANSWERED, Fault.HANG, *WRONG_ANSWERS, Fault.UNAUTHORIZED, Fault.NO_QUOTA]
 
 
 @asynccontextmanager

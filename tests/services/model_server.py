@@ -53,6 +53,22 @@ class Fault(StrEnum):
     NONE = "none"
 
 
+UNANSWERED = (Fault.ERROR_500, Fault.RATE_LIMIT, Fault.DROP)
+"""Faults that pass, and leave a request without an answer."""
+
+WRONG_ANSWERS = (
+    Fault.NO_COMPLETION,
+    Fault.TRUNCATED_BODY,
+    Fault.TRUNCATED_JSON,
+    Fault.CUT_OFF,
+    Fault.WRONG_SHAPE,
+    Fault.EMPTY,
+    Fault.REFUSAL,
+    Fault.APOLOGY,
+    Fault.NONE,
+)
+"""Faults that pass, with an answer of no use."""
+
 _ERRORS: Mapping[Fault, tuple[int, str, str]] = {
     Fault.ERROR_500: (500, "server_error", "The server had an error"),
     Fault.RATE_LIMIT: (429, "rate_limit_exceeded", "Rate limit reached"),

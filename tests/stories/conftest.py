@@ -1,4 +1,4 @@
-"""What a conversation needs, all of it real: Redis, PostgreSQL, Supabase's client, a small model, the daemon."""
+"""What a conversation needs beside the engines: the daemon."""
 
 from __future__ import annotations
 
@@ -9,17 +9,8 @@ import pytest
 
 from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
-from tests.services.small_model import SmallModelServer, started_or_skipped
 
 Command = Callable[..., Daemon]
-
-
-@pytest.fixture(scope="session")
-def small_model() -> Iterator[SmallModelServer]:
-    """A real small model behind a real OpenAI-compatible server."""
-    server = started_or_skipped()
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -100,9 +100,3 @@ def _phrase_at(spoken: Sequence[str], at: int, known: Lexicon) -> tuple[int, Wei
         if tuple(spoken[at : at + len(parts)]) == parts:
             return len(parts), weights
     return 1, None
-
-
-def most_likely(evidence: Evidence) -> str | None:
-    """The domain with most evidence, however little; ``None`` when there is none at all."""
-    best = max(range(len(DOMAINS)), key=evidence.heard.__getitem__)
-    return DOMAINS[best] if evidence.heard[best] > 0 else None

@@ -12,27 +12,12 @@ from context_builder.analysis.openai import OpenAIAnalyst
 from context_builder.errors import AnalystUnavailable, ReplyInvalid
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import TEXTS, said
-from tests.services.model_server import FakeModel, Fault, ModelServer
+from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, FakeModel, Fault, ModelServer
 
 MESSAGES = said(*TEXTS)
 
-PASSING = [
-    Fault.ERROR_500,
-    Fault.RATE_LIMIT,
-    Fault.DROP,
-    Fault.NO_COMPLETION,
-    Fault.TRUNCATED_BODY,
-    Fault.TRUNCATED_JSON,
-    Fault.CUT_OFF,
-    Fault.WRONG_SHAPE,
-    Fault.EMPTY,
-    Fault.REFUSAL,
-    Fault.APOLOGY,
-    Fault.NONE,
-]
 
-
-@pytest.mark.parametrize("fault", PASSING)
+@pytest.mark.parametrize("fault", [*UNANSWERED, *WRONG_ANSWERS])
 async def test_a_fault_that_passes_is_tried_again(analyst: OpenAIAnalyst, model: FakeModel, fault: Fault) -> None:
     model.script.extend([fault, fault])
     reading = await analyst.summarize(SummaryRequest(MESSAGES))
@@ -57,9 +42,7 @@ async def test_a_model_that_keeps_failing_is_unavailable(
     assert len(model.requests) == 3
 
 
-@pytest.mark.parametrize(
-    "fault", [fault for fault in PASSING if fault not in {Fault.ERROR_500, Fault.RATE_LIMIT, Fault.DROP}]
-)
+@pytest.mark.parametrize("fault", WRONG_ANSWERS)
 async def test_a_model_that_keeps_answering_wrongly_is_invalid(
     analyst: OpenAIAnalyst, model: FakeModel, fault: Fault
 ) -> None:
