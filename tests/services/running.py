@@ -11,7 +11,6 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
-from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.archive.archive import Archive
 from context_builder.session.rules import Rules
 from context_builder.session.session import Parts, Session
@@ -19,11 +18,12 @@ from context_builder.testing import MemoryArchive, StubAnalyst
 from tests.services.waiting import wait_until
 
 
-def parts_of(analyst: Analyst | None = None, archive: Archive | None = None) -> Parts:
-    """The analyst, its last resort, and an archive in memory; a token is four characters."""
+def parts_of(
+    analyst: Analyst | None = None, archive: Archive | None = None, last_resort: Analyst | None = None
+) -> Parts:
+    """The analyst, also as its own last resort, and an archive in memory; a token is four characters."""
     asked = analyst or StubAnalyst()
-    last_resort = asked.last_resort if isinstance(asked, FallbackAnalyst) else asked
-    return Parts(asked, last_resort, archive or MemoryArchive(), lambda text: len(text) // 4 + 1)
+    return Parts(asked, last_resort or asked, archive or MemoryArchive(), lambda text: len(text) // 4 + 1)
 
 
 @asynccontextmanager
