@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pytest
 
+from context_builder.memory.memory import Memory
 from context_builder.session.keys import Keys
+from context_builder.testing import MemoryMemory
 from tests.session.live import Live
 from tests.session.saying import spoken
 
@@ -37,6 +39,7 @@ def traced() -> Iterator[None]:
 
 @pytest.mark.usefixtures("traced")
 async def test_state_checkpoint_and_process_do_not_grow_with_the_session(live: Live) -> None:
+    live.memory = _Forgetful()
     await live.start(buffer_max=1000)
     live.analyst.keyword_calls = live.analyst.domain_calls = live.analyst.summary_calls = _Forgetting()
     short = await grown(live, 0, SHORT)
@@ -66,6 +69,13 @@ async def grown(live: Live, start: int, end: int) -> Size:
         checkpoint=await live.redis.memory_usage(keys.checkpoint, samples=0) or 0,
         process=tracemalloc.get_traced_memory()[0],
     )
+
+
+class _Forgetful(MemoryMemory):
+    """Keeps nothing, for the same reason."""
+
+    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        return None
 
 
 class _Forgetting(list[object]):
