@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 def memory_of(settings: Settings) -> tuple[MemoryStore, Described]:
     """The memory, not connected yet, and what people call it."""
+    memory, described = _chosen(settings)
+    if not settings.feed_memory:
+        described = Described(f"{described.what}; not fed", "FEED_MEMORY is off")
+    return memory, described
+
+
+def _chosen(settings: Settings) -> tuple[MemoryStore, Described]:
     if settings.sa01_soma_base_url:
         from context_builder.memory.somabrain import SomaBrainClient
         from context_builder.memory.somabrain_store import SomaBrainStore

@@ -49,6 +49,14 @@ def test_without_an_embedding_model_it_says_that_words_alone_count() -> None:
     assert described.what == "PostgreSQL at db:5432, found by words and by meaning as e5 has it"
 
 
+def test_a_memory_that_is_not_fed_is_said_to_be() -> None:
+    _, described = memory_of(settings(**DATABASE, FEED_MEMORY="false"))
+    assert (described.what, described.hint) == (
+        "PostgreSQL at db:5432, found by words alone; not fed",
+        "FEED_MEMORY is off",
+    )
+
+
 @pytest.mark.parametrize(
     ("environ", "base_url", "key"),
     [
