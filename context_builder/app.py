@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redis.asyncio import Redis
 
@@ -30,6 +30,10 @@ from context_builder.session.rules import Rules
 from context_builder.session.session import Parts, Session
 from context_builder.settings import Settings
 from context_builder.urls import printable
+
+if TYPE_CHECKING:
+    from context_builder.assembly.builder import ContextBuilder
+    from context_builder.assembly.rules import AssemblyRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,17 @@ async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | N
         await memory.close()
 
 
+@asynccontextmanager
+async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[ContextBuilder, Described]]:
+    """What makes prompts of the memory that the settings name; ``rules`` replace those of the settings."""
+    from context_builder.assembly.builder import ContextBuilder
+
+    async with open_memory(settings) as (store, memory_is):
+        builder = ContextBuilder(store=store, rules=replace(assembly_rules_of(settings), **rules))
+        yield builder, memory_is
+        await builder.drain()
+
+
 def recording_of(session_id: str, settings: Settings) -> Path | None:
     """The file in which every run of the session is recorded, if the settings want that."""
     return settings.record_dir / f"{session_id}.jsonl" if settings.record_dir else None
@@ -159,6 +174,13 @@ def rules_of(settings: Settings) -> Rules:
         conversation_state_ttl=settings.conversation_state_ttl,
         lease=settings.lease_time,
     )
+
+
+def assembly_rules_of(settings: Settings) -> AssemblyRules:
+    """The part of the settings that prompts go by."""
+    from context_builder.assembly.rules import AssemblyRules
+
+    return AssemblyRules()
 
 
 async def _open_redis(settings: Settings) -> tuple[Redis, Described]:

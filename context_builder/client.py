@@ -6,6 +6,7 @@ session, on any machine that reaches the same Redis.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -61,6 +62,16 @@ class SessionClient:
     async def state(self) -> JsonObject | None:
         """The published state, or ``None`` when there is none (never ran, or expired)."""
         return await self._read(self._keys.state)
+
+    async def remembered(self) -> JsonObject | None:
+        """The published state; after it has expired, as its next owner would publish it, as long as it is kept."""
+        if (published := await self.state()) is not None:
+            return published
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.hgetall(self._keys.checkpoint)
+            pipe.llen(self._keys.pending)
+            fields, pending = await pipe.execute()
+        return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
 
     async def conversation_state(self) -> JsonObject | None:
         """The published silence clock, or ``None`` when no process keeps it."""
@@ -138,6 +149,21 @@ def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None =
         "type": "consilience",
         "metadata": dict(metadata or {}),
     }
+
+
+def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> JsonObject:
+    """The state that a checkpoint holds."""
+    from context_builder.clock import SystemClock
+    from context_builder.session.checkpoint import restore
+    from context_builder.session.publication import session_state
+    from context_builder.session.rules import Rules
+    from context_builder.tokens import estimate_tokens
+
+    now = SystemClock().now()
+    named = {name.decode(): value for name, value in fields.items()}
+    conversation = restore(session_id, named, pending, Rules(), now, estimate_tokens)
+    state: JsonObject = orjson.loads(bytes(session_state(conversation, 0, now)))
+    return state
 
 
 def _decode(raw: bytes | str | None, key: str) -> JsonObject | None:

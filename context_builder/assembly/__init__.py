@@ -12,6 +12,7 @@ from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.assembly.preferences import Preference, stated_preferences
 from context_builder.assembly.receipt import Outcome, Receipt, added
 from context_builder.assembly.rules import AssemblyRules
+from context_builder.assembly.session_turn import session_turn
 from context_builder.assembly.somabrain import SomaBrain
 from context_builder.assembly.strategies import (
     ContextStrategy,
@@ -51,5 +52,6 @@ __all__ = [
     "UserPreferencesStrategy",
     "added",
     "estimate_tokens",
+    "session_turn",
     "stated_preferences",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -17,15 +17,17 @@ from context_builder.assembly.phases import Metrics, phase
 from context_builder.assembly.receipt import Outcome, Receipt, is_withheld, receipt, receipts_of
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.salience import ranked, salient
-from context_builder.assembly.section import Block, Dialogue, Item, Section, numbered
+from context_builder.assembly.section import Block, Dialogue, Item, Section, listed, numbered
 from context_builder.assembly.tally import REPLY_PRIMING, Message, Tally, plain
 from context_builder.assembly.turn import Turn
 
 MEMORY: Final = "memory"
 HISTORY: Final = "history"
+SUMMARY: Final = "summary"
 HEADING: Final = "Relevant memory:"
+SUMMARY_HEADING: Final = "Conversation so far:"
 
-ORDER: Final = (MEMORY, HISTORY)
+ORDER: Final = (MEMORY, SUMMARY, HISTORY)
 """What is kept first, after the system prompt and the user's message."""
 
 
@@ -58,14 +60,21 @@ class TurnPipeline:
         with phase("ranking", metrics.time_ranking()):
             best = _best(scored, self._rules.memories_wanted(state), refused)
         with phase("redaction", metrics.time_redaction()):
-            memories = self._shown(best, refused)
+            memories = self._shown(MEMORY, best, refused)
+            known = self._shown(SUMMARY, _unless_among(memories, turn.summary, refused), refused)
             system, user = self._ends(turn)
         with phase("tokenisation", metrics.time_tokenisation()):
             ends = self._tally.message(system) + self._tally.message(user) + REPLY_PRIMING
-            sections = self._sections(turn, memories)
+            sections = self._sections(turn, memories, known)
             parts = fit(sections, required=ends, limit=limit, choose=self._rules.choose)
         with phase("prompt", metrics.time_prompt()):
-            return self._assembled(turn, (system, user), parts, refused)
+            return self._assembled(
+                turn,
+                (system, user),
+                parts,
+                refused,
+                lambda more: self.run(turn, gathered, state=state, limit=limit + more, now=now).context,
+            )
 
     def _ends(self, turn: Turn) -> tuple[Message, Message]:
         """The first and the last message: always there."""
@@ -75,21 +84,22 @@ class TurnPipeline:
             user = WITHHELD if ruling.text is None else ruling.text
         return {"role": "system", "content": turn.system_prompt}, {"role": "user", "content": user}
 
-    def _shown(self, candidates: Sequence[Candidate], refused: list[Receipt]) -> list[Item]:
+    def _shown(self, section: str, candidates: Sequence[Candidate], refused: list[Receipt]) -> list[Item]:
         shown = []
         for candidate in candidates:
             text, label = self._governor.text(candidate.text), self._governor.text(candidate.label)
             altered = text.altered or label.altered
             if text.text is None or label.text is None:
-                refused.append(receipt(candidate.id, candidate, MEMORY, Outcome.WITHHELD, altered))
+                refused.append(receipt(candidate.id, candidate, section, Outcome.WITHHELD, altered))
             else:
                 candidate = replace(candidate, text=text.text, label=label.text)
                 shown.append(Item(candidate.id, candidate.text, candidate.score, candidate=candidate, altered=altered))
         return shown
 
-    def _sections(self, turn: Turn, memories: Sequence[Item]) -> list[Section]:
+    def _sections(self, turn: Turn, memories: Sequence[Item], known: Sequence[Item]) -> list[Section]:
         sections: dict[str, Section] = {
             MEMORY: Block(MEMORY, HEADING, memories, self._tally, entry=numbered),
+            SUMMARY: Block(SUMMARY, SUMMARY_HEADING, known, self._tally, entry=listed, backwards=True),
             HISTORY: Dialogue(HISTORY, self._newest_first(turn.history), self._tally),
         }
         return [sections[name] for name in ORDER]
@@ -104,14 +114,24 @@ class TurnPipeline:
             yield Item(f"history-{place}", text, 0.0, message, None, altered=altered)
 
     def _assembled(
-        self, turn: Turn, ends: tuple[Message, Message], parts: dict[str, Part], refused: Sequence[Receipt]
+        self,
+        turn: Turn,
+        ends: tuple[Message, Message],
+        parts: dict[str, Part],
+        refused: Sequence[Receipt],
+        fit_again: Callable[[int], BuiltContext],
     ) -> Assembled:
-        memory, spoken = parts[MEMORY], parts[HISTORY]
+        memory, known, spoken = (parts[name] for name in ORDER)
         history = spoken.section.messages(spoken.taken)
         block = memory.section.messages(memory.taken)
-        messages = [ends[0], *history, *block, ends[1]]
+        summary = known.section.messages(known.taken)
+        messages = [ends[0], *summary, *history, *block, ends[1]]
         past = len(turn.history) - len(spoken.taken) - len(spoken.left)
-        counts = self._counts(ends, history, block, memory.tokens + spoken.tokens)
+        contents = {"system": ends[:1], "history": history, "snippets": block, "user": ends[1:]}
+        counts = self._counts(
+            contents | ({"summary": summary} if turn.summary else {}),
+            self._tally.prompt(ends) + sum(part.tokens for part in parts.values()),
+        )
         context = BuiltContext(
             system_prompt=turn.system_prompt,
             messages=messages,
@@ -119,26 +139,21 @@ class TurnPipeline:
             debug=_debug(turn, memory, spoken, refused, counts),
             snippets=[_snippet(item) for item in memory.taken],
             history=history,
-            write_receipts=lambda: [*receipts_of(memory), *refused, *receipts_of(spoken), *_past(past)],
-        )
-        left = sum(part.section.cost(item) for part in (memory, spoken) for item, _ in part.left)
+            write_receipts=lambda: [
+                *receipts_of(memory), *refused, *receipts_of(known), *receipts_of(spoken), *_past(past)
+            ],
+            fit_again=fit_again,
+        )  # fmt: skip
+        left = sum(part.section.cost(item) for part in parts.values() for item, _ in part.left)
         return Assembled(
             context,
             turn.history[: len(turn.history) - len(history)],
             counts["total"] + left + sum(len(plain(message["content"])) // 4 for message in turn.history[:past]),
         )
 
-    def _counts(
-        self, ends: tuple[Message, Message], history: Sequence[Message], block: Sequence[Message], between: int
-    ) -> dict[str, int]:
-        """Tokens by what they are for; those ``between`` the ends are counted already."""
-        counts = {
-            "system": self._content(ends[0]),
-            "history": sum(map(self._content, history)),
-            "snippets": sum(map(self._content, block)),
-            "user": self._content(ends[1]),
-        }
-        total = self._tally.prompt(ends) + between
+    def _counts(self, contents: Mapping[str, Sequence[Message]], total: int) -> dict[str, int]:
+        """Tokens by what they are for."""
+        counts = {name: sum(map(self._content, messages)) for name, messages in contents.items()}
         return counts | {"overhead": total - sum(counts.values()), "total": total}
 
     def _content(self, message: Message) -> int:
@@ -151,6 +166,15 @@ def _best(scored: Sequence[Candidate], wanted: int, refused: list[Receipt]) -> l
     reason = f"not among the best {wanted}"
     refused.extend(receipt(one.id, one, MEMORY, Outcome.DROPPED, reason) for one in best[wanted:])
     return best[:wanted]
+
+
+def _unless_among(memories: Sequence[Item], known: Sequence[Candidate], refused: list[Receipt]) -> Sequence[Candidate]:
+    """What is known already but is not said by a memory too, which has the room first."""
+    told = {memory.text for memory in memories} if known else set()
+    refused.extend(
+        receipt(one.id, one, SUMMARY, Outcome.DROPPED, "among the memories") for one in known if one.text in told
+    )
+    return [one for one in known if one.text not in told]
 
 
 def _past(count: int) -> Iterator[Receipt]:

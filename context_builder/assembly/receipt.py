@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.fit import Part
 from context_builder.assembly.govern import WITHHELD
 from context_builder.assembly.section import Item
+
+BEGINNING: Final = 80
+"""Characters of a text that its receipt shows."""
 
 
 class Outcome(StrEnum):
@@ -25,6 +28,7 @@ class Outcome(StrEnum):
 class Receipt(NamedTuple):
     """One candidate's way; ``tokens`` are about those it takes up in the prompt, 0 when it is not there.
 
+    ``text`` is the beginning of it as it may be shown; empty for what was withheld, or never looked at.
     ``score`` is made of ``base_score`` (similarity) and ``recency``. What was both redacted and clipped is called
     clipped, and its reason tells both.
     """
@@ -38,6 +42,7 @@ class Receipt(NamedTuple):
     base_score: float = 0.0
     recency: float = 0.0
     origins: tuple[str, ...] = ()
+    text: str = ""
 
 
 def receipts_of(part: Part) -> Iterator[Receipt]:
@@ -45,9 +50,10 @@ def receipts_of(part: Part) -> Iterator[Receipt]:
     name = part.section.name
     for item in part.taken:
         outcome, reason = _what_happened(item)
-        yield receipt(item.id, item.candidate, name, outcome, reason, part.section.cost(item))
+        told = receipt(item.id, item.candidate, name, outcome, reason, part.section.cost(item))
+        yield told._replace(text=item.text[:BEGINNING])
     for item, reason in part.left:
-        yield receipt(item.id, item.candidate, name, Outcome.DROPPED, reason)
+        yield receipt(item.id, item.candidate, name, Outcome.DROPPED, reason)._replace(text=item.text[:BEGINNING])
 
 
 def receipt(
@@ -70,9 +76,9 @@ def receipt(
 
 
 def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:
-    """What is in the prompt ``after`` and was not ``before``: what a larger limit would add."""
-    held = {(one.section, one.id) for one in before if one.tokens}
-    return [one for one in after if one.tokens and (one.section, one.id) not in held]
+    """What is in the prompt ``after`` and was not, or not as a whole, ``before``: what a larger limit would add."""
+    held = {(one.section, one.id): one.tokens for one in before}
+    return [one for one in after if one.tokens > held.get((one.section, one.id), 0)]
 
 
 def is_withheld(item: Item) -> bool:

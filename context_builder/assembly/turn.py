@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.tally import Message, plain
 
 DEFAULT_TENANT: Final = "default"
@@ -17,7 +18,10 @@ _CHAT_KEYS: Final = ("role", "content", "name", "tool_calls", "tool_call_id", "f
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a conversation: the ids and texts of the envelope, and its history as chat messages."""
+    """One turn of a conversation: the ids and texts of the envelope, and its history as chat messages.
+
+    ``summary`` is what is known of the conversation before its history, newest first.
+    """
 
     system_prompt: str
     user_message: str
@@ -27,6 +31,7 @@ class Turn:
     persona_id: str | None = None
     user_id: str | None = None
     query_embedding: Sequence[float] | None = None
+    summary: tuple[Candidate, ...] = ()
 
     @classmethod
     def read(cls, envelope: Mapping[str, Any]) -> Turn:
@@ -40,7 +45,16 @@ class Turn:
             persona_id=_id(envelope.get("persona_id")),
             user_id=_id(envelope.get("user_id")),
             query_embedding=envelope.get("query_embedding"),
+            summary=tuple(_points(envelope.get("summary") or ()))[::-1],
         )
+
+
+def _points(summary: str | Iterable[Any]) -> Iterable[Candidate]:
+    """A text, or several with or without an id of their own, oldest first."""
+    for place, point in enumerate([summary] if isinstance(summary, str) else summary):
+        entry = point if isinstance(point, Mapping) else {"text": point}
+        if text := _text(entry.get("text")).strip():
+            yield Candidate(_id(entry.get("id")) or f"summary-{place}", text, ContextType.SUMMARY, origins=("turn",))
 
 
 def _messages(history: Iterable[Any]) -> Iterable[Message]:

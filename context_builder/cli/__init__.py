@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from context_builder.cli.build import build
 from context_builder.cli.cost import cost
 from context_builder.cli.dead import dead
 from context_builder.cli.demo import demo
@@ -65,6 +66,7 @@ for _name, _command, _panel in (
     ("watch", watch, _LOOK),
     ("state", state, _LOOK),
     ("explain", explain_command, _LOOK),
+    ("build", build, _LOOK),
     ("replay-log", replay_log, _LOOK),
     ("diff", diff, _LOOK),
     ("cost", cost, _LOOK),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from context_builder.client import SessionClient
 from context_builder.errors import ArchiveUnavailable, LeaseLost, SessionOwned, StoreError
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import Keys
@@ -30,13 +31,15 @@ async def test_a_stopped_session_continues_though_its_state_has_expired(live: Li
     before = await live.until("keywords came", received_messages=5, analyst=_by("stub", "stub"))
     await live.stop(first)
     await live.redis.delete(KEYS.state, KEYS.conversation)
+    remembered = await SessionClient(live.redis, "monday").remembered()
     await live.start()
     after = await live.state()
     assert [entry["message_number"] for entry in after["raw_recent_buffer"]][:4] == [1, 2, 3, 4]
     changing = {"revision", "updated_at"}
-    assert {k: v for k, v in after.items() if k not in changing} == {
-        k: v for k, v in before.items() if k not in changing
-    }
+    for state in (remembered, after):
+        assert {k: v for k, v in state.items() if k not in changing} == {
+            k: v for k, v in before.items() if k not in changing
+        }
 
 
 def _by(keywords: str | None, domains: str | None, summary: str | None = None) -> dict[str, str | None]:

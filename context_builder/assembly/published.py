@@ -1,0 +1,67 @@
+"""A session's published state as a source: what was said, what was summarized, what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.salience import moment
+
+State = Mapping[str, Any]
+"""A session's state as it is published."""
+
+ASSISTANT: Final = "Consilience"
+"""The assistant's name as a speaker."""
+
+LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+"""Stands for a time that is not known."""
+
+_ORIGINS: Final = ("session",)
+
+
+def said(state: State) -> list[Candidate]:
+    """The messages at hand, the assistant's own among them, newest first."""
+    buffered = list(state.get("raw_recent_buffer") or ())
+    held = {_name(entry) for entry in buffered}
+    responses = [entry for entry in state.get("consilience_responses") or () if _name(entry) not in held]
+    in_order = sorted((*responses, *buffered), key=lambda entry: moment(entry.get("timestamp")) or LONG_AGO)
+    return [_message(entry) for entry in reversed(in_order)]
+
+
+def summarized(state: State) -> list[Candidate]:
+    """The points of the rolling summary, newest first; the summary as a whole where there are no points."""
+    summary = state.get("rolling_summary") or {}
+    points = [point for point in summary.get("points") or () if point.get("text")]
+    if not points:
+        return [_known("summary", summary["text"])] if summary.get("text") else []
+    return [_known(f"point-{point.get('id', place)}", point["text"]) for place, point in enumerate(points)][::-1]
+
+
+def topic(state: State) -> list[Candidate]:
+    """One line about the domains and keywords of the moment; none without any."""
+    domains, keywords = (", ".join(map(str, state.get(key) or ())) for key in ("current_domains", "current_keywords"))
+    about = "; ".join(part for part in (domains, keywords and f"keywords: {keywords}") if part)
+    return [_known("topic", f"It is about {about}")] if about else []
+
+
+def _name(entry: Mapping[str, Any]) -> Any:
+    return entry.get("message_number") if entry.get("id") is None else entry["id"]
+
+
+def _message(entry: Mapping[str, Any]) -> Candidate:
+    own = entry.get("speaker") == ASSISTANT or entry.get("type") == "consilience"
+    return Candidate(
+        id=f"message-{_name(entry)}",
+        text=str(entry.get("text") or ""),
+        type=ContextType.RECENT,
+        role="assistant" if own else "user",
+        speaker=None if own else str(entry.get("speaker") or "") or None,
+        time=moment(entry.get("timestamp")),
+        origins=_ORIGINS,
+    )
+
+
+def _known(name: str, text: object) -> Candidate:
+    return Candidate(name, str(text), ContextType.SUMMARY, origins=_ORIGINS)

@@ -1,0 +1,171 @@
+"""``build``: the prompt of a session, and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import orjson
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from context_builder.cli.command import run
+from context_builder.cli.view.plain import plain
+from context_builder.client import SessionClient
+
+if TYPE_CHECKING:
+    from context_builder.assembly.built_context import BuiltContext
+    from context_builder.assembly.receipt import Receipt
+
+MORE: Final = 500
+"""Tokens by which ``--explain`` raises the limit, to tell what they would add."""
+
+COLOURS: Final = {
+    "included": "green",
+    "redacted": "green",
+    "clipped": "yellow",
+    "dropped": "bright_black",
+    "withheld": "red",
+}
+
+MOST_NAMED: Final = 10
+"""Candidates that are named where more tokens would add many."""
+
+_LONGEST: Final = 100_000
+"""Characters of one line of a prompt that are shown."""
+
+
+def build(
+    session_id: Annotated[str, typer.Argument(help="Session that the prompt is for.", show_default=False)],
+    query: Annotated[
+        str, typer.Option("--query", "-q", help="What it should help with; else the newest thing said.")
+    ] = "",
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens of the prompt.")] = 4000,
+    system: Annotated[str, typer.Option("--system", help="System prompt to begin with.")] = "",
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", help="Whose memories; else TENANT_ID's.")
+    ] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Only this user's memories.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell what became of each candidate, with its score and why.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Print the prompt for a session's next turn, never over the token limit.
+
+    It is made of what the session publishes (summary, topic, messages at hand) and of what the memory finds for the
+    query. A memory that is slow or away is not waited for, and the last line says so. A session that has ended is
+    still known until its retention is over. The exit status is 1 when there is no such session, or when system prompt
+    and query alone are over the limit.
+
+    Examples:
+
+        context-builder build monday --query "How loud is the boat noise?" --max-tokens 4000
+
+        context-builder build monday -q "What did we decide?" --explain
+
+        context-builder build monday --json | jq .messages
+    """
+    turn = {"query": query, "system_prompt": system, "tenant_id": tenant, "user_id": user}
+    run(_build(session_id, turn, max_tokens, Console(), explain=explain, as_json=as_json))
+
+
+async def _build(
+    session_id: str, turn: dict[str, Any], max_tokens: int, console: Console, *, explain: bool, as_json: bool
+) -> None:
+    from context_builder.app import open_builder, open_redis
+    from context_builder.session_prompt import build_for_session
+    from context_builder.settings import load_settings
+
+    settings = load_settings()
+    turn = turn | {"tenant_id": turn["tenant_id"] or settings.tenant_id}
+    async with (
+        open_redis(settings) as redis,
+        open_builder(settings, store_summaries=False) as (builder, memory_is),
+    ):
+        await builder.preload()
+        client = SessionClient(redis, session_id)
+        built = await build_for_session(client, builder, max_prompt_tokens=max_tokens, **turn)
+    if as_json:
+        typer.echo(as_text(built, explain=explain))
+    else:
+        show(built, console)
+        if explain:
+            console.print(explanation(built))
+        console.print(memory_line(built, memory_is.what, memory_is.hint))
+
+
+def as_text(built: BuiltContext, *, explain: bool) -> str:
+    """Indented JSON; with ``explain`` the receipts, and those of what more tokens would add."""
+    document: dict[str, Any] = {
+        "messages": built.messages,
+        "token_counts": built.token_counts,
+        "debug": built.debug,
+    }
+    if explain:
+        document["receipts"] = [one._asdict() for one in built.receipts]
+        document[f"added_by_{MORE}"] = [one._asdict() for one in built.added_by(MORE)]
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def show(built: BuiltContext, console: Console) -> None:
+    """Print the messages, and what they cost."""
+    for message in built.messages:
+        if message["content"] or message["role"] != "system":
+            name = f" ({plain(message['name'], 60)})" if message.get("name") else ""
+            console.print(Text(f"{plain(message['role'], 60)}{name}", style="bold cyan"))
+            lines = (plain(line, _LONGEST) for line in str(message["content"]).splitlines())
+            console.print(Padding(Text("\n".join(lines)), (0, 0, 1, 2)))
+    counts = built.token_counts
+    parts = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count and name != "total")
+    console.print(Rule(style="bright_black"))
+    console.print(Text(f"{counts['total']:,} of {built.debug['max_prompt_tokens']:,} tokens: {parts}"))
+
+
+def explanation(built: BuiltContext) -> RenderableType:
+    """What became of each candidate, and what more tokens would add."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("candidate", "outcome"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("tokens", "score", "similar", "recent"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("why, and how it begins")
+    for (told, *_), group in groupby(built.receipts, key=lambda one: (bool(one.text), one.section, one.reason)):
+        alike = list(group)
+        if told or len(alike) < 3:
+            for one in alike:
+                table.add_row(*_row(one))
+        else:
+            table.add_row(Text(f"{len(alike)} of {alike[0].section}"), *list(_row(alike[0]))[1:])
+    more = built.added_by(MORE)
+    names = [f"{one.id} ({one.tokens:,})" for one in more[:MOST_NAMED]]
+    names += [f"{len(more) - MOST_NAMED} others"] if len(more) > MOST_NAMED else []
+    return Group(table, Text(f"{MORE} more tokens would add: {plain(', '.join(names)) or 'nothing'}"))
+
+
+def memory_line(built: BuiltContext, name: str, hint: str = "") -> Text:
+    """Whether the memory answered, and what to do when there is none."""
+    outcome = str(built.debug["memory"])
+    if outcome == "ok":
+        found, seconds = built.debug["snippet_count"], built.debug["retrieval_seconds"]
+        return Text(f"memory: {found} from {plain(name)} in {seconds * 1000:.0f} ms", style="dim")
+    advice = f"; {hint}" if hint and outcome == "no memory" else ""
+    return Text(f"memory: nothing, {plain(outcome)}{advice}", style="yellow")
+
+
+def _row(one: Receipt) -> Iterable[Text]:
+    is_scored = bool(one.base_score or one.score)
+    about = ((one.reason, "yellow"), (plain(one.text, 45), "dim"))
+    scores = (one.score, one.base_score, one.recency)
+    return (
+        Text(plain(one.id if one.id.startswith(one.section) else f"{one.section} {one.id}", 40)),
+        Text(one.outcome.value, style=COLOURS[one.outcome.value]),
+        Text(f"{one.tokens:,}" if one.tokens else ""),
+        *(Text(f"{score:.2f}" if is_scored else "") for score in scores),
+        Text("; ", style="dim").join(Text(plain(part), style) for part, style in about if part),
+    )

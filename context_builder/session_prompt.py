@@ -1,0 +1,26 @@
+"""The prompt of a session that a daemon runs, or ran: its published state and its memories, within the budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from context_builder.assembly.builder import ContextBuilder
+from context_builder.assembly.built_context import BuiltContext
+from context_builder.assembly.session_turn import session_turn
+from context_builder.client import SessionClient
+from context_builder.errors import StoreError
+
+
+async def build_for_session(
+    client: SessionClient, builder: ContextBuilder, query: str = "", *, max_prompt_tokens: int = 4000, **named: Any
+) -> BuiltContext:
+    """What is known of ``client``'s session and fits ``query``, as messages of at most ``max_prompt_tokens``.
+
+    Without a query, the newest thing said is answered. ``named`` are further keys of a turn, such as
+    ``system_prompt``, ``tenant_id`` and ``user_id``. Raises :class:`~context_builder.errors.StoreError` for a session
+    that is not known, and what :meth:`ContextBuilder.build_for_turn` raises.
+    """
+    state = await client.remembered()
+    if state is None:
+        raise StoreError(f"{client.session_id} is not known: it never ran, or outlived its retention")
+    return await builder.build_for_turn(session_turn(state, query, **named), max_prompt_tokens)

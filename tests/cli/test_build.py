@@ -1,0 +1,127 @@
+"""The prompt of a session, as people and programs read it."""
+
+from __future__ import annotations
+
+import io
+
+import orjson
+import pytest
+import typer
+from redis import Redis
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from context_builder.assembly import AssemblyRules, ContextBuilder
+from context_builder.assembly.session_turn import session_turn
+from context_builder.cli.build import as_text, build, explanation, memory_line, show
+from context_builder.errors import MemoryUnavailable
+from context_builder.memory.memory import Memory
+from context_builder.testing import MemoryMemory
+from tests.cli.samples import sample_state
+from tests.services.redis_server import RedisServer
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2Jkelp \x9b31mred\u202e [bold]not markup[/bold]"
+
+app = typer.Typer()
+app.command("build")(build)
+
+
+@pytest.fixture
+async def memory() -> MemoryMemory:
+    kept = MemoryMemory()
+    await kept.remember("default", [Memory("m1", "The recall was low in May", speaker="Ines"), Memory("m2", HOSTILE)])
+    return kept
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def builder(memory: MemoryMemory | None) -> ContextBuilder:
+    return ContextBuilder(store=memory, token_counter=words, rules=AssemblyRules(deadline=0.05, threshold=0.0))
+
+
+def printed(*shown: object) -> str:
+    console = Console(file=io.StringIO(), width=110)
+    for one in shown:
+        console.print(one)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+async def test_each_candidate_is_explained(memory: MemoryMemory) -> None:
+    built = await builder(memory).build_for_turn(session_turn(sample_state(), "Was recall low?"), 150)
+    output = printed(explanation(built))
+    lines = {line[:17].strip(): line.split() for line in output.splitlines()}
+    outcome, tokens, score, similar, recent = lines["memory m1"][2:7]
+    assert (outcome, int(tokens) > 0, similar, recent) == ("included", True, "1.00", "0.50")
+    assert float(score) == pytest.approx(0.7 * 1 + 0.3 * 0.5)
+    assert "does not fit: " in output
+    assert "500 more tokens would add: " in output
+    added = orjson.loads(as_text(built, explain=True))["added_by_500"]
+    assert {one["section"] for one in added} == {"history", "summary"}
+
+
+async def test_what_people_said_draws_nothing_but_itself(memory: MemoryMemory) -> None:
+    built = await builder(memory).build_for_turn(session_turn(sample_state(), "markup"))
+    console = Console(file=io.StringIO(), width=110)
+    show(built, console)
+    output = console.file.getvalue() + printed(explanation(built))  # type: ignore[attr-defined]
+    assert "kelp red [bold]not markup[/bold]" in output
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(output)
+
+
+async def test_a_slow_or_absent_memory_is_told(memory: MemoryMemory) -> None:
+    turn = session_turn(sample_state(), "Was recall low?")
+    assert "memory: 1 from memory in " in printed(memory_line(await builder(memory).build_for_turn(turn), "memory"))
+    memory.gate.clear()
+    slow = printed(memory_line(await builder(memory).build_for_turn(turn), "memory"))
+    assert slow.strip() == "memory: nothing, memory: no answer within 50 ms"
+    memory.gate.set()
+    memory.failure = MemoryUnavailable("no route")
+    away = printed(memory_line(await builder(memory).build_for_turn(turn), "memory"))
+    assert away.strip() == "memory: nothing, memory: MemoryUnavailable: no route"
+    none = printed(memory_line(await builder(None).build_for_turn(turn), "no memory", "set DATABASE_URL"))
+    assert none.strip() == "memory: nothing, no memory; set DATABASE_URL"
+
+
+@pytest.fixture
+def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
+    monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
+    client = Redis.from_url(redis_server.url)
+    client.flushall()
+    client.set("context_builder:monday:state", orjson.dumps(sample_state(session_id="monday")))
+    return client
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "100"}, catch_exceptions=False)
+
+
+@pytest.mark.engines
+def test_the_prompt_of_a_session_is_printed(store: Redis) -> None:
+    output = invoke("monday", "--query", "What is the recall?", "--max-tokens", "400").output
+    assert "recall of 0.64" in output
+    assert " of 400 tokens: " in output
+    document = orjson.loads(invoke("monday", "-q", "What is the recall?", "--json").output)
+    assert document["messages"][-1] == {"role": "user", "content": "What is the recall?"}
+    assert document["debug"]["session_id"] == "monday"
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("tuesday",), "context-builder: tuesday is not known: it never ran, or outlived its retention"),
+        (("a:b",), "context-builder: session id 'a:b': use 1 to 128 of"),
+        (("monday", "-q", "Why?", "--max-tokens", "5"), "context-builder: needs 13 tokens, 8 more than the limit of 5"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_a_status(store: Redis, arguments: tuple[str, ...], told: str) -> None:
+    result = invoke(*arguments)
+    assert result.stderr.startswith(told)
+    assert result.stderr.count("\n") == 1
+    assert result.exit_code == 1
+
+
+def test_help_shows_examples() -> None:
+    assert "\n     context-builder build monday --query" in invoke("--help").output
