@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,6 @@ from context_builder.urls import printable
 
 if TYPE_CHECKING:
     from context_builder.assembly.builder import ContextBuilder
-    from context_builder.assembly.rules import AssemblyRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +132,12 @@ async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | N
 @asynccontextmanager
 async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[ContextBuilder, Described]]:
     """What makes prompts of the memory that the settings name; ``rules`` replace those of the settings."""
-    from context_builder.assembly.builder import ContextBuilder
+    from context_builder.builders import builder_of
 
     async with open_memory(settings) as (store, memory_is):
-        builder = ContextBuilder(store=store, rules=replace(assembly_rules_of(settings), **rules))
+        builder = builder_of(settings, store, **rules)
+        if settings.context_preload:
+            await builder.preload()
         yield builder, memory_is
         await builder.drain()
 
@@ -174,13 +175,6 @@ def rules_of(settings: Settings) -> Rules:
         conversation_state_ttl=settings.conversation_state_ttl,
         lease=settings.lease_time,
     )
-
-
-def assembly_rules_of(settings: Settings) -> AssemblyRules:
-    """The part of the settings that prompts go by."""
-    from context_builder.assembly.rules import AssemblyRules
-
-    return AssemblyRules()
 
 
 async def _open_redis(settings: Settings) -> tuple[Redis, Described]:

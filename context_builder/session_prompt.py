@@ -12,13 +12,19 @@ from context_builder.errors import StoreError
 
 
 async def build_for_session(
-    client: SessionClient, builder: ContextBuilder, query: str = "", *, max_prompt_tokens: int = 4000, **named: Any
+    client: SessionClient,
+    builder: ContextBuilder,
+    query: str = "",
+    *,
+    max_prompt_tokens: int | None = None,
+    **named: Any,
 ) -> BuiltContext:
     """What is known of ``client``'s session and fits ``query``, as messages of at most ``max_prompt_tokens``.
 
-    Without a query, the newest thing said is answered. ``named`` are further keys of a turn, such as
-    ``system_prompt``, ``tenant_id`` and ``user_id``. Raises :class:`~context_builder.errors.StoreError` for a session
-    that is not known, and what :meth:`ContextBuilder.build_for_turn` raises.
+    Without a query, the newest thing said is answered; without a limit, the builder's holds. ``named`` are further
+    keys of a turn, such as ``system_prompt``, ``tenant_id`` and ``user_id``. Raises
+    :class:`~context_builder.errors.StoreError` for a session that is not known, and what
+    :meth:`ContextBuilder.build_for_turn` raises.
     """
     state = await client.remembered()
     if state is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -10,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 Seconds = Annotated[float, Field(gt=0, le=10 * 365 * 86400, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 ModelName = Annotated[str, Field(min_length=1)]
 
@@ -66,3 +69,17 @@ DollarsPerMillion = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 PriceTable = Annotated[
     dict[str, tuple[DollarsPerMillion, DollarsPerMillion, DollarsPerMillion]], BeforeValidator(_price_table)
 ]
+
+
+def supabase_role(key: str) -> str | None:
+    """Role that a Supabase key gives: the JWT's claim, or what the prefix of a new key says."""
+    if key.startswith("sb_publishable_"):
+        return "anon"
+    if key.startswith("sb_secret_"):
+        return "service_role"
+    try:
+        payload = key.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return str(claims.get("role"))
+    except (IndexError, ValueError, binascii.Error, AttributeError):
+        return None

@@ -9,9 +9,6 @@ with the prefix, is a :class:`~context_builder.errors.SettingError` that names i
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -29,7 +26,9 @@ from context_builder.setting_types import (
     PriceTable,
     RedisUrl,
     Seconds,
+    Share,
     Temperature,
+    supabase_role,
 )
 
 PREFIX: Final = "CONTEXT_BUILDER_"
@@ -152,6 +151,51 @@ class Settings(BaseModel):
     )
     pending_max_tokens: Count = Field(500000, description="The same; a token is taken to be three bytes. tokens")
 
+    # Prompts: what `build` and ContextBuilder make
+    context_max_tokens: Count = Field(4000, description="Most tokens of a prompt. tokens")
+    context_model: ModelName | None = Field(
+        None, description="Model that reads it; its window is then the limit instead. name"
+    )
+    context_window: Count | None = Field(None, description="Window of CONTEXT_MODEL, where it is not known. tokens")
+    context_reply_tokens: Count = Field(1000, description="Left free of the window for the reply. tokens")
+    context_top_k: Count = Field(8, description="Memories in a prompt. memories")
+    context_top_k_degraded: Count = Field(3, description="The same for a while after the memory failed. memories")
+    context_threshold: Share = Field(0.5, description="A memory less similar to the query is left out. 0 to 1")
+    context_similarity_weight: Share = Field(0.7, description="How much similarity counts in a memory's score. 0 to 1")
+    context_recency_weight: Share = Field(0.3, description="How much its freshness counts. 0 to 1")
+    context_recency_days: float = Field(
+        30.0, gt=0, allow_inf_nan=False, description="Age at which freshness is down to 0.37 (1/e). days"
+    )
+    context_feedback_weight: Share = Field(0.0, description="How much it counts whether it helped before. 0 to 1")
+    context_by_query: bool = Field(
+        default=False, description="The kind of query chooses weights and what is kept first. true or false"
+    )
+    context_choose: Literal["greedy", "knapsack"] = Field(
+        "greedy", description="Memories that do not all fit: the best first, or the most worth together."
+    )
+    context_scope: Literal["tenant", "session"] = Field("tenant", description="Whose memories are searched.")
+    context_deadline: Seconds = Field(0.3, description="A memory is waited for this long. seconds")
+    context_degraded_window: Seconds = Field(15.0, description="After a failure less is asked for so long. seconds")
+    context_down_window: Seconds = Field(60.0, description="After too many failures nothing is, for so long. seconds")
+    context_failures_until_down: Count = Field(5, description="So many failures are too many. number")
+    context_store_summaries: bool = Field(
+        default=True, description="What leaves a prompt is remembered in short. true or false"
+    )
+    context_summary_chars: Count = Field(1024, description="Longest such summary. characters")
+    context_cache_time: float = Field(
+        0.0, ge=0, allow_inf_nan=False, description="The same turn gets the same prompt for so long; 0: never. seconds"
+    )
+    context_cache_size: Count = Field(1000, description="Most prompts kept for that. prompts")
+    context_preload: bool = Field(
+        default=False, description="Load tokenizer, redactor and connections before the first turn. true or false"
+    )
+    context_redact: Literal["none", "secrets", "personal", "all"] = Field(
+        "none", description="What is masked in a prompt; personal data needs the extra pii."
+    )
+    context_redact_user_message: bool = Field(
+        default=False, description="The turn's own message is masked too. true or false"
+    )
+
     # This program
     home: Path | None = Field(None, description="Data folder of the embedded engines; default: the user's. path")
     record_dir: Path | None = Field(
@@ -170,7 +214,7 @@ class Settings(BaseModel):
             raise ValueError("SUPABASE_KEY: is missing, but SUPABASE_URL is set")
         if self.supabase_key and not self.supabase_url:
             raise ValueError("SUPABASE_URL: is missing, but SUPABASE_KEY is set")
-        if self.supabase_key and _supabase_role(self.supabase_key.get_secret_value()) == "anon":
+        if self.supabase_key and supabase_role(self.supabase_key.get_secret_value()) == "anon":
             raise ValueError("SUPABASE_KEY: is an anon key, which cannot write; use the service key")
         if self.embedding_model and not (
             self.embedding_base_url or self.openai_base_url or self.embedding_api_key or self.openai_api_key
@@ -183,20 +227,6 @@ class Settings(BaseModel):
         if self.summary_keep_last >= self.raw_buffer_max_messages:
             raise ValueError("SUMMARY_KEEP_LAST: must be below RAW_BUFFER_MAX_MESSAGES")
         return self
-
-
-def _supabase_role(key: str) -> str | None:
-    """Role that a Supabase key gives: the JWT's claim, or what the prefix of a new key says."""
-    if key.startswith("sb_publishable_"):
-        return "anon"
-    if key.startswith("sb_secret_"):
-        return "service_role"
-    try:
-        payload = key.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        return str(claims.get("role"))
-    except (IndexError, ValueError, binascii.Error, AttributeError):
-        return None
 
 
 def load_settings(

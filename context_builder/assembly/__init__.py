@@ -9,13 +9,16 @@ from context_builder.assembly.formatter import ContextFormatter
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.health import HealthState as SomabrainHealthState
 from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.assembly.model_window import window_of
 from context_builder.assembly.preferences import Preference, stated_preferences
+from context_builder.assembly.query import QueryKind, kind_of
 from context_builder.assembly.receipt import Outcome, Receipt, added
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.session_turn import session_turn
 from context_builder.assembly.somabrain import SomaBrain
 from context_builder.assembly.strategies import (
     ContextStrategy,
+    QueryStrategy,
     RecentMessagesStrategy,
     Request,
     RollingSummaryStrategy,
@@ -40,6 +43,8 @@ __all__ = [
     "ModelType",
     "Outcome",
     "Preference",
+    "QueryKind",
+    "QueryStrategy",
     "Receipt",
     "RecentMessagesStrategy",
     "Request",
@@ -52,6 +57,8 @@ __all__ = [
     "UserPreferencesStrategy",
     "added",
     "estimate_tokens",
+    "kind_of",
     "session_turn",
     "stated_preferences",
+    "window_of",
 ]

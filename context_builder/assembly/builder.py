@@ -89,48 +89,50 @@ class ContextBuilder:
         self._composer = Composer(rules, self._tally, self._governor)
         self._cache = ContextCache(rules.cache_seconds, rules.cache_size)
         self._strategies: tuple[tuple[ContextStrategy, bool], ...] = ()
-        self._token_limit = DEFAULT_TOKEN_LIMIT
+        self._token_limit: int | None = None
         self._system_message: str | None = None
         self._tenant_id = DEFAULT_TENANT
         self._user_id: str | None = None
         self._conversation_id: str | None = None
         self._query = ""
 
-    async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int = 4000) -> BuiltContext:
-        """The messages of a turn, never of more than ``max_prompt_tokens``.
+    async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int | None = None) -> BuiltContext:
+        """The messages of a turn, never of more than ``max_prompt_tokens``; of 4000 unless given or set otherwise.
 
-        ``turn`` has ``user_message`` and may have ``system_prompt``, ``history`` (chat messages), ``tenant_id``,
-        ``session_id``, ``persona_id``, ``user_id`` and ``query_embedding``. A memory that fails or is slow leaves the
-        context without memories, and ``debug["memory"]`` says why. Raises
+        ``turn`` has ``user_message`` and may have ``system_prompt``, ``history`` (chat messages), ``summary`` (a text
+        or several, oldest first), ``tenant_id``, ``session_id``, ``persona_id``, ``user_id`` and ``query_embedding``. A
+        memory that fails or is slow leaves the context without memories, and ``debug["memory"]`` says why. Raises
         :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit.
         """
-        key = self._cache.key(turn, max_prompt_tokens)
+        asked, limit = Turn.read(turn), self._rules.limit(max_prompt_tokens)
+        key = self._cache.key(asked, limit)
         if cached := self._cache.get(key, self._clock.now().monotonic):
             return cached
         with phase("total", self._metrics.time_total()):
-            asked = Turn.read(turn)
             recalled = await self._recall.for_turn(asked)
             now = self._now()
-            assembled = self._pipeline.run(
-                asked, recalled.candidates, state=recalled.state, limit=max_prompt_tokens, now=now
-            )
+            assembled = self._pipeline.run(asked, recalled.candidates, state=recalled.state, limit=limit, now=now)
             assembled.context.debug.update(
                 somabrain_state=recalled.state.value,
                 memory=recalled.outcome,
                 retrieval_seconds=round(recalled.seconds, 6),
-                max_prompt_tokens=max_prompt_tokens,
+                max_prompt_tokens=limit,
             )
             if assembled.trimmed and self._rules.store_summaries and recalled.state is not HealthState.DOWN:
                 self._keeper.keep(asked, assembled.trimmed, now)
-            self._record(assembled, max_prompt_tokens)
+            self._record(assembled, limit)
             if recalled.is_whole:
                 self._cache.put(key, assembled.context, self._clock.now().monotonic)
             return assembled.context
 
     async def preload(self) -> None:
-        """Load what the first turn would load: the tokenizer and the redactor, off the event loop."""
-        await asyncio.to_thread(self._tally.text, "warm")
-        await asyncio.to_thread(self._governor.text, "warm")
+        """Load what the first turn would load: the tokenizer and the redactor, off the event loop, and connections to
+        the memories, for which no longer is waited than a turn would."""
+        await asyncio.gather(
+            asyncio.to_thread(self._tally.text, "warm"),
+            asyncio.to_thread(self._governor.text, "warm"),
+            self._recall.warm_up(),
+        )
 
     async def drain(self) -> None:
         """Wait until summaries under way are kept; call it before the program ends."""
@@ -146,7 +148,7 @@ class ContextBuilder:
         return self._with(_strategies=(*self._strategies, (strategy, optional)))
 
     def with_token_limit(self, limit: int) -> Self:
-        """At most ``limit`` tokens; 4096 unless set."""
+        """At most ``limit`` tokens; without one 4096, or what the model's window leaves."""
         return self._with(_token_limit=limit)
 
     def with_system_message(self, text: str) -> Self:
@@ -195,7 +197,7 @@ class ContextBuilder:
         ingredients = Ingredients(
             system_message=self._system_message,
             candidates=[one for name in named for one in gathered.answers.get(name, ())],
-            token_limit=self._token_limit,
+            token_limit=self._rules.limit(self._token_limit, DEFAULT_TOKEN_LIMIT),
             now=now,
             user_id=self._user_id,
             conversation_id=self._conversation_id,

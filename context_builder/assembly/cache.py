@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from hashlib import sha256
-from typing import Any
 
 from context_builder.assembly.built_context import BuiltContext
+from context_builder.assembly.turn import Turn
 
 
 class ContextCache:
@@ -19,11 +19,14 @@ class ContextCache:
         self._size = size
         self._kept: dict[bytes, tuple[float, BuiltContext]] = {}
 
-    def key(self, turn: Mapping[str, Any], limit: int) -> bytes:
+    def key(self, turn: Turn, limit: int) -> bytes:
         """What stands for a turn and its token limit: all that a context is made from."""
         if not self._seconds:
             return b""
-        content = json.dumps([turn, limit], sort_keys=True, default=str)
+        parts = {field.name: getattr(turn, field.name) for field in fields(turn)}
+        if turn.query_embedding is not None:
+            parts["query_embedding"] = [float(part) for part in turn.query_embedding]
+        content = json.dumps([parts, limit], default=str)
         return sha256(content.encode("utf-8", "surrogatepass")).digest()
 
     def get(self, key: bytes, now: float) -> BuiltContext | None:
@@ -31,19 +34,23 @@ class ContextCache:
         until, context = self._kept.get(key, (now, None))
         if context is None or now >= until:
             return None
-        return replace(
-            context,
-            messages=[dict(message) for message in context.messages],
-            history=[dict(message) for message in context.history],
-            snippets=[dict(snippet) for snippet in context.snippets],
-            token_counts=dict(context.token_counts),
-            debug=context.debug | {"cached": True},
-        )
+        return _copied(context, cached=True)
 
     def put(self, key: bytes, context: BuiltContext, now: float) -> None:
-        """Keep ``context``; the oldest makes room."""
+        """Keep ``context`` as it is now; the oldest makes room."""
         if self._seconds:
             self._kept.pop(key, None)
-            self._kept[key] = (now + self._seconds, context)
+            self._kept[key] = (now + self._seconds, _copied(context))
             while len(self._kept) > self._size:
                 del self._kept[next(iter(self._kept))]
+
+
+def _copied(context: BuiltContext, **marks: bool) -> BuiltContext:
+    return replace(
+        context,
+        messages=copy.deepcopy(context.messages),
+        history=copy.deepcopy(context.history),
+        snippets=copy.deepcopy(context.snippets),
+        token_counts=dict(context.token_counts),
+        debug=context.debug | marks,
+    )

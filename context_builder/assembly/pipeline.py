@@ -14,6 +14,7 @@ from context_builder.assembly.fuse import fused
 from context_builder.assembly.govern import WITHHELD, Governor
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.phases import Metrics, phase
+from context_builder.assembly.query import PLANS, kind_of
 from context_builder.assembly.receipt import Outcome, Receipt, is_withheld, receipt, receipts_of
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.salience import ranked, salient
@@ -28,7 +29,7 @@ HEADING: Final = "Relevant memory:"
 SUMMARY_HEADING: Final = "Conversation so far:"
 
 ORDER: Final = (MEMORY, SUMMARY, HISTORY)
-"""What is kept first, after the system prompt and the user's message."""
+"""What is kept first, after the system prompt and the user's message, unless the kind of query chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,21 @@ class TurnPipeline:
         """Raises :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone are over."""
         metrics = self._metrics
         refused: list[Receipt] = []
+        rules, order = self._planned(turn)
         with phase("salience", metrics.time_salience()):
-            scored = salient(fused(gathered), now, self._rules)
+            scored = salient(fused(gathered), now, rules)
         with phase("ranking", metrics.time_ranking()):
             best = _best(scored, self._rules.memories_wanted(state), refused)
         with phase("redaction", metrics.time_redaction()):
-            memories = self._shown(MEMORY, best, refused)
-            known = self._shown(SUMMARY, _unless_among(memories, turn.summary, refused), refused)
+            shown: dict[str, list[Item]] = {}
+            for name in sorted((MEMORY, SUMMARY), key=order.index):
+                offered = best if name == MEMORY else turn.summary
+                shown[name] = self._shown(name, _untold(name, offered, shown, refused), refused)
             system, user = self._ends(turn)
         with phase("tokenisation", metrics.time_tokenisation()):
             ends = self._tally.message(system) + self._tally.message(user) + REPLY_PRIMING
-            sections = self._sections(turn, memories, known)
-            parts = fit(sections, required=ends, limit=limit, choose=self._rules.choose)
+            sections = self._sections(turn, shown)
+            parts = fit([sections[name] for name in order], required=ends, limit=limit, choose=self._rules.choose)
         with phase("prompt", metrics.time_prompt()):
             return self._assembled(
                 turn,
@@ -96,13 +100,21 @@ class TurnPipeline:
                 shown.append(Item(candidate.id, candidate.text, candidate.score, candidate=candidate, altered=altered))
         return shown
 
-    def _sections(self, turn: Turn, memories: Sequence[Item], known: Sequence[Item]) -> list[Section]:
-        sections: dict[str, Section] = {
-            MEMORY: Block(MEMORY, HEADING, memories, self._tally, entry=numbered),
+    def _planned(self, turn: Turn) -> tuple[AssemblyRules, tuple[str, ...]]:
+        """The rules and the order of sections; where that is set, as the kind of the turn's message wants them."""
+        if not self._rules.by_query:
+            return self._rules, ORDER
+        plan = PLANS[kind_of(turn.user_message)]
+        similarity, recency = plan.similarity_weight, plan.recency_weight
+        return replace(self._rules, similarity_weight=similarity, recency_weight=recency), plan.order
+
+    def _sections(self, turn: Turn, shown: Mapping[str, Sequence[Item]]) -> dict[str, Section]:
+        known = shown[SUMMARY]
+        return {
+            MEMORY: Block(MEMORY, HEADING, shown[MEMORY], self._tally, entry=numbered),
             SUMMARY: Block(SUMMARY, SUMMARY_HEADING, known, self._tally, entry=listed, backwards=True),
             HISTORY: Dialogue(HISTORY, self._newest_first(turn.history), self._tally),
         }
-        return [sections[name] for name in ORDER]
 
     def _newest_first(self, history: Sequence[Message]) -> Iterator[Item]:
         """History as items, each redacted when it is looked at: what is long past costs nothing."""
@@ -168,13 +180,16 @@ def _best(scored: Sequence[Candidate], wanted: int, refused: list[Receipt]) -> l
     return best[:wanted]
 
 
-def _unless_among(memories: Sequence[Item], known: Sequence[Candidate], refused: list[Receipt]) -> Sequence[Candidate]:
-    """What is known already but is not said by a memory too, which has the room first."""
-    told = {memory.text for memory in memories} if known else set()
-    refused.extend(
-        receipt(one.id, one, SUMMARY, Outcome.DROPPED, "among the memories") for one in known if one.text in told
-    )
-    return [one for one in known if one.text not in told]
+def _untold(
+    section: str, offered: Sequence[Candidate], shown: Mapping[str, Sequence[Item]], refused: list[Receipt]
+) -> Sequence[Candidate]:
+    """What the sections before this one, which have the room first, do not tell already."""
+    told = {item.text for items in shown.values() for item in items}
+    if not told:
+        return offered
+    reason = f"told by the {' and the '.join(shown)}"
+    refused.extend(receipt(one.id, one, section, Outcome.DROPPED, reason) for one in offered if one.text in told)
+    return [one for one in offered if one.text not in told]
 
 
 def _past(count: int) -> Iterator[Receipt]:

@@ -73,6 +73,10 @@ class Recall:
             log.exception("memory.health_provider_failed")
             return own
 
+    async def warm_up(self) -> None:
+        """Have the memories connect; one that fails or is slow is not waited for, and nothing is learned from it."""
+        await gather({one.name: one.warm_up() for one in self._memories}, self._rules.deadline)
+
     async def for_turn(self, turn: Turn) -> Recalled:
         """What fits the turn's message; a memory that fails raises nothing here, and a slow one is cut off."""
         state = self.state()

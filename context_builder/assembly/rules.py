@@ -17,7 +17,14 @@ class AssemblyRules:
     the tenant's (of the turn's user, when it names one), or in those of the turn's session.
     ``redact_user_message`` sends the message of the turn itself through the redactor as well. For ``cache_seconds`` a
     turn asked for again with the same content and limit is answered with the same context; 0, not.
+    ``by_query`` lets the kind of the turn's message choose weights and what is kept first. ``window`` is the model's
+    context window in tokens; a prompt leaves ``reply_tokens`` of it free, whatever limit was asked for.
     """
+
+    max_prompt_tokens: int = 4000
+    window: int | None = None
+    reply_tokens: int = 1000
+    by_query: bool = False
 
     top_k: int = 8
     top_k_degraded: int = 3
@@ -25,6 +32,7 @@ class AssemblyRules:
     similarity_weight: float = 0.7
     recency_weight: float = 0.3
     recency_days: float = 30.0
+    feedback_weight: float = 0.0
     deadline: float = 0.3
     degraded_window: float = 15.0
     down_window: float = 60.0
@@ -38,6 +46,13 @@ class AssemblyRules:
     redact_user_message: bool = False
     cache_seconds: float = 0.0
     cache_size: int = 1000
+
+    def limit(self, asked: int | None = None, default: int | None = None) -> int:
+        """Tokens of a prompt: as asked, else what the window leaves, else the default; never more than the window."""
+        if self.window is None:
+            return asked if asked is not None else default or self.max_prompt_tokens
+        free = self.window - self.reply_tokens
+        return free if asked is None else min(asked, free)
 
     def memories_wanted(self, state: HealthState) -> int:
         """How many memories a context may hold while the memory is in ``state``."""

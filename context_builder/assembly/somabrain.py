@@ -48,6 +48,9 @@ class SomaBrainMemory:
         evaluate = getattr(self._somabrain, "context_evaluate", None) or self._somabrain.recall  # type: ignore[attr-defined]
         return read_candidates(await evaluate(payload))
 
+    async def warm_up(self) -> None:
+        """Nothing: every question would count as one of a turn's."""
+
     async def remember(self, recollection: Recollection) -> None:
         memory: Payload = {
             "type": recollection.kind,

@@ -35,6 +35,9 @@ class StoredMemory:
         query = MemoryQuery(wanted.query, wanted.top_k, wanted.threshold, where, wanted.embedding)
         return [candidate_of(found) for found in await self._store.search(wanted.tenant_id or DEFAULT_TENANT, query)]
 
+    async def warm_up(self) -> None:
+        await self._store.search(DEFAULT_TENANT, MemoryQuery("", limit=1))
+
     async def remember(self, recollection: Recollection) -> None:
         """Keep it under an id made of its session and words: the same again changes nothing."""
         named = f"{recollection.session_id}\n{recollection.kind}\n{recollection.text}"

@@ -45,11 +45,11 @@ def build(
     query: Annotated[
         str, typer.Option("--query", "-q", help="What it should help with; else the newest thing said.")
     ] = "",
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens of the prompt.")] = 4000,
-    system: Annotated[str, typer.Option("--system", help="System prompt to begin with.")] = "",
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Whose memories; else TENANT_ID's.")
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=1, help="Most tokens of the prompt; else as set: 4000.")
     ] = None,
+    system: Annotated[str, typer.Option("--system", help="System prompt to begin with.")] = "",
+    tenant: Annotated[str | None, typer.Option("--tenant", help="Whose memories; else TENANT_ID's.")] = None,
     user: Annotated[str | None, typer.Option("--user", help="Only this user's memories.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell what became of each candidate, with its score and why.")
@@ -76,7 +76,7 @@ def build(
 
 
 async def _build(
-    session_id: str, turn: dict[str, Any], max_tokens: int, console: Console, *, explain: bool, as_json: bool
+    session_id: str, turn: dict[str, Any], max_tokens: int | None, console: Console, *, explain: bool, as_json: bool
 ) -> None:
     from context_builder.app import open_builder, open_redis
     from context_builder.session_prompt import build_for_session
@@ -91,13 +91,13 @@ async def _build(
         await builder.preload()
         client = SessionClient(redis, session_id)
         built = await build_for_session(client, builder, max_prompt_tokens=max_tokens, **turn)
-    if as_json:
-        typer.echo(as_text(built, explain=explain))
-    else:
-        show(built, console)
-        if explain:
-            console.print(explanation(built))
-        console.print(memory_line(built, memory_is.what, memory_is.hint))
+        if as_json:
+            typer.echo(as_text(built, explain=explain))
+        else:
+            show(built, console)
+            if explain:
+                console.print(explanation(built))
+            console.print(memory_line(built, memory_is.what, memory_is.hint))
 
 
 def as_text(built: BuiltContext, *, explain: bool) -> str:

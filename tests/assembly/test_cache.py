@@ -24,10 +24,22 @@ async def test_a_context_is_kept_for_its_time_when_set(builder, clock):
 
 
 async def test_what_a_caller_does_to_a_context_is_not_kept(builder):
-    build = builder(rules=AssemblyRules(cache_seconds=10)).build_for_turn
-    await build(TURN)
-    (await build(TURN)).messages[0]["content"] = "changed"
-    assert (await build(TURN)).messages[0]["content"] == ""
+    build = builder(somabrain=Brain(memories(1)), rules=AssemblyRules(cache_seconds=10)).build_for_turn
+    for context in [await build(TURN), await build(TURN)]:
+        context.messages[0]["content"] = "changed"
+        context.snippets[0]["metadata"]["source"] = "changed"
+    again = await build(TURN)
+    assert (again.messages[0]["content"], again.snippets[0]["metadata"]["source"]) == ("", "talk")
+
+
+async def test_what_a_context_is_not_made_from_does_not_count(builder):
+    brain = Brain(memories(1))
+    build = builder(somabrain=brain, rules=AssemblyRules(cache_seconds=10)).build_for_turn
+    for number in range(2):
+        await build(TURN | {"request_id": number})
+    await build(TURN | {"query_embedding": [0.1, 0.2]})
+    await build(TURN | {"summary": "more is known"})
+    assert len(brain.asked) == 3
 
 
 async def test_a_context_that_lacks_its_memories_is_not_kept(builder):

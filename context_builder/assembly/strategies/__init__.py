@@ -1,5 +1,6 @@
 """Ways to find what belongs into a context."""
 
+from context_builder.assembly.strategies.by_query import QueryStrategy
 from context_builder.assembly.strategies.recent import RecentMessagesStrategy, SessionMessagesStrategy
 from context_builder.assembly.strategies.rolling_summary import RollingSummaryStrategy
 from context_builder.assembly.strategies.semantic import SemanticSearchStrategy
@@ -8,6 +9,7 @@ from context_builder.assembly.strategies.user_preferences import UserPreferences
 
 __all__ = [
     "ContextStrategy",
+    "QueryStrategy",
     "RecentMessagesStrategy",
     "Request",
     "RollingSummaryStrategy",

@@ -1,0 +1,37 @@
+"""How many tokens models take at once, prompt and reply together, as their makers state it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+WINDOWS: Final[Mapping[str, int]] = {
+    "gpt-3.5-turbo": 16_385,
+    "gpt-4": 8_192,
+    "gpt-4-turbo": 128_000,
+    "gpt-4o": 128_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-5": 400_000,
+    "o1": 200_000,
+    "o1-mini": 128_000,
+    "o3": 200_000,
+    "o4-mini": 200_000,
+    "claude": 200_000,
+    "gemini-1.5": 1_048_576,
+    "gemini-2": 1_048_576,
+    "llama-3": 8_192,
+    "llama-3.1": 131_072,
+    "llama-3.2": 131_072,
+    "llama-3.3": 131_072,
+    "mistral-large": 131_072,
+    "mixtral-8x7b": 32_768,
+    "smollm2": 8_192,
+}
+"""By how a model's name begins; the longest beginning that fits counts."""
+
+
+def window_of(model: str) -> int | None:
+    """The context window of ``model`` in tokens, None when it is not known; ``vendor/`` before a name is ignored."""
+    name = model.rpartition("/")[2].lower()
+    known = [beginning for beginning in WINDOWS if name.startswith(beginning)]
+    return WINDOWS[max(known, key=len)] if known else None

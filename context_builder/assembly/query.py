@@ -1,0 +1,60 @@
+"""What kind of question a query is, and what that means for its context: pure, by the query's words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class QueryKind(StrEnum):
+    """What is asked for: an overview, what somebody likes, what happened lately, or anything else."""
+
+    SUMMARY = "summary"
+    PREFERENCE = "preference"
+    RECENT = "recent"
+    FACT = "fact"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much similarity and recency count, and which section of a turn's prompt is kept first."""
+
+    similarity_weight: float
+    recency_weight: float
+    order: tuple[str, ...]
+
+
+PLANS: Final = {
+    QueryKind.SUMMARY: Plan(0.7, 0.3, ("summary", "memory", "history")),
+    QueryKind.PREFERENCE: Plan(0.9, 0.1, ("memory", "summary", "history")),
+    QueryKind.RECENT: Plan(0.4, 0.6, ("history", "memory", "summary")),
+    QueryKind.FACT: Plan(0.85, 0.15, ("memory", "summary", "history")),
+}
+
+_SIGNS: Final = tuple(
+    (kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
+    for kind, words in (
+        (
+            QueryKind.SUMMARY,
+            r"summar(?:y|i[sz]e|i[sz]ing)|recap|overview|gist|tl;?dr|so far|(?:main|key) points?|catch me up|in short"
+            r"|what (?:have|did|do|are) we (?:\w+ )?(?:discuss|decide|talk|cover|agree|conclude)\w*",
+        ),
+        (
+            QueryKind.PREFERENCE,
+            r"prefer(?:s|red|ences?)?|favou?rites?|(?:like|love|hate|dislike|want)s? (?:best|most|least|to be called)"
+            r"|(?:do|does|did) (?:I|you|he|she|they|we|\w+) (?:like|love|hate|dislike|enjoy)|allergic",
+        ),
+        (
+            QueryKind.RECENT,
+            r"just (?:now|said|say|mentioned|asked)|last (?:thing|message|question|point|word)|latest|recent(?:ly)?"
+            r"|newest|(?:moment|minutes?|seconds?) ago|right now|at the moment|currently|earlier today|who spoke",
+        ),
+    )
+)
+
+
+def kind_of(query: str) -> QueryKind:
+    """The first kind whose signs the query has; a fact is looked for when it has none. Knows English only."""
+    return next((kind for kind, signs in _SIGNS if signs.search(query)), QueryKind.FACT)

@@ -1,0 +1,74 @@
+"""What makes prompts, as the settings want it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from context_builder.assembly.builder import ContextBuilder
+from context_builder.assembly.model_window import window_of
+from context_builder.assembly.rules import AssemblyRules
+from context_builder.errors import SettingError
+from context_builder.memory.memory import MemoryStore
+from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol
+from context_builder.settings import Settings
+
+
+def builder_of(settings: Settings, store: MemoryStore | None, **rules: Any) -> ContextBuilder:
+    """A builder that remembers by ``store``; ``rules`` replace those of the settings."""
+    return ContextBuilder(
+        store=store, redactor=redactor_of(settings), rules=replace(assembly_rules_of(settings), **rules)
+    )
+
+
+def assembly_rules_of(settings: Settings) -> AssemblyRules:
+    """The part of the settings that prompts go by. Raises :class:`SettingError` for a model of unknown window."""
+    return AssemblyRules(
+        max_prompt_tokens=settings.context_max_tokens,
+        window=_window(settings),
+        reply_tokens=settings.context_reply_tokens,
+        by_query=settings.context_by_query,
+        top_k=settings.context_top_k,
+        top_k_degraded=settings.context_top_k_degraded,
+        threshold=settings.context_threshold,
+        similarity_weight=settings.context_similarity_weight,
+        recency_weight=settings.context_recency_weight,
+        recency_days=settings.context_recency_days,
+        feedback_weight=settings.context_feedback_weight,
+        deadline=settings.context_deadline,
+        degraded_window=settings.context_degraded_window,
+        down_window=settings.context_down_window,
+        failures_until_down=settings.context_failures_until_down,
+        summary_chars=settings.context_summary_chars,
+        store_summaries=settings.context_store_summaries,
+        choose=settings.context_choose,
+        scope=settings.context_scope,
+        redact_user_message=settings.context_redact_user_message,
+        cache_seconds=settings.context_cache_time,
+        cache_size=settings.context_cache_size,
+    )
+
+
+def redactor_of(settings: Settings) -> RedactorProtocol:
+    """Secrets go before personal data. Raises :class:`SettingError` when the extra that it needs is missing."""
+    redactors: list[RedactorProtocol] = []
+    if settings.context_redact in ("secrets", "all"):
+        from context_builder.redaction.secrets import SecretRedactor
+
+        redactors.append(SecretRedactor())
+    if settings.context_redact in ("personal", "all"):
+        from context_builder.redaction.pii import PiiRedactor
+
+        redactors.append(PiiRedactor())
+    return RedactorChain(*redactors) if redactors else NoopRedactor()
+
+
+def _window(settings: Settings) -> int | None:
+    if settings.context_model is None:
+        return None
+    window = settings.context_window or window_of(settings.context_model)
+    if window is None:
+        raise SettingError(f"CONTEXT_MODEL: the window of {settings.context_model} is not known; set CONTEXT_WINDOW")
+    if window <= settings.context_reply_tokens:
+        raise SettingError(f"CONTEXT_REPLY_TOKENS: must be below the window of {window} tokens")
+    return window
