@@ -19,7 +19,7 @@ from context_builder.analysis.analyst import (
 from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
 from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
-from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery
+from context_builder.memory.memory import Feedback, Found, Memory, MemoryFilter, MemoryQuery, Rating
 
 
 class ManualClock:
@@ -126,6 +126,7 @@ class MemoryMemory:
 
     def __init__(self) -> None:
         self.kept: dict[str, dict[str, Memory]] = {}
+        self.feedback: dict[str, dict[str, Feedback]] = {}
         self.searches: list[MemoryQuery] = []
         self.failure: MemoryStoreError | None = None
         self.gate = asyncio.Event()
@@ -144,13 +145,28 @@ class MemoryMemory:
         self.searches.append(query)
         await self._answer()
         asked = _words(query.text)
+        told = self.feedback.get(tenant_id, {})
         found = [
-            Found(memory, len(asked & _words(memory.text)) / len(asked) if asked else 1.0, ("words",))
+            Found(
+                memory,
+                len(asked & _words(memory.text)) / len(asked) if asked else 1.0,
+                ("words",),
+                told.get(memory.id),
+            )
             for memory in self.kept.get(tenant_id, {}).values()
             if _passes(memory, query.filter)
         ]
         fits = [one for one in found if one.score > 0 and one.score >= query.threshold]
         return sorted(fits, key=lambda one: (one.score, _age(one.memory)), reverse=True)[: query.limit]
+
+    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
+        await self._answer()
+        told, kept = self.feedback.setdefault(tenant_id, {}), self.kept.get(tenant_id, {})
+        for rating in ratings:
+            if rating.id in kept:
+                before = told.get(rating.id, Feedback(0.0, 0))
+                mean = (before.score * before.count + rating.score) / (before.count + 1)
+                told[rating.id] = Feedback(mean, before.count + 1, rating.time)
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         await self._answer()
@@ -158,6 +174,7 @@ class MemoryMemory:
         gone = [name for name, one in kept.items() if name in ids or (filter is not None and _passes(one, filter))]
         for name in gone:
             del kept[name]
+            self.feedback.get(tenant_id, {}).pop(name, None)
         return len(gone)
 
     async def close(self) -> None:

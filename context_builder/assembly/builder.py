@@ -29,7 +29,7 @@ from context_builder.assembly.tally import Tally
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import NoMemoryStore, StrategyError
-from context_builder.memory.memory import MemoryStore
+from context_builder.memory.memory import MemoryStore, Rating
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
 from context_builder.tokens import TokenCounter
 
@@ -133,6 +133,19 @@ class ContextBuilder:
             asyncio.to_thread(self._governor.text, "warm"),
             self._recall.warm_up(),
         )
+
+    async def feedback(self, context: BuiltContext, helped: Mapping[str, float]) -> None:
+        """Tell the memory store which of a context's snippets helped: by id, from 0 (not at all) to 1.
+
+        It counts in later rankings where ``feedback_weight`` is set. Raises :class:`ValueError` for a snippet that the
+        context has not, or another number, :class:`~context_builder.errors.NoMemoryStore`, and what the store raises.
+        """
+        if self._store is None:
+            raise NoMemoryStore("the builder was given no memory store that could learn")
+        if unknown := helped.keys() - {snippet["id"] for snippet in context.snippets}:
+            raise ValueError(f"not among the context's snippets: {', '.join(sorted(unknown))}")
+        ratings = [Rating(name, score, self._now()) for name, score in helped.items()]
+        await self._store.rate(context.debug["tenant_id"] or DEFAULT_TENANT, ratings)
 
     async def drain(self) -> None:
         """Wait until summaries under way are kept; call it before the program ends."""

@@ -24,7 +24,8 @@ class Candidate:
     """A text that a source offers.
 
     ``base_score`` is its similarity to the query as the source gave it, ``recency`` how fresh it is (both 0..1),
-    ``score`` what it is ranked by. ``label`` says where it is from, in the prompt. ``role`` is that of a message.
+    ``feedback`` whether it helped before (-1..1, 0 when nobody said), ``score`` what it is ranked by.
+    ``label`` says where it is from, in the prompt. ``role`` is that of a message.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Candidate:
     type: ContextType = ContextType.SEMANTIC
     base_score: float = 0.0
     recency: float = 0.5
+    feedback: float = 0.0
     score: float = 0.0
     label: str = ""
     role: str = "user"

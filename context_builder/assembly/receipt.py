@@ -29,8 +29,8 @@ class Receipt(NamedTuple):
     """One candidate's way; ``tokens`` are about those it takes up in the prompt, 0 when it is not there.
 
     ``text`` is the beginning of it as it may be shown; empty for what was withheld, or never looked at.
-    ``score`` is made of ``base_score`` (similarity) and ``recency``. What was both redacted and clipped is called
-    clipped, and its reason tells both.
+    ``score`` is made of ``base_score`` (similarity), ``recency`` and ``feedback``. What was both redacted and
+    clipped is called clipped, and its reason tells both.
     """
 
     id: str
@@ -41,6 +41,7 @@ class Receipt(NamedTuple):
     score: float = 0.0
     base_score: float = 0.0
     recency: float = 0.0
+    feedback: float = 0.0
     origins: tuple[str, ...] = ()
     text: str = ""
 
@@ -71,6 +72,7 @@ def receipt(
         candidate.score,
         candidate.base_score,
         candidate.recency,
+        candidate.feedback,
         candidate.origins,
     )
 

@@ -17,6 +17,7 @@ class AssemblyRules:
     the tenant's (of the turn's user, when it names one), or in those of the turn's session.
     ``redact_user_message`` sends the message of the turn itself through the redactor as well. For ``cache_seconds`` a
     turn asked for again with the same content and limit is answered with the same context; 0, not.
+    ``feedback_weight`` is how much it counts whether a memory helped before; 0, not.
     ``by_query`` lets the kind of the turn's message choose weights and what is kept first. ``window`` is the model's
     context window in tokens; a prompt leaves ``reply_tokens`` of it free, whatever limit was asked for.
     """

@@ -18,7 +18,10 @@ _DAY: Final = 86_400.0
 
 
 def salient(candidates: Sequence[Candidate], now: datetime, rules: AssemblyRules) -> list[Candidate]:
-    """The candidates with ``score`` = 0.7 · similarity + 0.3 · recency; ``now`` has a time zone."""
+    """The candidates with ``score`` = 0.7 · similarity + 0.3 · recency; ``now`` has a time zone.
+
+    Where the rules give feedback a weight, what helped before is worth more by it, and what did not, less.
+    """
     return [_scored(candidate, now, rules) for candidate in candidates]
 
 
@@ -39,6 +42,15 @@ def recency(metadata: Mapping[str, Any], now: datetime, days: float = 30.0) -> f
     return math.exp(-age / days)
 
 
+def helped(metadata: Mapping[str, Any], now: datetime, days: float = 30.0) -> float:
+    """How much it helped before: -1 not at all, 1 very much, 0 when nobody said. It fades as memories do."""
+    told = metadata.get("feedback")
+    score = told.get("score") if isinstance(told, Mapping) else None
+    if not isinstance(score, int | float) or not 0 <= score <= 1:
+        return 0.0
+    return (2 * score - 1) * recency(told or {}, now, days)
+
+
 def moment(value: object) -> datetime | None:
     """A time as memories give it: a datetime, ISO 8601, or epoch seconds; without an offset it is UTC."""
     try:
@@ -53,4 +65,5 @@ def moment(value: object) -> datetime | None:
 def _scored(candidate: Candidate, now: datetime, rules: AssemblyRules) -> Candidate:
     fresh = recency(candidate.metadata, now, rules.recency_days)
     score = rules.similarity_weight * candidate.base_score + rules.recency_weight * fresh
-    return replace(candidate, recency=fresh, score=score)
+    told = helped(candidate.metadata, now, rules.recency_days) if rules.feedback_weight else 0.0
+    return replace(candidate, recency=fresh, feedback=told, score=score + rules.feedback_weight * told)

@@ -61,6 +61,8 @@ def candidate_of(found: Found, kind: ContextType = ContextType.SEMANTIC) -> Cand
     if memory.time is not None:
         time = memory.time if memory.time.tzinfo else memory.time.replace(tzinfo=UTC)
         metadata["timestamp"] = time.isoformat()
+    if (told := found.feedback) is not None:
+        metadata["feedback"] = {"score": told.score, "timestamp": told.time.isoformat() if told.time else None}
     return Candidate(
         id=memory.id,
         text=memory.text,

@@ -132,7 +132,7 @@ def explanation(built: BuiltContext) -> RenderableType:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("candidate", "outcome"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("tokens", "score", "similar", "recent"):
+    for heading in ("tokens", "score", "similar", "recent", "helped"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("why, and how it begins")
     for (told, *_), group in groupby(built.receipts, key=lambda one: (bool(one.text), one.section, one.reason)):
@@ -167,5 +167,6 @@ def _row(one: Receipt) -> Iterable[Text]:
         Text(one.outcome.value, style=COLOURS[one.outcome.value]),
         Text(f"{one.tokens:,}" if one.tokens else ""),
         *(Text(f"{score:.2f}" if is_scored else "") for score in scores),
+        Text(f"{one.feedback:+.2f}" if one.feedback else ""),
         Text("; ", style="dim").join(Text(plain(part), style) for part, style in about if part),
     )

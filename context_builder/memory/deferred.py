@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from context_builder.errors import ArchiveError, EngineError, MemoryUnavailable
-from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, MemoryStore
+from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating
 
 
 class DeferredMemory:
@@ -26,6 +26,9 @@ class DeferredMemory:
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
         return await (await self._opened()).search(tenant_id, query)
+
+    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
+        await (await self._opened()).rate(tenant_id, ratings)
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         return await (await self._opened()).forget(tenant_id, ids=ids, filter=filter)

@@ -1,4 +1,4 @@
-"""What a memory store does: remember a batch, search, forget."""
+"""What a memory store does: remember a batch, search, learn what helped, forget."""
 
 from __future__ import annotations
 
@@ -58,12 +58,35 @@ class MemoryQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Rating:
+    """Whether a memory helped where it was used: ``score`` from 0, not at all, to 1."""
+
+    id: str
+    score: float
+    time: datetime
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.score <= 1:
+            raise ValueError(f"the rating of {self.id} must be from 0 to 1, and is {self.score}")
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a memory's ``count`` ratings come to: their mean, 0..1, and when the latest was given."""
+
+    score: float
+    count: int
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A memory that was found. ``score`` in 0..1 is its similarity to the query; ``origins`` says what found it."""
 
     memory: Memory
     score: float
     origins: tuple[str, ...] = ()
+    feedback: Feedback | None = None
 
 
 class MemoryStore(Protocol):
@@ -85,6 +108,10 @@ class MemoryStore(Protocol):
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
         """What fits the query best, best first. An empty query text means the newest first, of those that pass the
         filter; strategies rely on it."""
+        ...
+
+    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
+        """Keep with the memories whether they helped; one that is not there any more is passed over."""
         ...
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002

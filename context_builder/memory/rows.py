@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from context_builder.memory.memory import Found, Memory, MemoryFilter
+from context_builder.memory.memory import Feedback, Found, Memory, MemoryFilter, Rating
 
 Row = dict[str, Any]
 
@@ -80,7 +80,16 @@ def as_condition(wanted: MemoryFilter) -> Row:
 
 def found_of(rows: Sequence[Row]) -> list[Found]:
     """What ``context_memory_search`` returned."""
-    return [Found(_memory(row["memory"]), float(row["score"]), tuple(row["origins"])) for row in rows]
+    return [
+        Found(_memory(row["memory"]), float(row["score"]), tuple(row["origins"]), _feedback(row["memory"]))
+        for row in rows
+    ]
+
+
+def rating_rows(ratings: Sequence[Rating]) -> list[Row]:
+    """As ``context_memory_rate`` takes them: of several of one memory the last."""
+    last = {rating.id: rating for rating in ratings}
+    return [storable({"id": one.id, "score": one.score, "timestamp": _aware(one.time)}) for one in last.values()]
 
 
 def _memory(row: Row) -> Memory:
@@ -89,6 +98,12 @@ def _memory(row: Row) -> Memory:
     )
     time = datetime.fromisoformat(row["said_at"]) if row["said_at"] else None
     return replace(memory, time=time, tags=tuple(row["tags"]), metadata=row["metadata"])
+
+
+def _feedback(row: Row) -> Feedback | None:
+    if not (told := row.get("feedback")):
+        return None
+    return Feedback(float(told["score"]), int(told["count"]), datetime.fromisoformat(told["timestamp"]))
 
 
 def _aware(time: datetime | None) -> datetime | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from context_builder.errors import CannotForget
-from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery
+from context_builder.errors import CannotForget, MemoryRejected
+from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, Rating
 from context_builder.memory.rows import storable
 from context_builder.memory.somabrain import Payload, SomaBrainClient
 
@@ -26,7 +26,8 @@ class SomaBrainStore:
     What its documented bodies have no field for (id, speaker, time, position) goes into a memory's metadata and is
     read there again. Of several memories with one id the best is found, because SomaBrain may keep twice what is
     remembered twice. A filter applies to what SomaBrain gives, which is then asked for ``OVERSAMPLE`` times as much.
-    It documents no way to delete, so :meth:`forget` raises :class:`~context_builder.errors.CannotForget`.
+    It documents no way to delete, so :meth:`forget` raises :class:`~context_builder.errors.CannotForget`, and none to
+    rate, so :meth:`rate` raises :class:`~context_builder.errors.MemoryRejected`.
     """
 
     OVERSAMPLE: Final = 4
@@ -64,6 +65,10 @@ class SomaBrainStore:
         else:
             ordered = sorted(best.values(), key=lambda found: found.memory.time or _OLDEST, reverse=True)
         return ordered[: query.limit]
+
+    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
+        if ratings:
+            raise MemoryRejected(f"{self.name} documents no way to rate memories")
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         if not ids and filter is None:

@@ -10,8 +10,8 @@ import structlog
 
 from context_builder.errors import MemoryRejected, MemoryStoreError
 from context_builder.memory.embedder import Embedder, Embedding
-from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.rows import Row, as_condition, as_row, embedding_text, found_of, storable
+from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, Rating
+from context_builder.memory.rows import Row, as_condition, as_row, embedding_text, found_of, rating_rows, storable
 
 log = structlog.get_logger(__name__)
 
@@ -96,6 +96,10 @@ class SqlMemory:
         if embedding is not None and self._embedder is not None:
             arguments |= {"by_embedder": self._embedder.name, "query_embedding": embedding}
         return found_of(await self._call("context_memory_search", tenant_id, **arguments))
+
+    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
+        if ratings:
+            await self._call("context_memory_rate", tenant_id, ratings=rating_rows(ratings))
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         arguments: Row = {"ids": storable(ids)} if ids else {}

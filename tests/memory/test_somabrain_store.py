@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from context_builder.errors import CannotForget
-from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
+from context_builder.errors import CannotForget, MemoryRejected
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
 from context_builder.memory.somabrain_store import SomaBrainStore
 from tests.services.somabrain import SomaBrainServer
@@ -71,6 +71,12 @@ async def test_a_filter_holds(store: SomaBrainStore) -> None:
     for where in (MemoryFilter(kinds=("point",)), MemoryFilter(until=WHEN, kinds=("point",))):
         found = await store.search("lab", MemoryQuery("helicase", filter=where))
         assert [one.memory.id for one in found] == ([] if where.until else ["p"])
+
+
+async def test_it_cannot_learn_what_helped_and_says_so(store: SomaBrainStore) -> None:
+    await store.rate("lab", [])
+    with pytest.raises(MemoryRejected, match="documents no way to rate memories"):
+        await store.rate("lab", [Rating("m", 1.0, datetime(2025, 1, 1, tzinfo=UTC))])
 
 
 async def test_it_cannot_forget_and_says_so(store: SomaBrainStore) -> None:

@@ -16,6 +16,7 @@ FUNCTIONS = {
     "remember": "SELECT context_memory_remember($1, '[]')",
     "search": "SELECT context_memory_search($1, 'tortoise')",
     "newest": "SELECT context_memory_newest($1)",
+    "rate": "SELECT context_memory_rate($1, '[]')",
     "forget": "SELECT context_memory_forget($1, '{secret}')",
     "embedded": "SELECT context_memory_embedded($1, 'letters', '{secret}', '{00}')",
     "prepare": "SELECT context_memory_prepare($1, 3)",
