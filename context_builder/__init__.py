@@ -1,7 +1,8 @@
-"""Live conversation memory: a session's state while people talk.
+"""Live conversation memory: a session's state while people talk, and prompts that fit.
 
 What a program imports: :class:`ConversationContext` to use a conversation in its own process,
-:class:`SessionClient` to talk to one that a daemon runs. The rest is for those who extend the package.
+:class:`SessionClient` to talk to one that a daemon runs, :class:`ContextBuilder` to make prompts, of a turn or of
+strategies, and :func:`build_for_session` to make that of a session. The rest is for those who extend the package.
 """
 
 from __future__ import annotations
@@ -12,21 +13,101 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from context_builder.analysis.analyst import Analyst
     from context_builder.archive.archive import Archive, SummaryRow
+    from context_builder.assembly import (
+        AssemblyRules,
+        BuiltContext,
+        Candidate,
+        Context,
+        ContextBuilder,
+        ContextBuilderMetrics,
+        ContextFormatter,
+        ContextMetadata,
+        ContextStrategy,
+        ContextType,
+        HealthState,
+        ModelType,
+        QueryStrategy,
+        Receipt,
+        RecentMessagesStrategy,
+        Request,
+        RollingSummaryStrategy,
+        SemanticSearchStrategy,
+        SessionMessagesStrategy,
+        SomabrainHealthState,
+        TokenWindowManager,
+        UserPreferencesStrategy,
+        estimate_tokens,
+        session_turn,
+    )
     from context_builder.client import SessionClient
     from context_builder.conversation_context import ConversationContext
     from context_builder.domains import DOMAINS
-    from context_builder.errors import ContextBuilderError
+    from context_builder.errors import (
+        ContextBuilderError,
+        ContextError,
+        EmptyContext,
+        NoMemoryStore,
+        StrategyError,
+        TokenLimitExceeded,
+    )
+    from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, MemoryStore
+    from context_builder.memory.postgres import PostgresMemory
+    from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+    from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
     from context_builder.session.rules import Rules
+    from context_builder.session_prompt import build_for_session
+    from context_builder.tokens import count_tokens
 
 __all__ = [
     "DOMAINS",
     "Analyst",
     "Archive",
+    "AssemblyRules",
+    "BuiltContext",
+    "Candidate",
+    "Context",
+    "ContextBuilder",
     "ContextBuilderError",
+    "ContextBuilderMetrics",
+    "ContextError",
+    "ContextFormatter",
+    "ContextMetadata",
+    "ContextStrategy",
+    "ContextType",
     "ConversationContext",
+    "EmptyContext",
+    "Found",
+    "HealthState",
+    "Memory",
+    "MemoryFilter",
+    "MemoryQuery",
+    "MemoryStore",
+    "ModelType",
+    "NoMemoryStore",
+    "NoopRedactor",
+    "PostgresMemory",
+    "QueryStrategy",
+    "Receipt",
+    "RecentMessagesStrategy",
+    "RedactorProtocol",
+    "Request",
+    "RollingSummaryStrategy",
     "Rules",
+    "SemanticSearchStrategy",
     "SessionClient",
+    "SessionMessagesStrategy",
+    "SomaBrainClient",
+    "SomaBrainOptions",
+    "SomabrainHealthState",
+    "StrategyError",
     "SummaryRow",
+    "TokenLimitExceeded",
+    "TokenWindowManager",
+    "UserPreferencesStrategy",
+    "build_for_session",
+    "count_tokens",
+    "estimate_tokens",
+    "session_turn",
 ]
 
 _HOMES = {
@@ -34,15 +115,33 @@ _HOMES = {
     "Analyst": "analysis.analyst",
     "Archive": "archive.archive",
     "ContextBuilderError": "errors",
+    "ContextError": "errors",
     "ConversationContext": "conversation_context",
+    "EmptyContext": "errors",
+    "Found": "memory.memory",
+    "Memory": "memory.memory",
+    "MemoryFilter": "memory.memory",
+    "MemoryQuery": "memory.memory",
+    "MemoryStore": "memory.memory",
+    "NoMemoryStore": "errors",
+    "NoopRedactor": "redaction.redactor",
+    "PostgresMemory": "memory.postgres",
+    "RedactorProtocol": "redaction.redactor",
     "Rules": "session.rules",
     "SessionClient": "client",
+    "SomaBrainClient": "memory.somabrain",
+    "SomaBrainOptions": "memory.somabrain",
+    "StrategyError": "errors",
     "SummaryRow": "archive.archive",
+    "TokenLimitExceeded": "errors",
+    "build_for_session": "session_prompt",
+    "count_tokens": "tokens",
 }
+"""Modules of the names that are not from ``assembly``."""
 
 
 def __getattr__(name: str) -> object:
     """A public name, imported when it is first used: a daemon does not pay for what it leaves alone."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'assembly')}"), name)

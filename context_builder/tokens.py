@@ -84,6 +84,11 @@ class TokenCounter:
         return _count(text) if len(text) > _LONGEST_CACHED else self._count_cached(text)
 
 
+def count_tokens(text: str) -> int:
+    """Tokens of ``text`` in ``o200k_base``, as :class:`TokenCounter` counts them, remembering nothing."""
+    return _count(text)
+
+
 def _count(text: str) -> int:
     with _loading:  # once, even if several threads count first
         encoding = _encoding()

@@ -1,0 +1,156 @@
+"""What the documents show runs as they show it, in the names of the README."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import logging
+import types
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import context_builder
+from context_builder.archive.migrations import apply
+from context_builder.memory.memory import Memory
+from context_builder.testing import MemoryMemory
+from tests.services.somabrain import SomaBrainServer
+from tests.services.waiting import wait_until
+
+logger = logging.getLogger(__name__)
+
+README = (Path(context_builder.__file__).parents[1] / "README.md").read_text("utf-8")
+
+
+@pytest.fixture
+async def somabrain() -> AsyncIterator[SomaBrainServer]:
+    server = SomaBrainServer()
+    server.start()
+    await wait_until(lambda: server.started, "SomaBrain listens")
+    yield server
+    server.stop()
+
+
+async def test_the_pipelines_usage_example(somabrain: SomaBrainServer) -> None:
+    from context_builder import (
+        ContextBuilder,
+        ContextBuilderMetrics,
+        SomaBrainClient,
+        SomabrainHealthState,
+        SomaBrainOptions,
+        count_tokens,
+    )
+
+    # Initialize
+    builder = ContextBuilder(
+        somabrain=SomaBrainClient(SomaBrainOptions(somabrain.url)),
+        metrics=ContextBuilderMetrics(),
+        token_counter=count_tokens,
+        health_provider=lambda: SomabrainHealthState.NORMAL,
+        on_degraded=lambda duration: logger.warning(f"Degraded for {duration}s"),
+    )
+
+    # Build context
+    turn_envelope = {
+        "tenant_id": "tenant-123",
+        "session_id": "session-456",
+        "system_prompt": "You are a helpful assistant.",
+        "user_message": "What is the capital of France?",
+        "history": [
+            {"role": "user", "content": "Hello"},
+            {"role": "assistant", "content": "Hi there!"},
+        ],
+    }
+
+    context = await builder.build_for_turn(turn_envelope, max_prompt_tokens=4096)
+
+    # Use context.messages for LLM call
+    print(f"Built {len(context.messages)} messages")
+    print(f"Token counts: {context.token_counts}")
+    print(f"Debug info: {context.debug}")
+
+    assert len(context.messages) == 4
+    assert context.debug["memory"] == "ok"
+
+
+async def test_the_deep_dives_integration_with_an_agent() -> None:
+    memory = MemoryMemory()
+    known = Memory("gh", "Production deployment uses GitHub Actions, deploy to production from main")
+    await memory.remember("acme-corp", [known])
+    agent = types.SimpleNamespace(context_builder=context_builder.ContextBuilder(store=memory))
+    context = await agent.context_builder.build_for_turn(
+        turn={
+            "tenant_id": "acme-corp",
+            "session_id": "sess-123",
+            "user_message": "How do I deploy to production?",
+            "history": [
+                {"role": "user", "content": "Tell me about CI/CD"},
+                {"role": "assistant", "content": "CI/CD stands for..."},
+            ],
+        },
+        max_prompt_tokens=4000,
+    )
+    assert [snippet["text"] for snippet in context.snippets] == [known.text]
+    assert context.snippets[0]["score"] > 0.3
+    assert len(context.history) == 2
+    assert (context.debug["snippet_count"], context.debug["total_tokens"]) == (1, context.token_counts["total"])
+
+
+async def test_the_strategies_usage_flow() -> None:
+    from context_builder import (
+        ContextBuilder,
+        ModelType,
+        RecentMessagesStrategy,
+        SemanticSearchStrategy,
+        UserPreferencesStrategy,
+    )
+
+    store = MemoryMemory()
+    said = Memory("m", "I should call Ann today", session_id="conv456", user_id="user123", speaker="Kai")
+    await store.remember("default", [said, Memory("p", "Prefers lists", kind="preference", user_id="user123")])
+
+    builder = (
+        ContextBuilder.new(store)
+        .with_strategy(RecentMessagesStrategy(10))
+        .with_strategy(SemanticSearchStrategy(5))
+        .with_strategy(UserPreferencesStrategy())
+        .with_token_limit(4096)
+    )
+
+    context = await (
+        builder
+        .for_user("user123")
+        .for_conversation("conv456")
+        .with_query("What should I do today?")
+        .build()
+    )  # fmt: skip
+
+    assert context.format_history() == ["Kai: I should call Ann today"]
+    assert "Prefers lists" in str(context.format_system())
+    assert "I should call Ann today" in context.format_for_model(ModelType.PLAIN)
+    assert context.metadata.total_tokens <= 4096
+
+
+@pytest.mark.engines
+async def test_the_readmes_examples(database_url: str) -> None:
+    await apply(database_url)
+    conversation, prompt, strategy = (block.partition("```")[0] for block in README.split("```python\n")[1:])
+    await ran(conversation)
+    names = await ran(prompt.replace("postgresql://user:password@localhost/memories", database_url))
+    assert names["built"].debug["memory"] == "ok"
+    note = Memory("n", "The code is 42", user_id="kai", tags=("pinned",))
+    await names["memory"].remember("default", [note])
+    assert (await ran(strategy, names))["context"].relevant == ["The code is 42"]
+    await names["memory"].close()
+
+
+async def ran(example: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The names that the example leaves, run as in ``python -m asyncio``."""
+    names = names if names is not None else {}
+    code = compile(example, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    returned = eval(code, names)
+    if inspect.isawaitable(returned):
+        await returned
+    return names
