@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+Chosen = tuple[int, float, Any]
+"""A set: its cost, its value, and its last place with the set before, as a chain."""
 
 
 def best_subset(values: Sequence[float], costs: Sequence[int], room: int) -> list[int]:
@@ -13,16 +17,31 @@ def best_subset(values: Sequence[float], costs: Sequence[int], room: int) -> lis
     """
     if sum(costs) <= room:
         return list(range(len(costs)))
-    best: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
+    best: list[Chosen] = [(0, 0.0, None)]
     for place, (value, cost) in enumerate(zip(values, costs, strict=True)):
-        grown = [(c + cost, v + value, (*taken, place)) for c, v, taken in best if c + cost <= room]
-        best = _undominated(sorted((*best, *grown), key=lambda entry: (entry[0], -entry[1])))
-    return list(best[-1][2])
+        grown = [(c + cost, v + value, (place, chain)) for c, v, chain in best if c + cost <= room]
+        best = _undominated(best, grown)
+    places: list[int] = []
+    chain = best[-1][2]
+    while chain is not None:
+        place, chain = chain
+        places.append(place)
+    return places[::-1]
 
 
-def _undominated(by_cost: Sequence[tuple[int, float, tuple[int, ...]]]) -> list[tuple[int, float, tuple[int, ...]]]:
-    kept: list[tuple[int, float, tuple[int, ...]]] = []
-    for entry in by_cost:
-        if not kept or entry[1] > kept[-1][1]:
-            kept.append(entry)
+def _undominated(these: Sequence[Chosen], those: Sequence[Chosen]) -> list[Chosen]:
+    """Of both, each in ascending order of cost and of value, those that nothing cheaper is worth as much as."""
+    kept: list[Chosen] = []
+    top, at, end = -1.0, 0, len(these)
+    for other in those:
+        cost, value, _ = other
+        while at < end and (these[at][0] < cost or (these[at][0] == cost and these[at][1] >= value)):
+            if these[at][1] > top:
+                kept.append(these[at])
+                top = these[at][1]
+            at += 1
+        if value > top:
+            kept.append(other)
+            top = value
+    kept.extend(one for one in these[at:] if one[1] > top)
     return kept

@@ -8,145 +8,28 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
 import os
-import random
 import statistics
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import structlog
-from rich.console import Console
-from rich.table import Table
 
-from context_builder.assembly import AssemblyRules, Candidate, ContextBuilder, ContextBuilderMetrics, HealthState
-from context_builder.assembly.govern import Governor
-from context_builder.assembly.pipeline import TurnPipeline
+from context_builder.assembly import AssemblyRules, ContextBuilder, HealthState
 from context_builder.assembly.tally import Tally
-from context_builder.assembly.turn import Turn
 from context_builder.errors import TokenLimitExceeded
-from context_builder.redaction import NoopRedactor, PiiRedactor
+from context_builder.redaction import PiiRedactor
 from context_builder.redaction.finding import PRECEDENCE
 from context_builder.tokens import TokenCounter
+from scripts.benches.prompts.pure import measure_choice, measure_pure
+from scripts.benches.prompts.report import MODEL, Options, Report, p95
 from tests.assembly.turns import Brain, generated
-
-MODEL: Final = "gpt-4o"
-
-
-@dataclass
-class Report:
-    """The table, filled line by line; ``missing`` names the files that were not there."""
-
-    lines: list[tuple[str, str, str, str]] = field(default_factory=list)
-    missing: list[Path] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
-
-    def add(self, what: str, measured: str, *, reach: str = "–", baseline: str = "–", ok: bool | None = None) -> None:
-        """One line; ``ok`` says whether what is to be reached was, None where there is nothing to reach."""
-        mark = "" if ok is None else " ✓" if ok else " ✗"
-        self.lines.append((what, baseline, reach, measured + mark))
-        if ok is False:
-            self.missed.append(what)
-
-    def print(self) -> None:
-        table = Table("what", "baseline", "reach", "measured here", title="Assembly: prompts that fit")
-        for line in self.lines:
-            table.add_row(*line)
-        console = Console(width=None if sys.stdout.isatty() else 120)
-        console.print(table)
-        for path in self.missing:
-            console.print(f"[bold red]not measured:[/] {path} is missing", soft_wrap=True)
-        for what in self.missed:
-            console.print(f"[bold red]not reached:[/] {what}")
-
-
-@dataclass(frozen=True)
-class Options:
-    """``data`` is the folder of texts; ``quick`` measures a tenth."""
-
-    data: Path
-    quick: bool = False
-
-    def count(self, full: int) -> int:
-        return max(1, full // 10) if self.quick else full
-
-    def rows_of(self, kind: str, report: Report) -> list[Mapping[str, Any]]:
-        """The rows of all files of a kind, such as ``pii_dev.jsonl``."""
-        files = sorted(self.data.glob(f"{kind}_*.jsonl"))
-        if not files:
-            report.missing.append(self.data / f"{kind}_*.jsonl")
-        lines = (line for path in files for line in path.read_text("utf-8").split("\n"))
-        return [json.loads(line) for line in lines if line.strip()]
-
-
-def p95(values: Sequence[float]) -> float:
-    return statistics.quantiles(values, n=20)[-1]
-
-
-# the pure part
-
-Spent = tuple[float, float]
-"""Milliseconds on the clock and of the processor; they differ by what others took on a busy machine."""
-
-CANDIDATES: Final = 50
-HISTORY: Final = 500
-VOCABULARY: Final = (
-    "replication polymerase strand helix enzyme because the between which people said about during "
-    "evidence measured temperature reaction binding consequently a an of to in is are was question answer"
-).split()
-
-
-def pure_turn(random_: random.Random) -> tuple[Mapping[str, Any], list[Candidate]]:
-    def text(shortest: int, longest: int) -> str:
-        return " ".join(random_.choices(VOCABULARY, k=random_.randint(shortest, longest)))
-
-    roles = ("user", "assistant")
-    history = [{"role": roles[place % 2], "content": text(5, 40)} for place in range(HISTORY)]
-    candidates = [
-        Candidate(f"m{place}", text(20, 120), base_score=random_.random(), metadata={"timestamp": "2025-01-01"})
-        for place in range(CANDIDATES)
-    ]
-    return {"system_prompt": text(40, 60), "user_message": text(10, 30), "history": history}, candidates
-
-
-async def measure_pure(options: Options, report: Report) -> None:
-    TokenCounter(MODEL).load()
-    for limit in (4_000, 100_000):
-        for choose in ("greedy", "knapsack"):
-            cold, cached = pure_times(options.count(200), limit, choose)
-            what = f"pure part, 50 candidates, 500 messages, limit {limit:,}, {choose}, p50 / p95"
-            for name, spent, reach in (("counts cached", cached, 2.0), ("cold", cold, 15.0)):
-                times, work = zip(*spent, strict=True)
-                measured = f"{statistics.median(times):.2f} / {p95(times):.2f} ms, CPU {p95(work):.2f} ms"
-                report.add(
-                    f"{what}, {name}", measured, reach=f"{reach:.0f} ms", baseline="18 ms", ok=p95(times) <= reach
-                )
-
-
-def pure_times(turns: int, limit: int, choose: Literal["greedy", "knapsack"]) -> tuple[list[Spent], list[Spent]]:
-    """With no text counted before, and with all."""
-    random_, metrics, now = random.Random(1), ContextBuilderMetrics(), datetime.now(UTC)
-    cold: list[Spent] = []
-    cached: list[Spent] = []
-    for _ in range(turns):
-        envelope, candidates = pure_turn(random_)
-        tally = Tally(TokenCounter(MODEL).count)
-        pipeline = TurnPipeline(AssemblyRules(choose=choose), tally, Governor(NoopRedactor()), metrics)
-        for spent in (cold, cached):
-            start, work = time.perf_counter(), time.thread_time()
-            turn = Turn.read(envelope)
-            pipeline.run(turn, [candidates], state=HealthState.NORMAL, limit=limit, now=now)
-            spent.append((1000 * (time.perf_counter() - start), 1000 * (time.thread_time() - work)))
-    return cold, cached
-
 
 # the budget
 
@@ -241,6 +124,7 @@ async def measure_pii(options: Options, report: Report) -> None:
 
 MEASURES: Final[Mapping[str, Callable[[Options, Report], Awaitable[None]]]] = {
     "pure": measure_pure,
+    "choice": measure_choice,
     "budget": measure_budget,
     "hanging": measure_hanging,
     "pii": measure_pii,
