@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
@@ -12,7 +13,6 @@ from context_builder.assembly.built_context import BuiltContext
 from context_builder.assembly.cache import ContextCache
 from context_builder.assembly.compose import DEFAULT_TOKEN_LIMIT, Composer, Ingredients
 from context_builder.assembly.context import Context
-from context_builder.assembly.gather import Failure, gather
 from context_builder.assembly.govern import Governor
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.keeper import Summarizer, SummaryKeeper
@@ -24,11 +24,12 @@ from context_builder.assembly.recollection import TurnMemory
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.somabrain import SomaBrain, SomaBrainMemory
 from context_builder.assembly.stored import StoredMemory
-from context_builder.assembly.strategies.strategy import ContextStrategy, Request
+from context_builder.assembly.strategies.strategy import ContextStrategy
 from context_builder.assembly.tally import Tally
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn
+from context_builder.assembly.wishes import Wishes
 from context_builder.clock import Clock, SystemClock
-from context_builder.errors import NoMemoryStore, StrategyError
+from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryStore, Rating
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
 from context_builder.tokens import TokenCounter
@@ -88,13 +89,7 @@ class ContextBuilder:
         self._pipeline = TurnPipeline(rules, self._tally, self._governor, self._metrics)
         self._composer = Composer(rules, self._tally, self._governor)
         self._cache = ContextCache(rules.cache_seconds, rules.cache_size)
-        self._strategies: tuple[tuple[ContextStrategy, bool], ...] = ()
-        self._token_limit: int | None = None
-        self._system_message: str | None = None
-        self._tenant_id = DEFAULT_TENANT
-        self._user_id: str | None = None
-        self._conversation_id: str | None = None
-        self._query = ""
+        self._wishes = Wishes()
 
     async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int | None = None) -> BuiltContext:
         """The messages of a turn, never of more than ``max_prompt_tokens``; of 4000 unless given or set otherwise.
@@ -158,31 +153,33 @@ class ContextBuilder:
 
     def with_strategy(self, strategy: ContextStrategy, *, optional: bool = False) -> Self:
         """Also ask ``strategy``; an optional one that fails is passed over, and the context says so."""
-        return self._with(_strategies=(*self._strategies, (strategy, optional)))
+        asked = self._wishes.strategies
+        spare = self._wishes.optional | ({len(asked)} if optional else set())
+        return self._with(strategies=(*asked, strategy), optional=spare)
 
     def with_token_limit(self, limit: int) -> Self:
         """At most ``limit`` tokens; without one 4096, or what the model's window leaves."""
-        return self._with(_token_limit=limit)
+        return self._with(token_limit=limit)
 
     def with_system_message(self, text: str) -> Self:
         """Begin the context with ``text``."""
-        return self._with(_system_message=text)
+        return self._with(system_message=text)
 
     def for_tenant(self, tenant_id: str) -> Self:
         """Of this tenant's memories only."""
-        return self._with(_tenant_id=tenant_id)
+        return self._with(tenant_id=tenant_id)
 
     def for_user(self, user_id: str) -> Self:
         """For this user."""
-        return self._with(_user_id=user_id)
+        return self._with(user_id=user_id)
 
     def for_conversation(self, conversation_id: str) -> Self:
         """For this conversation."""
-        return self._with(_conversation_id=conversation_id)
+        return self._with(conversation_id=conversation_id)
 
     def with_query(self, query: str) -> Self:
         """What the context should help with."""
-        return self._with(_query=query)
+        return self._with(query=query)
 
     async def build(self) -> Context:
         """Ask all strategies at once and fit what they offer: system message, recent messages, summary, memories,
@@ -191,36 +188,22 @@ class ContextBuilder:
         Raises :class:`~context_builder.errors.NoMemoryStore`, :class:`~context_builder.errors.StrategyError`,
         :class:`~context_builder.errors.EmptyContext` or :class:`~context_builder.errors.TokenLimitExceeded`.
         """
-        now = self._now()
-        request = Request(
-            query=self._query,
-            now=now,
-            tenant_id=self._tenant_id,
-            user_id=self._user_id,
-            conversation_id=self._conversation_id,
-            store=self._store,
-        )
-        named = {f"{type(one).__name__} ({place})": one for place, (one, _) in enumerate(self._strategies, 1)}
-        optional = {name for name, (_, spare) in zip(named, self._strategies, strict=True) if spare}
-        questions = {name: one.candidates(request) for name, one in named.items()}
-        gathered = await gather(questions, self._rules.deadline)
-        for failure in gathered.failures:
-            if failure.name not in optional:
-                raise _error(failure) from failure.error
+        now, wishes = self._now(), self._wishes
+        offered = await wishes.offered(self._store, now, self._rules.deadline)
         ingredients = Ingredients(
-            system_message=self._system_message,
-            candidates=[one for name in named for one in gathered.answers.get(name, ())],
-            token_limit=self._rules.limit(self._token_limit, DEFAULT_TOKEN_LIMIT),
+            system_message=wishes.system_message,
+            candidates=offered.candidates,
+            token_limit=self._rules.limit(wishes.token_limit, DEFAULT_TOKEN_LIMIT),
             now=now,
-            user_id=self._user_id,
-            conversation_id=self._conversation_id,
-            skipped=tuple(f"{failure.name}: {failure.message}" for failure in gathered.failures),
+            user_id=wishes.user_id,
+            conversation_id=wishes.conversation_id,
+            skipped=offered.skipped,
         )
         return self._composer.compose(ingredients)
 
-    def _with(self, **changes: Any) -> Self:
+    def _with(self, **wishes: Any) -> Self:
         changed = copy.copy(self)
-        vars(changed).update(changes)
+        changed._wishes = replace(self._wishes, **wishes)
         return changed
 
     def _now(self) -> datetime:
@@ -232,9 +215,3 @@ class ContextBuilder:
         self._metrics.inc_prompt()
         self._metrics.inc_snippets("final", len(assembled.context.snippets))
         self._metrics.observe_utilization(total / limit)
-
-
-def _error(failure: Failure) -> Exception:
-    if isinstance(failure.error, NoMemoryStore):
-        return NoMemoryStore(f"{failure.name}: {failure.error}")
-    return StrategyError(f"{failure.name}: {failure.message}")

@@ -69,7 +69,7 @@ class Recall:
             return own
         try:
             return HealthState(getattr(provided := self._health_provider(), "value", provided))
-        except Exception:
+        except Exception:  # the application's own code, of any kind: a turn is built without its advice
             log.exception("memory.health_provider_failed")
             return own
 
@@ -130,5 +130,5 @@ def _tell(listener: OnDegraded, seconds: float) -> None:
     """A listener's fault is not the turn's."""
     try:
         listener(seconds)
-    except Exception:
+    except Exception:  # the application's own code, of any kind
         log.exception("memory.on_degraded_failed")
