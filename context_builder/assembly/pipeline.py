@@ -184,12 +184,13 @@ def _untold(
     section: str, offered: Sequence[Candidate], shown: Mapping[str, Sequence[Item]], refused: list[Receipt]
 ) -> Sequence[Candidate]:
     """What the sections before this one, which have the room first, do not tell already."""
-    told = {item.text for items in shown.values() for item in items}
+    told = {name for items in shown.values() for item in items for name in (item.id, item.text)}
     if not told:
         return offered
     reason = f"told by the {' and the '.join(shown)}"
-    refused.extend(receipt(one.id, one, section, Outcome.DROPPED, reason) for one in offered if one.text in told)
-    return [one for one in offered if one.text not in told]
+    twice = [one for one in offered if one.id in told or one.text in told]
+    refused.extend(receipt(one.id, one, section, Outcome.DROPPED, reason) for one in twice)
+    return [one for one in offered if one not in twice]
 
 
 def _past(count: int) -> Iterator[Receipt]:

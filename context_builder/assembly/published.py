@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.salience import moment
+from context_builder.memory.ids import point_id
 
 State = Mapping[str, Any]
 """A session's state as it is published."""
@@ -18,14 +19,17 @@ ASSISTANT: Final = "Consilience"
 LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 """Stands for a time that is not known."""
 
+RESPONSES: Final = 5
+"""Newest contributions of the assistant that are taken although they have left the buffer."""
+
 _ORIGINS: Final = ("session",)
 
 
 def said(state: State) -> list[Candidate]:
-    """The messages at hand, the assistant's own among them, newest first."""
+    """The messages at hand and the assistant's newest five, as readers of the state take them; newest first."""
     buffered = list(state.get("raw_recent_buffer") or ())
     held = {_name(entry) for entry in buffered}
-    responses = [entry for entry in state.get("consilience_responses") or () if _name(entry) not in held]
+    responses = [entry for entry in state.get("consilience_responses") or () if _name(entry) not in held][-RESPONSES:]
     in_order = sorted((*responses, *buffered), key=lambda entry: moment(entry.get("timestamp")) or LONG_AGO)
     return [_message(entry) for entry in reversed(in_order)]
 
@@ -36,7 +40,8 @@ def summarized(state: State) -> list[Candidate]:
     points = [point for point in summary.get("points") or () if point.get("text")]
     if not points:
         return [_known("summary", summary["text"])] if summary.get("text") else []
-    return [_known(f"point-{point.get('id', place)}", point["text"]) for place, point in enumerate(points)][::-1]
+    session_id = str(state.get("session_id"))
+    return [_known(_point_name(session_id, place, point), _told(point)) for place, point in enumerate(points)][::-1]
 
 
 def topic(state: State) -> list[Candidate]:
@@ -44,6 +49,17 @@ def topic(state: State) -> list[Candidate]:
     domains, keywords = (", ".join(map(str, state.get(key) or ())) for key in ("current_domains", "current_keywords"))
     about = "; ".join(part for part in (domains, keywords and f"keywords: {keywords}") if part)
     return [_known("topic", f"It is about {about}")] if about else []
+
+
+def _point_name(session_id: str, place: int, point: Mapping[str, Any]) -> str:
+    """The id under which the memory has the point, so that it is not told twice."""
+    number, time = point.get("id", place), point.get("time")
+    return point_id(session_id, number, time) if isinstance(time, int | float) else f"point-{number}"
+
+
+def _told(point: Mapping[str, Any]) -> str:
+    speakers = ", ".join(map(str, point.get("speakers") or ()))
+    return f"{speakers}: {point['text']}" if speakers else str(point["text"])
 
 
 def _name(entry: Mapping[str, Any]) -> Any:

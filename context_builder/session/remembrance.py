@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 import orjson
 
+from context_builder.memory.ids import point_id
 from context_builder.memory.memory import Memory
 from context_builder.session.condense import LEVELS
 from context_builder.session.entry import Entry
@@ -101,8 +102,7 @@ def _domains(point: Point, domains: Mapping[int, Sequence[str]]) -> Iterator[str
 
 
 def _point_id(session_id: str, point: Point) -> str:
-    """Its time tells it from a point of the same number in another run of the session, after the first was swept."""
-    return f"{session_id}:point:{point.id}:{point.time:.0f}"
+    return point_id(session_id, point.id, point.time)
 
 
 def _moment(seconds: float) -> datetime | None:

@@ -61,6 +61,22 @@ async def test_a_point_that_the_memory_tells_too_is_told_once(builder):
     ]
 
 
+async def test_a_point_whose_whole_words_the_memory_has_is_told_once_and_whole(builder):
+    short = {"id": 1, "text": "boat loud", "speakers": ["Ann"], "time": 1700000000.4}
+    state = STATE | {"rolling_summary": {"points": [short]}}
+    assert session_turn(state)["summary"][0] == {"id": "monday:point:1:1700000000", "text": "Ann: boat loud"}
+    whole = {"id": "monday:point:1:1700000000", "text": "The boat is too loud at dawn", "score": 0.9}
+    context = await builder(somabrain=Brain({"candidates": [whole]})).build_for_turn(session_turn(state, "And?"))
+    assert "boat loud" not in str(context.messages)
+    assert whole["text"] in str(context.messages)
+
+
+def test_of_what_the_assistant_said_long_ago_the_newest_five_are_history():
+    old = [{"id": n, "speaker": "Consilience", "text": f"advice {n}", "timestamp": None} for n in range(100, 120)]
+    history = session_turn(STATE | {"consilience_responses": old}, "And?")["history"]
+    assert [one["content"] for one in history if one["role"] == "assistant"] == [f"advice {n}" for n in range(115, 120)]
+
+
 async def test_a_summary_that_cannot_be_redacted_is_withheld(builder):
     class Failing:
         def redact(self, text: str) -> str:
