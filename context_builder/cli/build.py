@@ -78,11 +78,13 @@ def build(
 async def _build(
     session_id: str, turn: dict[str, Any], max_tokens: int | None, console: Console, *, explain: bool, as_json: bool
 ) -> None:
+    from context_builder import log
     from context_builder.app import open_builder, open_redis
     from context_builder.session_prompt import build_for_session
     from context_builder.settings import load_settings
 
     settings = load_settings()
+    log.configure("error", settings.log_format)  # what the memory failed at is said in the output
     turn = turn | {"tenant_id": turn["tenant_id"] or settings.tenant_id}
     async with (
         open_redis(settings) as redis,

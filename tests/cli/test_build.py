@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from context_builder.assembly import AssemblyRules, ContextBuilder
 from context_builder.assembly.session_turn import session_turn
 from context_builder.cli.build import as_text, build, explanation, memory_line, show
+from context_builder.engines.ports import free_port
 from context_builder.errors import MemoryUnavailable
 from context_builder.memory.memory import Memory
 from context_builder.testing import MemoryMemory
@@ -87,6 +88,7 @@ async def test_a_slow_or_absent_memory_is_told(memory: MemoryMemory) -> None:
 @pytest.fixture
 def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://u:p@127.0.0.1:{free_port()}/x")  # no embedded one is started
     client = Redis.from_url(redis_server.url)
     client.flushall()
     client.set("context_builder:monday:state", orjson.dumps(sample_state(session_id="monday")))
@@ -105,6 +107,13 @@ def test_the_prompt_of_a_session_is_printed(store: Redis) -> None:
     document = orjson.loads(invoke("monday", "-q", "What is the recall?", "--json").output)
     assert document["messages"][-1] == {"role": "user", "content": "What is the recall?"}
     assert document["debug"]["session_id"] == "monday"
+
+
+@pytest.mark.engines
+def test_a_memory_that_is_away_leaves_the_output_clean(store: Redis) -> None:
+    document = orjson.loads(invoke("monday", "-q", "What is the recall?", "--json").stdout)
+    assert document["debug"]["memory"].startswith("PostgreSQL at 127.0.0.1")
+    assert document["debug"]["snippet_ids"] == []
 
 
 @pytest.mark.engines

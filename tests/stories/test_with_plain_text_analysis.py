@@ -61,6 +61,14 @@ async def test_without_a_model_a_conversation_still_becomes_a_memory(
     assert (best.session_id, best.speaker, "TP53" in best.text) == ("monday", "Bob", True)
     await memory.close()
 
+    # A prompt is made of all that, though the words have left the buffer.
+    prompt = context_builder(
+        "build", "monday", "--query", "Who spoke of TP53?", "--explain", database_url=database_url, context_deadline=5
+    )
+    assert prompt.wait() == 0
+    assert f"memory monday:message:{best.id.rpartition(':')[2][:8]}" in prompt.output
+    assert "Conversation so far:" in prompt.output
+
     # Until it is to be forgotten.
     assert context_builder("forget", "monday", "--yes", database_url=database_url).wait() == 0
     for table in ("context_summaries", "context_memories"):
