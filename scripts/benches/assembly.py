@@ -81,6 +81,7 @@ class HangingBrain(Brain):
 
 
 async def measure_hanging(options: Options, report: Report) -> None:
+    TokenCounter(MODEL).load()
     deadline, times = AssemblyRules().deadline, []
     turn, _, _ = generated(3)
     for _ in range(options.count(50)):

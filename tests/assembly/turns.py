@@ -67,6 +67,9 @@ def generated(seed: int) -> tuple[dict[str, Any], Mapping[str, Any], int]:
         "user_message": _text(random_, 60),
         "history": history,
     }
+    if seed % 3 == 0:
+        points = random.Random(seed)
+        turn["summary"] = [_text(points, 60) for _ in range(points.choice((1, 4, 30)))]
     return turn, _answer(random_), random_.choice((0, 10, 60, 120, 300, 800, 4096, 100_000))
 
 
