@@ -22,6 +22,7 @@ from context_builder.errors import ContextBuilderError
 from scripts.benches.daemon.footprint import memory, ready, sessions
 from scripts.benches.daemon.keywords import keywords
 from scripts.benches.daemon.processes import BenchError
+from scripts.benches.daemon.protocol import protocol
 from scripts.benches.daemon.quiet import idle, silence
 from scripts.benches.daemon.stage import QUICK, Scale, Stage, open_stage
 from scripts.benches.daemon.table import Line, Published, Report, milliseconds, p50_p95
@@ -50,6 +51,12 @@ ROWS: Final[Mapping[str, tuple[Measure, Published]]] = {
             "1.3 messages/s",
             "48–66 messages/s",
             "5,000 messages/s",
+        ),
+    ),
+    "protocol": (
+        protocol,
+        Published(
+            "throughput kept, against the same loop without acknowledgement, fence and identities", "–", "–", "70 %"
         ),
     ),
     "silence": (

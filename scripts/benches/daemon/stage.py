@@ -74,18 +74,22 @@ class Stage:
         return f"bench-{self._sessions}"
 
     @contextmanager
-    def daemon(self, session_id: str, *, model: bool = False, **settings: object) -> Iterator[Child]:
-        """The daemon of a session, ready."""
-        with self.starting_daemon(session_id, model=model, **settings) as daemon:
+    def daemon(
+        self, session_id: str, *, model: bool = False, program: str = "context_builder", **settings: object
+    ) -> Iterator[Child]:
+        """The daemon of a session, ready; ``program`` is the module that it is."""
+        with self.starting_daemon(session_id, model=model, program=program, **settings) as daemon:
             daemon.wait_for("session.ready")
             try:
                 yield daemon
             except BenchError as error:
                 raise BenchError(f"{error}; the daemon said last:\n{daemon.last_words}") from None
 
-    def starting_daemon(self, session_id: str, *, model: bool = False, **settings: object) -> Child:
+    def starting_daemon(
+        self, session_id: str, *, model: bool = False, program: str = "context_builder", **settings: object
+    ) -> Child:
         """The daemon of a session as soon as its process is there."""
-        return Child("context_builder", "run", session_id, within=self.surroundings(model=model, **settings))
+        return Child(program, "run", session_id, within=self.surroundings(model=model, **settings))
 
     @contextmanager
     def observer(self, session_id: str) -> Iterator[Observer]:

@@ -52,7 +52,7 @@ def _young(stage: Stage, scale: Scale, *, model: bool) -> list[float]:
     for _ in range(scale.young_sessions):
         session = stage.new_session()
         with stage.observer(session) as observer, stage.daemon(session, model=model):
-            _warm_up(observer)
+            warm_up(observer)
             samples += _watched(observer, scale.young_messages, scale.rate)
     return samples
 
@@ -71,12 +71,12 @@ def _old(stage: Stage, scale: Scale, *, model: bool) -> tuple[list[float], list[
             observer.push_many(BUFFER_MAX - scale.old_messages - 1)
             observer.see_state("all is understood", lambda s: _is_understood(s, observer.number), timeout=120)
         with stage.daemon(session, model=model):
-            _warm_up(observer)
+            warm_up(observer)
             until_full = _watched(observer, scale.old_messages, scale.rate)
             return until_full, _watched(observer, scale.old_messages // 3, scale.rate)
 
 
-def _warm_up(observer: Observer) -> None:
+def warm_up(observer: Observer) -> None:
     """The first message of a process has the analysis loaded, which is not measured here."""
     observer.push()
     observer.see_state("the first message is understood", lambda s: _is_understood(s, observer.number))
@@ -145,16 +145,16 @@ def _pushed_before(stage: Stage, scale: Scale, *, model: bool) -> float:
     with stage.observer(session) as observer, ExitStack() as stack:
         observer.push_many(scale.backlog)
         daemon = stack.enter_context(stage.starting_daemon(session, model=model))
-        done = _taken_in(observer)
+        done = taken_in(observer)
         return scale.backlog / (done - daemon.wait_for("session.ready"))
 
 
 def _pushed_meanwhile(stage: Stage, scale: Scale, *, model: bool) -> float:
     session = stage.new_session()
     with stage.observer(session) as observer, stage.daemon(session, model=model):
-        _warm_up(observer)
+        warm_up(observer)
         began = observer.push_many(scale.backlog)
-        return scale.backlog / (_taken_in(observer) - began)
+        return scale.backlog / (taken_in(observer) - began)
 
 
 def _bare_backlog(stage: Stage, scale: Scale) -> float:
@@ -165,7 +165,8 @@ def _bare_backlog(stage: Stage, scale: Scale) -> float:
         return messages / (observer.see_number(messages) - began)
 
 
-def _taken_in(observer: Observer) -> float:
+def taken_in(observer: Observer) -> float:
+    """The monotonic moment at which nothing is left in the input; checks that every message is somewhere."""
     done = observer.see("the backlog is taken in", lambda c: c.get("received_messages") == observer.number, timeout=120)
     left, state = observer.redis.llen(observer.keys.input), observer.state()
     buffered, pending = len(state["raw_recent_buffer"]), state["pending_messages"]
