@@ -11,9 +11,9 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from functools import partial
 
-from scripts.campaign.faults import FAULTS, inflict
+from scripts.campaign.deck import Decks
+from scripts.campaign.faults import FAULTS, decks, inflict
 from scripts.campaign.lane import Lane, Plan
 from scripts.campaign.mutant import MUTATIONS
 from scripts.campaign.tally import Tally
@@ -70,20 +70,20 @@ async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
     )
     sessions = itertools.count(1)
 
-    async def lane() -> None:
+    async def lane(dealt: Decks) -> None:
         while (
             tally.kills < total
             and time.monotonic() < plan.deadline
             and not (plan.mutation and (tally.lost or tally.doubled))
         ):
-            await Lane(world, tally, plan, next(sessions)).run(partial(inflict, only=options.only))
+            await Lane(world, tally, plan, next(sessions), dealt).run(inflict)
 
     async with World.opened(options.lanes) as world:
         telling = asyncio.create_task(_tell(tally), name="progress")
         try:
             async with asyncio.TaskGroup() as lanes:
-                for _ in range(options.lanes):
-                    lanes.create_task(lane())
+                for dealt in decks(options.seed, options.lanes, options.only):
+                    lanes.create_task(lane(dealt))
         finally:
             telling.cancel()
 

@@ -5,22 +5,29 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from scripts.campaign.daemon import SETTINGS, Daemon
+from scripts.campaign.deck import Deck, Decks
 from scripts.campaign.lane import Lane
 from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, Fault
 
 _LEASE: Final = float(SETTINGS["LEASE_TIME"])
 
-_MODEL_FAULTS: Final = ("refused", *UNANSWERED, Fault.HANG, *WRONG_ANSWERS)
+_MODEL_FAULTS: Final[Sequence[str]] = ("refused", *UNANSWERED, Fault.HANG, *WRONG_ANSWERS)
 
 
-async def inflict(lane: Lane, only: str | None = None) -> str:
-    """Let a fault happen that the lane's dice choose, unless it is to be ``only`` one; its name."""
-    (fault,) = lane.rng.choices(list(FAULTS), [weight for weight, _ in FAULTS.values()])
-    fault = only or fault
+def decks(seed: str, lanes: int, only: str | None = None) -> list[Decks]:
+    """For each lane the faults as often as they are to come, unless it is to be ``only`` one."""
+    faults = [only] if only else [name for name, (often, _) in FAULTS.items() for _ in range(often)]
+    model_faults = Deck(_MODEL_FAULTS, f"{seed}/model")
+    return [Decks(Deck(faults, f"{seed}/{lane}"), model_faults) for lane in range(lanes)]
+
+
+async def inflict(lane: Lane) -> str:
+    """Let the next fault happen; its name."""
+    fault = lane.decks.faults.deal()
     _, befall = FAULTS[fault]
     if befall in _ALONE:
         async with lane.world.calm.alone():
@@ -131,20 +138,16 @@ async def archive_away(lane: Lane) -> None:
     return None
 
 
-async def model_fails(lane: Lane) -> str | None:
+async def model_fails(lane: Lane) -> str:
     """Once its daemon has met the failure, how long messages take to be visible; nothing else goes on then."""
-    if lane.world.model_outage.locked():
-        await kill(lane)
-        return "kill"
-    kind = lane.rng.choice(_MODEL_FAULTS)
-    async with lane.world.model_outage:
-        if kind == "refused":
-            async with lane.world.model.refusing():
-                await _talk_without_model(lane)
-        else:
-            await lane.world.set_model_fault(kind)
+    kind = lane.decks.model_faults.deal()
+    if kind == "refused":
+        async with lane.world.model.refusing():
             await _talk_without_model(lane)
-            await lane.world.set_model_fault(None)
+    else:
+        await lane.world.set_model_fault(kind)
+        await _talk_without_model(lane)
+        await lane.world.set_model_fault(None)
     return f"model: {kind}"
 
 
@@ -199,7 +202,7 @@ FAULTS: Final[Mapping[str, tuple[int, Befall]]] = {
     "answers lost": (2, answers_lost),
     "network stalls": (2, network_stalls),
     "network stalls past the lease": (1, network_stalls_past_the_lease),
-    "model fails": (2, model_fails),
+    "model fails": (5, model_fails),
     "paused past the lease, replaced": (1, paused_past_the_lease),
     "taken over": (2, taken_over),
 }

@@ -17,6 +17,7 @@ from context_builder.session.catalog import Catalog
 from context_builder.session.keys import Keys
 from scripts.campaign.audit import Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import Daemon
+from scripts.campaign.deck import Decks
 from scripts.campaign.link import Link
 from scripts.campaign.listener import Listener
 from scripts.campaign.tally import Tally
@@ -50,9 +51,10 @@ class Plan:
 class Lane:
     """Runs one session; a lane's parts are what a fault reaches."""
 
-    def __init__(self, world: World, tally: Tally, plan: Plan, session: int) -> None:
+    def __init__(self, world: World, tally: Tally, plan: Plan, session: int, decks: Decks) -> None:
         self.world = world
         self.tally = tally
+        self.decks = decks
         self.session_id = f"faults-{session}"
         self.rng = random.Random(f"{plan.seed}/{session}/faults")
         self.link = Link(world.redis_server.port)

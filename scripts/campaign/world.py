@@ -74,7 +74,6 @@ class World:
         self.redis_server = RedisServer(folder, *_REDIS_OPTIONS)
         self.redis = client_of(self.redis_server.port, timeout=10)
         self.calm = Calm(lanes)
-        self.model_outage = asyncio.Lock()
         self.archive_outage = asyncio.Lock()
         self._postgres = PostgresServer(folder / "postgres")
         self._model_port = free_port()
