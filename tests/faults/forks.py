@@ -7,6 +7,7 @@ and answers with its process id.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from click import Command
+from typer.main import get_command
 
 from scripts.campaign.daemon import ROOT
 from tests.services.waiting import wait_until
@@ -70,24 +73,25 @@ def main() -> None:
     import openai
 
     import context_builder.analysis.openai
+    import context_builder.app
     import context_builder.archive.postgres
-    import context_builder.cli.run
+    from context_builder.cli import app
     from context_builder.tokens import TokenCounter
 
     _ = asyncpg, openai, context_builder
     TokenCounter("").load()
+    command = get_command(app)
+    gc.freeze()  # a collection in a daemon would copy every page it shares with this process
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead need no burial
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
-            _become(json.loads(line))
+            _become(json.loads(line), command)
         print(pid, flush=True)
 
 
-def _become(asked: dict[str, Any]) -> None:
+def _become(asked: dict[str, Any], command: Command) -> None:
     """Be the daemon from here on."""
-    from context_builder.__main__ import main as command
-
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -95,9 +99,8 @@ def _become(asked: dict[str, Any]) -> None:
     os.dup2(log, 2)
     os.chdir(asked["folder"])
     os.environ.update(asked["environ"])
-    sys.argv = ["context-builder", *asked["arguments"]]
     try:
-        command()
+        command(asked["arguments"])
     finally:
         os._exit(1)
 
