@@ -27,7 +27,7 @@ from context_builder.session.topic import Topic
 from context_builder.session.triggers import Triggers
 from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
 
-LEDGER_TAIL_TOKENS: Final = 200
+LEDGER_TAIL_TOKENS: Final = 300
 """So much of the ledger's tail an analyst is shown, to continue it without repeating it."""
 
 

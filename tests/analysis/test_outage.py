@@ -35,10 +35,10 @@ FAULTS = [*UNANSWERED, Fault.HANG, *WRONG_ANSWERS, Fault.UNAUTHORIZED, Fault.NO_
 async def listening(redis: Redis, make_analyst: MakeAnalyst, **rules: Any) -> AsyncIterator[None]:
     """A session that asks the fake model, and has a first summary of it."""
     model = make_analyst(timeout=0.2, attempts=2)
-    text = TextAnalyst()
-    analyst = FallbackAnalyst(model, text, Breaker(pause=PAUSE))
+    plain = TextAnalyst()
+    analyst = FallbackAnalyst(model, plain, Breaker(pause=PAUSE))
     quick = {"buffer_window": 0.3, "summary_retry": PAUSE, "domain_messages": 2, "domain_skip": False, **rules}
-    async with running(redis, parts=parts_of(analyst, last_resort=text), **quick):
+    async with running(redis, parts=parts_of(analyst, last_resort=plain), **quick):
         await push(redis, *(spoken(n, TALK.format(n)) for n in (1, 2)))
         await wait_until(published(redis, lambda s: s["rolling_summary"]["summary_seq"] == 1), "a first summary")
         yield

@@ -19,9 +19,9 @@ from tests.services.waiting import wait_until
 
 
 def parts_of(
-    analyst: Analyst | None = None, archive: Archive | None = None, last_resort: Analyst | None = None
+    analyst: Analyst | None = None, archive: Archive | None = None, *, last_resort: Analyst | None = None
 ) -> Parts:
-    """The analyst, also as its own last resort, and an archive in memory; a token is four characters."""
+    """The analyst, by default its own last resort, and an archive in memory; a token is four characters."""
     asked = analyst or StubAnalyst()
     return Parts(asked, last_resort or asked, archive or MemoryArchive(), lambda text: len(text) // 4 + 1)
 

@@ -36,7 +36,6 @@ _FILLER: Final = re.compile(
       | (?<=,\s)like (?=\s*,)
       | or\s+(?:something|whatever)(?:\s+like\s+that)? (?=\s*[,.;?!]|\s*$)
       | and\s+(?:stuff|things)\s+like\s+that
-      | (?<!\bmatter\s)of\s+course (?=\s*[,.;?!]|\s*$)
       | (?:basically|actually|literally|honestly) (?=\s*,)
     )(?![\w'’])(?!-\w) \s*[,]?
     """,

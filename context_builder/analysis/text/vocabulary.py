@@ -142,6 +142,6 @@ VAGUE_WORDS: Final = frozenset(
     """thing things stuff kind kinds sort way ways guy guys bunch day days time times year years week weeks month
     months hour hours minute minutes moment place part parts case cases point points lot end people person man
     woman word words number numbers one ones first last today fact half side couple chance question questions
-    problem reason good great look bit start talk guess hope need want thought mean""".split()
+    problem reason course good great look bit start talk guess hope need want thought mean""".split()
 )
 """General words and verbs that say nothing even where they stand as a noun."""

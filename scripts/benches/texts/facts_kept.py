@@ -12,6 +12,7 @@ from context_builder.analysis.text import TextAnalyst
 from context_builder.analysis.text.summary import SummarySize
 from context_builder.analysis.text.words import is_content, words
 from context_builder.clock import Instant
+from context_builder.session.conversation import LEDGER_TAIL_TOKENS
 from context_builder.session.entry import Entry
 from context_builder.session.ledger import Ledger
 from context_builder.session.message import from_fields
@@ -24,7 +25,6 @@ ROUNDS = 10
 BUDGET = 1000
 """Tokens of a summary, by the exact count of ``o200k_base``."""
 
-TAIL = 300
 ARRIVED = Instant(1_700_000_000.0, 0.0)
 SIZES = (SummarySize(), SummarySize(1.5, 45), SummarySize(1.0, 100))
 """Of the baseline: the default loses nearly all, because a summary of a summary has few points; so it may have more."""
@@ -72,7 +72,7 @@ async def by_ledger(messages: Sequence[Row], analyst: Analyst, count: Callable[[
             row["message_number"]: Entry(row["message_number"], m, ARRIVED) for row, m in zip(part, taken, strict=True)
         }
         said = [entry.said() for entry in entries.values()]
-        reading = await analyst.summarize(SummaryRequest(said, ledger.tail(TAIL)))
+        reading = await analyst.summarize(SummaryRequest(said, ledger.tail(LEDGER_TAIL_TOKENS)))
         ledger.add(reading.points, entries)
         if count(ledger.render()) > BUDGET:
             raise AssertionError("the budget is exceeded")
