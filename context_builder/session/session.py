@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
 
 import structlog
 from redis.asyncio import Redis
@@ -19,7 +18,7 @@ from redis.asyncio import Redis
 from context_builder import metrics
 from context_builder.analysis.analyst import Analyst
 from context_builder.archive.archive import Archive
-from context_builder.clock import Clock, Instant, SystemClock
+from context_builder.clock import Clock, SystemClock
 from context_builder.errors import SessionOwned, StoreUnavailable
 from context_builder.memory.tenant import TenantMemory
 from context_builder.session import checkpoint
@@ -27,24 +26,17 @@ from context_builder.session.archiver import archiver
 from context_builder.session.committer import Committer
 from context_builder.session.conversation import Conversation
 from context_builder.session.courier import Courier
+from context_builder.session.dispatch import Dispatch
 from context_builder.session.domain_gate import DomainGate
-from context_builder.session.entry import Entry
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Done, Jobs
 from context_builder.session.recent import Recent
-from context_builder.session.recorder import Answered, Buried, HandedOut, NoRecorder, Received, Recorder, Turned
+from context_builder.session.recorder import Answered, Buried, NoRecorder, Received, Recorder, Turned
 from context_builder.session.rememberer import rememberer
 from context_builder.session.rules import Rules
 from context_builder.session.store import END_REQUEST, SessionStore
-from context_builder.session.work import KeywordWork
 
 log = structlog.get_logger(__name__)
-
-PENDING_READ: Final = 500
-"""Pending messages read at once for a part of a summary."""
-
-RIDERS: Final = 3
-"""With more messages than this to ask about, keywords do not wait for domains, whose answer takes longer."""
 
 Event = Batch | Done | None
 """What the loop applies; ``None`` only wakes it."""
@@ -216,6 +208,7 @@ class Session:
         self._events.put_nowait(None)
 
     async def _live(self, tasks: asyncio.TaskGroup) -> None:
+        dispatch = Dispatch(self.conversation, self._jobs, self._store, self._recorder, self._clock)
         while not self.told_to_stop.is_set():
             now = self._clock.now()
             moment = self.conversation.next_moment(now, hands_free=self._jobs.have_room and self._can_count)
@@ -227,7 +220,8 @@ class Session:
                 await self._commit()
                 if ending and await self._has_ended():
                     return
-                await self._start_work(tasks)
+                self._close_if_ending()
+                await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0, can_count=self._can_count)
             except StoreUnavailable:
                 metrics.STORE_FAILURES.inc()  # the next commit waits until Redis is back
 
@@ -277,53 +271,10 @@ class Session:
             with suppress(StoreUnavailable):  # it is seen again by the next commit
                 await self._store.clear_request()
 
-    async def _start_work(self, tasks: asyncio.TaskGroup) -> None:
-        """Hand out what is to be understood; only after the messages it is about have been published.
-
-        What is seldom due goes first, so that keywords leave room for it.
-        """
-        now = self._clock.now()
+    def _close_if_ending(self) -> None:
         if self._ending and not self._inbox.waiting:
             self.conversation.close()
-            self._recorder.happened(Turned("closing"), now)
-        if self._jobs.have_room:
-            self._start_domains(now, tasks)
-        if self._jobs.have_room and self._can_count and self.conversation.summary_due(now):
-            summary = self.conversation.summary_work(await self._pending())
-            self._recorder.happened(HandedOut("summary", summary), now)
-            if summary is not None:
-                self._jobs.start(summary, tasks)
-        while self._jobs.have_room and (keywords := self._keywords_work(now)) is not None:
-            self._jobs.start(keywords, tasks)
-
-    def _start_domains(self, now: Instant, tasks: asyncio.TaskGroup) -> None:
-        """Domains that are due; together with a few keywords that are wanted now, if the analyst can."""
-        domains = self.conversation.domains_work(now)
-        if domains is None:
-            return
-        self._recorder.happened(HandedOut("domains", domains), now)
-        read_both = self._jobs.read_both
-        keywords = self._keywords_work(now, most=RIDERS) if read_both else None
-        if read_both and keywords:
-            self._jobs.start_both(keywords, domains, read_both, tasks)
-        else:
-            self._jobs.start(domains, tasks)
-
-    def _keywords_work(self, now: Instant, *, most: int | None = None) -> KeywordWork | None:
-        keywords = self.conversation.keywords_work(now, more_to_come=self._inbox.waiting > 0, most=most)
-        if keywords is not None:
-            self._recorder.happened(HandedOut("keywords", keywords), now)
-        return keywords
-
-    async def _pending(self) -> list[Entry]:
-        if not self.conversation.takes_pending_next:
-            return []
-        encoded = await self._store.read_pending(PENDING_READ)
-        if not encoded:
-            log.error("pending.lost", session_id=self.session_id, messages=self.conversation.pending_lost())
-            self._recorder.happened(Turned("pending_lost"), self._clock.now())
-        now = self._clock.now()
-        return [Entry.decode(entry, now) for entry in encoded]
+            self._recorder.happened(Turned("closing"), self._clock.now())
 
     async def _has_ended(self) -> bool:
         if self._inbox.waiting or not self.conversation.all_summarized:
