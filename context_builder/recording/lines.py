@@ -18,7 +18,7 @@ from context_builder.clock import Instant
 from context_builder.session.message import Message
 from context_builder.session.recorder import Answered, Buried, HandedOut, Happening, Received, Turned
 from context_builder.session.rules import Rules
-from context_builder.session.store import Snapshot
+from context_builder.session.snapshot import Snapshot
 from context_builder.session.work import DomainWork, Reading, SummaryWork, Work
 
 SCHEMA: Final = 1

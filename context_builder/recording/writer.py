@@ -17,8 +17,8 @@ from context_builder.recording.file import RecordingFile
 from context_builder.recording.lines import Encoder, digest
 from context_builder.session.recorder import Happening
 from context_builder.session.rules import Rules
+from context_builder.session.snapshot import Snapshot
 from context_builder.session.state import State
-from context_builder.session.store import Snapshot
 
 log = structlog.get_logger(__name__)
 

@@ -14,13 +14,15 @@ from context_builder.clock import Clock, Instant
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
 from context_builder.session import checkpoint
 from context_builder.session.availability import until_available
+from context_builder.session.commit import Commit, Committed
 from context_builder.session.conversation import Conversation
 from context_builder.session.holder import this_holder
 from context_builder.session.inbox import Batch
 from context_builder.session.publication import conversation_state, session_state
 from context_builder.session.recent import Recent
 from context_builder.session.recorder import Recorder
-from context_builder.session.store import Commit, Committed, SessionStore, Snapshot
+from context_builder.session.snapshot import Snapshot
+from context_builder.session.store import SessionStore
 
 log = structlog.get_logger(__name__)
 

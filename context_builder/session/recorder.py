@@ -10,8 +10,8 @@ from context_builder.analysis.analyst import Usage
 from context_builder.clock import Instant
 from context_builder.session.message import Message
 from context_builder.session.rules import Rules
+from context_builder.session.snapshot import Snapshot
 from context_builder.session.state import State
-from context_builder.session.store import Snapshot
 from context_builder.session.work import Reading, Work
 
 

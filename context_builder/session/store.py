@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha1
 from importlib import resources
 from typing import Any, Final, cast
@@ -14,11 +14,12 @@ from redis.commands.core import AsyncScript
 
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged
 from context_builder.session.availability import COMMAND_TIMEOUT, translated
-from context_builder.session.changes import Changes
+from context_builder.session.commit import Commit, Committed
 from context_builder.session.holder import describe, has_died, is_forgotten
 from context_builder.session.keys import FENCE, SESSIONS, Keys
 from context_builder.session.outbox import Outbox
 from context_builder.session.rules import Rules
+from context_builder.session.snapshot import Held, Snapshot
 from context_builder.session.splice import Splice
 from context_builder.session.state import State
 
@@ -30,58 +31,6 @@ READ_BYTES: Final = 8 * 2**20
 
 TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
 TOMBSTONE_MS: Final = 60_000
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """Everything one commit writes. Without ``head`` it only refreshes what expires; there is no ``state`` when
-    it has not changed.
-
-    ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
-    what became of them. ``active_at`` is the last message's time in epoch seconds. ``anew``: the changes are all
-    of the checkpoint, in place of what Redis holds.
-    """
-
-    conversation_state: bytes
-    active_at: float
-    state: State | None = None
-    head: bytes = b""
-    order: bytes = b""
-    changes: Changes = field(default_factory=Changes)
-    acknowledged: Sequence[bytes] = ()
-    identities: Sequence[bytes] = ()
-    dead: Sequence[bytes] = ()
-    anew: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What Redis said: deliveries, and entries of both outboxes, still waiting; a request to the owner; whether the
-    state was there."""
-
-    waiting: int
-    undelivered: int
-    unremembered: int
-    request: str
-    published: bool
-    buried: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """The revision that Redis holds, and the lease under which it was committed."""
-
-    revision: int
-    by: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A session as Redis holds it."""
-
-    revision: int
-    fields: Mapping[str, bytes]
-    pending: int
 
 
 class SessionStore:

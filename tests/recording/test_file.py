@@ -16,7 +16,7 @@ from context_builder.recording.recording import Recording
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.recorder import Buried
 from context_builder.session.rules import Rules
-from context_builder.session.store import Snapshot
+from context_builder.session.snapshot import Snapshot
 from tests.recording.witness import Recorded
 from tests.services.waiting import wait_until
 

@@ -8,8 +8,9 @@ from copy import copy
 import pytest
 
 from context_builder.errors import StoreUnavailable
+from context_builder.session.commit import Commit, Committed
 from context_builder.session.keys import Keys
-from context_builder.session.store import Commit, Committed, SessionStore
+from context_builder.session.store import SessionStore
 from tests.session.live import Live
 
 pytestmark = pytest.mark.engines

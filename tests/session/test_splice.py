@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
+from context_builder.session.commit import Commit
 from context_builder.session.holder import this_holder
 from context_builder.session.keys import Keys
 from context_builder.session.rules import Rules
 from context_builder.session.splice import Splice, common_start
 from context_builder.session.state import State
-from context_builder.session.store import Commit, SessionStore
+from context_builder.session.store import SessionStore
 
 KEYS = Keys("monday")
 MANY = [f"message {number}" for number in range(200)]

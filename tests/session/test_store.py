@@ -17,13 +17,14 @@ from context_builder.engines.ports import free_port
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreError, StoreUnavailable
 from context_builder.memory.memory import Memory
 from context_builder.session.changes import Changes
+from context_builder.session.commit import Commit
 from context_builder.session.entry import Entry
 from context_builder.session.holder import this_holder
 from context_builder.session.keys import FENCE, Keys
 from context_builder.session.remembrance import Remembrance
 from context_builder.session.rules import Rules
 from context_builder.session.state import State
-from context_builder.session.store import Commit, SessionStore
+from context_builder.session.store import SessionStore
 from tests.session.conftest import living_for_good
 from tests.session.saying import ARRIVAL, message
 
