@@ -62,7 +62,9 @@ class DomainGate:
     def _stands(self, reading: DomainReading, recent: Confidence, newest: Confidence, *, in_doubt: bool) -> bool:
         if reading.analyst == self._plain.name or self._in_a_row >= MOST_IN_A_ROW or (in_doubt and not recent):
             return False
-        names = [*reading.domains[:1], *([self._other_name] if self._other_name and not in_doubt else [])]
+        names = reading.domains[:1]
+        if self._other_name is not None and not in_doubt:
+            names.append(self._other_name)
         return is_unchanged(names, recent, newest)
 
 

@@ -94,7 +94,7 @@ class AlwaysAsk:
 
 
 class Knowing(AlwaysAsk):
-    """The gate that knows every label, and so spares every call that would tell nothing new."""
+    """The gate that knows every label, and asks when the topic is another, or the last answer was wrong."""
 
     def __init__(self, model: Simulated) -> None:
         self._model = model
@@ -187,6 +187,7 @@ async def domain_call_rows(rows: Sequence[Row], plain: Analyst) -> list[tuple[st
                 )
             )
             if not plain_model:
-                knowing = found.knowing.calls / every.calls
-                lines.append(("  calls of a gate that knows the labels: no gate needs fewer", f"{knowing:.0%}", "–"))
+                knowing = found.knowing
+                figures = f"{knowing.calls} ({knowing.calls / every.calls:.0%}), {knowing.accuracy:.3f}"
+                lines.append(("  asking only when the labels say that the answer is another", figures, "–"))
     return lines
