@@ -69,20 +69,20 @@ class ConversationContext:
     @property
     def consilience_responses(self) -> list[dict[str, Any]]:
         """The assistant's newest contributions."""
-        return [orjson.loads(orjson.dumps(response)) for response in self._conversation.consilience.values()]
+        return [orjson.loads(orjson.dumps(response)) for response in self._conversation.responses.records.values()]
 
     @property
     def current_domains(self) -> list[str]:
-        return list(self._conversation.topic.active)
+        return list(self._conversation.inferring.topic.active)
 
     @property
     def domain_confidence(self) -> dict[str, float]:
         """Confidence in 0..1 of each current domain."""
-        return self._conversation.topic.current
+        return self._conversation.inferring.topic.current
 
     @property
     def current_keywords(self) -> list[str]:
-        return list(self._conversation.domains.keywords)
+        return list(self._conversation.inferring.reading.keywords)
 
     @property
     def last_message_time(self) -> float:

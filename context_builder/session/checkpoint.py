@@ -35,10 +35,10 @@ def write_head(conversation: Conversation) -> bytes:
             "pending_tokens": conversation.buffer.pending_tokens,
             "highest_message_number": conversation.highest_number,
             "domains": {
-                "confidence": dict(conversation.domains.confidence),
-                "keywords": conversation.domains.keywords,
-                "analyst": conversation.domains.analyst,
-                "topic": conversation.topic.wire(),
+                "confidence": dict(conversation.inferring.reading.confidence),
+                "keywords": conversation.inferring.reading.keywords,
+                "analyst": conversation.inferring.reading.analyst,
+                "topic": conversation.inferring.topic.wire(),
             },
         }
     )
@@ -70,15 +70,17 @@ def restore(
         )
     conversation.restore_counters(head["counters"], head["last_id"], now)
     domains = head["domains"]
-    conversation.domains = DomainReading(domains["confidence"], tuple(domains["keywords"]), domains["analyst"])
-    conversation.topic = _topic(domains)
+    conversation.inferring.reading = DomainReading(
+        domains["confidence"], tuple(domains["keywords"]), domains["analyst"]
+    )
+    conversation.inferring.topic = _topic(domains)
     if "summary" in fields:
         conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
     entries = [Entry.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
     order = orjson.loads(fields.get("order", b"[]"))
     conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0))
     responses = {int(name[2:]): orjson.loads(v) for name, v in fields.items() if name.startswith("c:")}
-    conversation.consilience.update(sorted(responses.items()))
+    conversation.responses.records.update(sorted(responses.items()))
     return conversation
 
 

@@ -16,14 +16,15 @@ from context_builder.session.batching import KeywordBatches
 from context_builder.session.buffer import Buffer
 from context_builder.session.changes import Changes
 from context_builder.session.entry import Entry
+from context_builder.session.inferring import Inferring
 from context_builder.session.ledger import Ledger
-from context_builder.session.message import CONSILIENCE, Message
+from context_builder.session.message import Message
 from context_builder.session.remembrance import remembrance
+from context_builder.session.responses import Responses
 from context_builder.session.rules import Rules
 from context_builder.session.spending import Spending, task_of
 from context_builder.session.summarizing import Summarizing
 from context_builder.session.summary import Summary
-from context_builder.session.topic import Topic
 from context_builder.session.triggers import Triggers
 from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
 
@@ -43,26 +44,21 @@ class Conversation:
         self.rules = rules
         self.buffer = Buffer(rules.buffer_max)
         self.summary = Summary(Ledger(rules.summary_budget, count_tokens))
-        self.consilience: dict[int, dict[str, Any]] = {}
-        self.domains = DomainReading({}, (), analyst="")
-        self.topic = Topic()
-        self.domain_calls_skipped = 0
+        self.responses = Responses(rules.consilience_max)
         self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
         self.spending = Spending()
         self.received = 0
         self.dead_letters = 0
         self.highest_number = 0
         self.since_summary = 0
-        self.since_domains = 0
-        self.last_message = self.last_domains = self.last_summary = now
+        self.last_message = self.last_summary = now
         self.ended_at: float | None = None
         self.last_id = 0
         self._changes = Changes()
         self._triggers = Triggers(rules)
         self._batches = KeywordBatches(rules)
         self._recurrence = Recurrence()
-        self._domains_running = False
-        self._domains_asked: Instant | None = None
+        self.inferring = Inferring(rules, self.buffer, self._triggers, now)
         self._summarizing = Summarizing(rules, self.buffer, self._triggers, count_tokens)
 
     # What happens
@@ -73,14 +69,14 @@ class Conversation:
             self.last_id += 1
             entry = Entry(self.last_id, message, now)
             if message.consilience:
-                self._remember_response(entry, message)
+                self.responses.add(entry, message, self._changes)
             elif message.number is not None:
                 self.highest_number = max(self.highest_number, message.number)
             self.buffer.insert(entry)
             self._changes.put(entry)
             self.received += 1
             self.since_summary += 1
-            self.since_domains += 1
+            self.inferring.new += 1
             self.last_message = now
             self.ended_at = None
         for entry in self.buffer.overflow():
@@ -117,8 +113,7 @@ class Conversation:
             self._batches.over(work.messages)
             self._triggers.keywords_failed(now)
         elif isinstance(work, DomainWork):
-            self._domains_running = False
-            self._triggers.domains_failed(now)
+            self.inferring.failed(now)
         else:
             self._summarizing.failed(now, retry_after)
 
@@ -135,7 +130,7 @@ class Conversation:
         """Let the next commit write down all that this process holds."""
         for entry in self.buffer.ordered():
             self._changes.put(entry)
-        for entry_id, record in self.consilience.items():
+        for entry_id, record in self.responses.records.items():
             self._changes.put_response(entry_id, record)
         for source in self.summary.sources.values():
             self._changes.put_source(source)
@@ -165,7 +160,7 @@ class Conversation:
         """
         if now.monotonic < self._triggers.keywords_due_at():
             return None
-        together, self._domains_asked = self._domains_asked == now, None
+        together = self.inferring.was_asked_at(now)
         batch = self._batches.next(self.buffer.published(), now, at_once=together, more_to_come=more_to_come, most=most)
         if not batch:
             return None
@@ -174,19 +169,13 @@ class Conversation:
 
     def domains_due(self, now: Instant) -> bool:
         """Whether enough messages or enough time have come since the last inference."""
-        return not self._domains_running and now.monotonic >= self._domains_due_at()
+        return now.monotonic >= self.inferring.due_at()
 
     def domains_work(self, now: Instant, *, at_once: bool = False) -> DomainWork | None:
         """The newest messages, when it is due or ``at_once``."""
         if not at_once and not self.domains_due(now):
             return None
-        newest = self.buffer.newest(self.rules.domain_window)
-        if not newest:
-            return None
-        self._domains_running, self._domains_asked = True, now
-        said = [entry.said() for entry in newest]
-        standing = self.domains if self.domains.analyst else None
-        return DomainWork(said, self.last_id, self.since_domains, standing, self._domains_in_doubt())
+        return self.inferring.next(now, self.last_id)
 
     def summary_due(self, now: Instant) -> bool:
         """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
@@ -203,7 +192,7 @@ class Conversation:
         if part is None:
             return None
         known = () if part.again else self.summary.ledger.tail(LEDGER_TAIL_TOKENS)
-        request = SummaryRequest([entry.said() for entry in part.entries], known, self.domains.keywords)
+        request = SummaryRequest([entry.said() for entry in part.entries], known, self.inferring.reading.keywords)
         return SummaryWork(part.entries, part.from_pending, part.last_resort, part.again, request=request)
 
     def next_moment(self, now: Instant, *, hands_free: bool = True) -> float:
@@ -211,8 +200,8 @@ class Conversation:
         moments = [now.monotonic + self.rules.tick]
         if hands_free:
             moments.append(max(self._batches.due_at, self._triggers.keywords_due_at()))
-        if hands_free and not self._domains_running:
-            moments.append(self._domains_due_at())
+        if hands_free:
+            moments.append(self.inferring.due_at())
         if hands_free and not self._summarizing.running:
             moments.append(self._summarizing.due_at())
         silent_from = self.last_message.monotonic + self.rules.silence
@@ -235,21 +224,21 @@ class Conversation:
 
     def active_keywords(self) -> list[str]:
         """The topic's keywords and, after them, the active domains: monitors match items against both."""
-        return [*self.domains.keywords, *self.topic.active]
+        return [*self.inferring.reading.keywords, *self.inferring.topic.active]
 
     def counters(self) -> dict[str, Any]:
         """The plain numbers and times of the state, published and checkpointed alike."""
         return {
             "last_message_time": self.last_message.wall,
             "last_summary_time": self.last_summary.wall,
-            "last_domain_inference_time": self.last_domains.wall,
+            "last_domain_inference_time": self.inferring.last.wall,
             "messages_since_summary": self.since_summary,
-            "messages_since_domain_inference": self.since_domains,
+            "messages_since_domain_inference": self.inferring.new,
             "highest_message_number": self.highest_number,
             "received_messages": self.received,
             "dead_letters": self.dead_letters,
-            "topic_changed_at": self.topic.changed_at,
-            "domain_calls_skipped": self.domain_calls_skipped,
+            "topic_changed_at": self.inferring.topic.changed_at,
+            "domain_calls_skipped": self.inferring.skipped,
             "analyst": self.analysts,
             "ended_at": self.ended_at,
             "cost": self.spending.wire(),
@@ -259,13 +248,13 @@ class Conversation:
         """Take over what :meth:`counters` gave; moments keep their age."""
         self.last_message = _moment(counters["last_message_time"], now)
         self.last_summary = _moment(counters["last_summary_time"], now)
-        self.last_domains = _moment(counters["last_domain_inference_time"], now)
+        self.inferring.last = _moment(counters["last_domain_inference_time"], now)
         self.since_summary = counters["messages_since_summary"]
-        self.since_domains = counters["messages_since_domain_inference"]
+        self.inferring.new = counters["messages_since_domain_inference"]
         self.highest_number = counters["highest_message_number"]
         self.received = counters["received_messages"]
         self.dead_letters = counters["dead_letters"]
-        self.domain_calls_skipped = counters.get("domain_calls_skipped", 0)
+        self.inferring.skipped = counters.get("domain_calls_skipped", 0)
         self.analysts = dict(counters["analyst"])
         self.ended_at = counters["ended_at"]
         if "cost" in counters:  # which the first versions did not write
@@ -273,23 +262,6 @@ class Conversation:
         self.last_id = last_id
 
     # Folding in
-
-    def _remember_response(self, entry: Entry, message: Message) -> None:
-        record = {
-            "id": entry.id,
-            "message_number": message.number,
-            "speaker": CONSILIENCE,
-            "text": message.text,
-            "timestamp": message.timestamp,
-            "type": "consilience",
-            "metadata": message.metadata,
-        }
-        self.consilience[entry.id] = record
-        self._changes.put_response(entry.id, record)
-        while len(self.consilience) > self.rules.consilience_max:
-            oldest = next(iter(self.consilience))
-            del self.consilience[oldest]
-            self._changes.drop_response(oldest)
 
     def _fold_keywords(self, work: KeywordWork, reading: KeywordReading) -> None:
         self._batches.over(work.messages)
@@ -302,19 +274,9 @@ class Conversation:
                 self._changes.put(entry)
 
     def _fold_domains(self, work: DomainWork, reading: DomainReading, now: Instant) -> None:
-        self._domains_running = False
-        if reading.repeated:
-            self.domain_calls_skipped += 1
-        else:
-            self.domains = reading
-        self.topic = self.topic.after(reading.confidence, now.wall)
         self.analysts["domains"] = reading.analyst
-        self.since_domains -= work.new
-        self.last_domains = now
-        for entry in self.buffer.entries.values():
-            if reading.confidence and not entry.domains and entry.id <= work.through:
-                entry.tag(reading)
-                self._changes.put(entry)
+        for entry in self.inferring.fold(work, reading, now):
+            self._changes.put(entry)
 
     def _fold_summary(self, work: SummaryWork, reading: SummaryReading, now: Instant) -> None:
         degraded = work.last_resort or reading.degraded
@@ -333,20 +295,10 @@ class Conversation:
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
-        self._changes.archive(self.summary.row(self.session_id, work.entries, self.topic.active))
+        self._changes.archive(self.summary.row(self.session_id, work.entries, self.inferring.topic.active))
         if self.rules.feed_memory:
             said = () if work.again else work.entries
             self._changes.remember(remembrance(self.session_id, said, before, written, self.summary.ledger.points))
-
-    def _domains_in_doubt(self) -> bool:
-        """Whether the last reading's leading domain does not lead yet, or for the first time."""
-        return self.topic.rising is not None or self.domains.domains[:1] != list(self.topic.active[:1])
-
-    # When it is due
-
-    def _domains_due_at(self) -> float:
-        new = self.since_domains if self.buffer.entries else 0
-        return self._triggers.domains_due_at(self.last_domains, new)
 
 
 def _moment(wall: float, now: Instant) -> Instant:

@@ -12,19 +12,19 @@ from context_builder.session.state import State
 
 def session_state(conversation: Conversation, revision: int, now: Instant) -> State:
     """The value of ``context_builder:{session_id}:state``."""
-    topic = conversation.topic
+    topic = conversation.inferring.topic
     before = orjson.dumps(
         {
             "session_id": conversation.session_id,
             "rolling_summary": orjson.Fragment(conversation.summary.encoded()),
-            "consilience_responses": list(conversation.consilience.values()),
+            "consilience_responses": list(conversation.responses.records.values()),
         }
     )
     after = orjson.dumps(
         {
             "current_domains": topic.active,
             "domain_confidence": topic.current,
-            "current_keywords": conversation.domains.keywords,
+            "current_keywords": conversation.inferring.reading.keywords,
             "pending_messages": conversation.buffer.waiting_outside(),
             **conversation.counters(),
             "schema_version": SCHEMA_VERSION,
@@ -43,8 +43,8 @@ def conversation_state(conversation: Conversation, now: Instant) -> bytes:
             "session_id": conversation.session_id,
             "silence": conversation.is_silent(now),
             "time_since_last_message": round(conversation.silent_for(now), 3),
-            "active_domains": conversation.topic.active,
-            "domain_confidence": conversation.topic.current,
+            "active_domains": conversation.inferring.topic.active,
+            "domain_confidence": conversation.inferring.topic.current,
             "current_keywords": conversation.active_keywords(),
             "last_message_time": conversation.last_message.wall,
         }

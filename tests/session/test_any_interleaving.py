@@ -194,7 +194,7 @@ class AnyInterleaving(RuleBasedStateMachine):
         assert subject.buffer.pending_tokens == sum(entry.reckoned_tokens for entry in pending)
         published = len(subject.buffer.published())
         assert subject.buffer.waiting_outside() + published + summarized == len(self.said)
-        assert 0 <= subject.since_domains <= subject.received
+        assert 0 <= subject.inferring.new <= subject.received
 
     @invariant()
     def coverage_is_the_hull_of_listener_numbers(self) -> None:
@@ -214,7 +214,7 @@ class AnyInterleaving(RuleBasedStateMachine):
         ids = {int(name[2:]) for name in self.live.fields if name.startswith("m:")}
         advice_ids = {int(name[2:]) for name in self.live.fields if name.startswith("c:")}
         assert ids == set(self.subject.buffer.entries)
-        assert advice_ids == set(self.subject.consilience)
+        assert advice_ids == set(self.subject.responses.records)
         assert len(advice_ids) <= 2
 
     @invariant()

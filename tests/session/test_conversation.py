@@ -115,7 +115,7 @@ def test_messages_that_come_during_an_inference_count_for_the_next(clock: Manual
     hear(subject, clock, 6, 7)
     assert not subject.domains_due(clock.now())
     subject.finish(work, BIOLOGY, clock.now())
-    assert subject.since_domains == 2
+    assert subject.inferring.new == 2
     assert [bool(entry.domains) for entry in subject.buffer.ordered()] == [True] * 5 + [False] * 2
 
 
@@ -135,7 +135,7 @@ def test_only_untagged_messages_are_tagged(clock: ManualClock) -> None:
     infer(subject, clock, LAW)
     tags = [entry.domains for entry in subject.buffer.ordered()]
     assert tags == [["Biology / Life Sciences"]] * 5 + [["Political Science / Law"]] * 5
-    assert subject.domains == LAW
+    assert subject.inferring.reading == LAW
     assert set(subject.take_changes().fields) == {f"m:{n}" for n in range(6, 11)}
 
 
@@ -202,7 +202,7 @@ def test_a_wall_clock_set_back_does_not_disturb_silence(clock: ManualClock) -> N
 def test_responses_are_in_the_buffer_and_in_a_list_of_the_newest(clock: ManualClock) -> None:
     subject = conversation(clock, consilience_max=2)
     subject.receive([advice(f"perspective {n}", message_number=n) for n in range(3)], clock.now())
-    assert [response["text"] for response in subject.consilience.values()] == ["perspective 1", "perspective 2"]
+    assert [response["text"] for response in subject.responses.records.values()] == ["perspective 1", "perspective 2"]
     assert len(subject.buffer.entries) == 3
     changes = subject.take_changes()
     assert {"c:2", "c:3"} <= set(changes.fields)

@@ -108,7 +108,7 @@ def test_the_change_is_published_and_survives_a_restart(clock: ManualClock) -> N
     state = orjson.loads(bytes(session_state(again, 1, clock.now())))
     assert state["current_domains"] == ["Political Science / Law"]
     assert state["topic_changed_at"] == START + 10
-    assert again.topic == subject.topic
+    assert again.inferring.topic == subject.inferring.topic
 
 
 def test_a_checkpoint_from_before_there_were_topics_is_continued(clock: ManualClock) -> None:
@@ -118,8 +118,8 @@ def test_a_checkpoint_from_before_there_were_topics_is_continued(clock: ManualCl
     head = orjson.loads(checkpoint.write_head(subject))
     del head["domains"]["topic"], head["counters"]["topic_changed_at"], head["counters"]["domain_calls_skipped"]
     again = checkpoint.restore("monday", {"head": orjson.dumps(head)}, 0, Rules(), clock.now(), words)
-    assert again.topic.current == {"Biology / Life Sciences": 0.9}
-    assert (again.topic.changed_at, again.domain_calls_skipped) == (None, 0)
+    assert again.inferring.topic.current == {"Biology / Life Sciences": 0.9}
+    assert (again.inferring.topic.changed_at, again.inferring.skipped) == (None, 0)
 
 
 # Model calls spared
@@ -203,7 +203,7 @@ def test_a_repeated_reading_tags_counts_and_leaves_the_label(clock: ManualClock)
     infer(subject, clock)
     hear(subject, clock, 6, 7, 8, 9, 10)
     infer(subject, clock, DomainReading(BIOLOGY.confidence, BIOLOGY.keywords, "stub", repeated=True))
-    assert (subject.domain_calls_skipped, subject.since_domains, subject.analysts["domains"]) == (1, 0, "stub")
+    assert (subject.inferring.skipped, subject.inferring.new, subject.analysts["domains"]) == (1, 0, "stub")
     assert all(entry.domains == ["Biology / Life Sciences"] for entry in subject.buffer.ordered())
 
 

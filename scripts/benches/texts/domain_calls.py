@@ -141,7 +141,7 @@ async def play(lines: Sequence[Line], gate: Gate, model: Simulated) -> Outcome:
                 reading = await model.read(work)
                 gate.judged(reading)
             conversation.finish(work, reading, clock.now())
-        outcome.right += next(iter(conversation.topic.active), None) == domain
+        outcome.right += next(iter(conversation.inferring.topic.active), None) == domain
         outcome.messages += 1
     return outcome
 

@@ -159,7 +159,7 @@ async def measure_prompt_cost(texts: Sequence[str]) -> PromptCost:
         paced=paced,
         paced_asking_always=sum(asking_always.values()),
         paced_without_domains=sum(without_domains.values()),
-        skipped=thrifty.conversation.domain_calls_skipped,
+        skipped=thrifty.conversation.inferring.skipped,
         inferences=thrifty.inferences,
     )
 
