@@ -182,17 +182,14 @@ class MemoryMemory:
 
 
 def _passes(memory: Memory, where: MemoryFilter) -> bool:
-    same = (
-        (where.session_id, memory.session_id),
-        (where.user_id, memory.user_id),
-        (where.persona_id, memory.metadata.get("persona_id")),
-    )
+    owned = ((where.user_id, memory.user_id), (where.persona_id, memory.metadata.get("persona_id")))
     return (
-        all(wanted is None or wanted == held for wanted, held in same)
+        where.session_id in (None, memory.session_id)
+        and all(one is None or one == other or (where.with_unowned and other is None) for one, other in owned)
         and (not where.kinds or memory.kind in where.kinds)
         and set(where.tags) <= set(memory.tags)
         and (where.since is None or (memory.time is not None and memory.time >= where.since))
-        and (where.until is None or (memory.time is not None and memory.time <= where.until))
+        and (where.until is None or (memory.time is not None and memory.time < where.until))
     )
 
 

@@ -15,8 +15,8 @@ from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQue
 
 
 class StoredMemory:
-    """Searches a :class:`MemoryStore`: all of the tenant, narrowed to the turn's user and persona when it names
-    them, and to its session with the scope ``session``."""
+    """Searches a :class:`MemoryStore`: all of the tenant, without what belongs to other users and personas
+    than those the turn names, and narrowed to its session with the scope ``session``."""
 
     def __init__(self, store: MemoryStore, scope: Literal["tenant", "session"] = "tenant") -> None:
         self._store = store
@@ -31,6 +31,7 @@ class StoredMemory:
             session_id=wanted.session_id if self._scope == "session" else None,
             user_id=wanted.user_id,
             persona_id=wanted.persona_id,
+            with_unowned=True,
         )
         query = MemoryQuery(wanted.query, wanted.top_k, wanted.threshold, where, wanted.embedding)
         return [candidate_of(found) for found in await self._store.search(wanted.tenant_id or DEFAULT_TENANT, query)]

@@ -31,7 +31,11 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """Which memories count; what is empty does not restrict. ``tags`` must all be there."""
+    """Which memories count; what is empty does not restrict. ``tags`` must all be there.
+
+    ``with_unowned`` lets through, beside the user's and the persona's, what belongs to none: what was said in a
+    session, for one.
+    """
 
     session_id: str | None = None
     user_id: str | None = None
@@ -40,6 +44,7 @@ class MemoryFilter:
     tags: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    with_unowned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ def as_condition(wanted: MemoryFilter) -> Row:
         "tags": wanted.tags or None,
         "since": _aware(wanted.since),
         "until": _aware(wanted.until),
+        "with_unowned": wanted.with_unowned or None,
     }
     return {name: storable(value) for name, value in restricting.items() if value is not None}
 

@@ -63,6 +63,18 @@ async def test_without_a_query_the_newest_that_pass_the_filter_are_found(memory:
     assert await texts(memory, " ", tags=("pinned",)) == ["on day 9"]
 
 
+async def test_with_what_is_unowned_a_user_finds_what_was_said_in_sessions_too(memory: PostgresMemory) -> None:
+    said, mine = Memory("said", "a tortoise for all"), Memory("mine", "my tortoise", user_id="kai")
+    others = [
+        Memory("theirs", "their tortoise", user_id="ann"),
+        Memory("its", "its tortoise", metadata={"persona_id": "sage"}),
+    ]
+    await memory.remember("acme", [said, mine, *others])
+    found = await texts(memory, "tortoise", user_id="kai", persona_id="mentor", with_unowned=True)
+    assert sorted(found) == sorted([said.text, mine.text])
+    assert await texts(memory, "tortoise", user_id="kai") == [mine.text]
+
+
 async def test_a_hit_brings_its_neighbours(memory: PostgresMemory) -> None:
     await memory.remember("acme", talk())
     found = await memory.search("acme", MemoryQuery("What did Alice call her tortoise?", 3))

@@ -31,8 +31,8 @@ class Request:
         return await self.store.search(self.tenant_id, query)
 
     def where(self, *, kinds: tuple[str, ...] = ()) -> MemoryFilter:
-        """The request's conversation and user, and these kinds of memory."""
-        return MemoryFilter(session_id=self.conversation_id, user_id=self.user_id, kinds=kinds)
+        """The request's conversation, what belongs to its user or to none, and these kinds of memory."""
+        return MemoryFilter(session_id=self.conversation_id, user_id=self.user_id, kinds=kinds, with_unowned=True)
 
 
 class ContextStrategy(Protocol):
