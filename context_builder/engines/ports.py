@@ -5,7 +5,18 @@ from __future__ import annotations
 import socket
 from typing import Final
 
+from context_builder.errors import EngineError
+
 LOOPBACK: Final = "127.0.0.1"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises :class:`EngineError` with the reason why that cannot be."""
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        reason = str(error.strerror).partition(" (")[0]  # the address again, in parentheses
+        raise EngineError(f"cannot listen on {host}:{port}: {reason}") from None
 
 
 def choose_port(standard: int) -> int:
