@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from redis.asyncio import Redis
 
@@ -184,9 +185,16 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
     password = settings.redis_password.get_secret_value() if settings.redis_password else None
     url = host_url(settings.redis_host or "localhost", settings.redis_port, password)
     client = client_for(url)
-    if settings.redis_host or password or settings.redis_port != STANDARD_PORT or await answers(client):
-        return client, Described(f"Redis at {printable(url)}")
+    named = client, Described(f"Redis at {printable(url)}")
+    if settings.redis_host or password or settings.redis_port != STANDARD_PORT:
+        return named
+    engine = RedisEngine(home_of(settings))
+    if await answers(client):
+        address = await asyncio.to_thread(engine.running)
+        if address is None or urlsplit(address.url).port != STANDARD_PORT:
+            return named
+    else:
+        address = await asyncio.to_thread(engine.ensure)
     await client.aclose()
-    address = await asyncio.to_thread(RedisEngine(home_of(settings)).ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
     return client_for(address.url), Described(address.name, hint)

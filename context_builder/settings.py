@@ -266,6 +266,20 @@ def _suggestion(name: str, known: Mapping[str, str]) -> str:
     return f"; did you mean {PREFIX}{close[0]}?" if close else ""
 
 
+def misspelt(env_file: Path = Path(".env")) -> list[tuple[str, str]]:
+    """Names in the file that are no setting but look like one, each with the setting it looks like.
+
+    The file is written for this program, mostly; the environment is not, and is left alone.
+    """
+    from difflib import get_close_matches
+
+    known = [name.upper() for name in Settings.model_fields if name != "home"]
+    names = dotenv_values(env_file) if env_file.is_file() else {}
+    others = [name for name in names if name not in known and not name.startswith(PREFIX)]
+    looks_like = ((name, get_close_matches(name.upper(), known, n=1, cutoff=0.85)) for name in others)
+    return [(name, close[0]) for name, close in looks_like if close]
+
+
 def _first_line(error: ValidationError, spelled: Mapping[str, str]) -> str:
     """The first thing wrong, as ``NAME: what is wrong``, without the value (it may be a secret)."""
     first = error.errors(include_url=False, include_input=False)[0]

@@ -1,39 +1,107 @@
-"""What every command of the terminal needs: a session to talk to, and an orderly end."""
+"""What every command of the terminal needs: settings, a session to talk to, and an orderly end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import orjson
 import typer
+from redis.asyncio import Redis
 
+from context_builder.cli.view.plain import plain
 from context_builder.client import SessionClient
-from context_builder.errors import ContextBuilderError, SessionOwned, SettingError
+from context_builder.errors import ContextBuilderError, SessionOwned, SettingError, StoreError
+
+if TYPE_CHECKING:
+    from context_builder.session.catalog import Listed
+    from context_builder.settings import Settings
+
+T = TypeVar("T")
 
 INTERRUPTED: Final = 130
 """Exit status of a command that Ctrl-C ended before it was done, as shells have it."""
 
 
+def settings_in_force(**overrides: Any) -> Settings:
+    """What ``load_settings`` finds; names in ``.env`` that look misspelt are told on standard error."""
+    from context_builder.settings import load_settings, misspelt
+
+    loaded = load_settings(**overrides)
+    for name, meant in misspelt():
+        typer.echo(f"context-builder: .env: {plain(name, 80)} is not a setting; did you mean {meant}?", err=True)
+    return loaded
+
+
 @asynccontextmanager
 async def connected(session_id: str) -> AsyncIterator[SessionClient]:
-    """The session at the Redis that the settings name."""
+    """The session at the Redis that the settings name, be there such a session or not."""
     from context_builder.app import open_redis
-    from context_builder.settings import load_settings
 
-    async with open_redis(load_settings()) as redis:
+    async with open_redis(settings_in_force()) as redis:
         yield SessionClient(redis, session_id)
 
 
-def run(work: Coroutine[object, object, None], *, interrupted: int = INTERRUPTED) -> None:
-    """Do the work; an error of ours becomes one line and an exit status, Ctrl-C an orderly end."""
+@asynccontextmanager
+async def redis_with(session_id: str) -> AsyncIterator[Redis]:
+    """The Redis that the settings name. Raises :class:`StoreError` when it knows no such session."""
+    from context_builder.app import open_redis
+    from context_builder.session.keys import validate_session_id
+
+    validate_session_id(session_id)
+    async with open_redis(settings_in_force()) as redis:
+        await existing(redis, session_id)
+        yield redis
+
+
+async def existing(redis: Redis, session_id: str) -> Listed:
+    """What is known of the session. Raises :class:`StoreError` when nothing is."""
+    from context_builder.session.catalog import Catalog
+
+    found = await Catalog(redis).find(session_id)
+    if found is None:
+        raise no_session(session_id)
+    return found
+
+
+def no_session(session_id: str) -> StoreError:
+    """What every command says of a session that is not there."""
+    return StoreError(f"there is no session {session_id}; `context-builder sessions` lists them")
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask, unless ``yes`` was said already; a no ends the command, and so does nobody being there to answer.
+
+    Not to be called in the event loop, where Ctrl-C would not end the question.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        typer.echo(f"context-builder: {question} Nobody is here to answer; --yes says yes", err=True)
+        raise typer.Exit(1)
+    typer.confirm(question, abort=True)
+
+
+def print_json(value: object, default: Callable[[Any], object] | None = None) -> None:
+    """Print indented JSON; in it, what could act on a terminal is escaped. ``default`` as in orjson."""
+    text = orjson.dumps(value, default, orjson.OPT_INDENT_2).decode()
+    typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
+
+
+def run(work: Coroutine[Any, Any, T], *, interrupted: int = INTERRUPTED) -> T:
+    """What the work returns; an error of ours becomes one line and an exit status, Ctrl-C an orderly end."""
     try:
-        asyncio.run(work)
+        return asyncio.run(work)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an impatient Ctrl-C ends what still starts or stops, in silence
         raise typer.Exit(interrupted) from None
     except ContextBuilderError as error:
-        typer.echo(f"context-builder: {error}", err=True)
+        typer.echo(f"context-builder: {plain(error)}", err=True)
         raise typer.Exit(_status(error)) from None
 
 

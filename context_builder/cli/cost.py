@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import orjson
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import connected, run
+from context_builder.cli.command import print_json, redis_with, run
 from context_builder.cli.view.plain import plain
 from context_builder.cli.view.status import dollars
 from context_builder.client import JsonObject, SessionClient
@@ -33,19 +32,19 @@ def cost(
 
 
 async def _cost(session_id: str, console: Console, *, as_json: bool) -> None:
-    async with connected(session_id) as client:
-        spent = await cost_of(client)
+    async with redis_with(session_id) as redis:
+        spent = await cost_of(SessionClient(redis, session_id))
     if as_json:
-        typer.echo(orjson.dumps(spent, option=orjson.OPT_INDENT_2).decode())
+        print_json(spent)
     else:
         console.print(bill(spent))
 
 
 async def cost_of(client: SessionClient) -> JsonObject:
-    """What the session has cost. Raises :class:`StoreError` when nothing is known of it."""
+    """What the session has cost. Raises :class:`StoreError` when it never ran."""
     spent = await client.cost()
     if spent is None:
-        raise StoreError(f"nothing is known of what {client.session_id} cost: it never ran, or was forgotten")
+        raise StoreError(f"session {client.session_id} has cost nothing: it never ran")
     return spent
 
 
@@ -65,7 +64,7 @@ def bill(spent: JsonObject) -> RenderableType:
     table.add_column("US dollars", justify="right", footer=dollars(spent["dollars"]))
     for name, task in tasks.items():
         counts = (task["calls"], task["prompt_tokens"], task["cached_tokens"], task["completion_tokens"])
-        table.add_row(name, *(f"{count:,}" for count in counts), dollars(task["dollars"]))
+        table.add_row(Text(plain(name)), *(f"{count:,}" for count in counts), dollars(task["dollars"]))
     if not spent["unpriced"]:
         return table
     names = ", ".join(plain(model) for model in spent["unpriced"])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import print_json, redis_with, run
 from context_builder.cli.run import SESSION_ID
 from context_builder.cli.view.plain import plain
 from context_builder.errors import ContextBuilderError
@@ -54,19 +53,15 @@ def dead(
 
 
 async def _dead(session_id: str, verb: Verb, which: str, *, raw: bool, as_json: bool) -> None:
-    from context_builder.app import open_redis
     from context_builder.session.dead_letters import DeadLetters
-    from context_builder.session.keys import validate_session_id
-    from context_builder.settings import load_settings
 
-    validate_session_id(session_id)
-    async with open_redis(load_settings()) as redis:
+    async with redis_with(session_id) as redis:
         letters = DeadLetters(redis, session_id)
         chosen = await _chosen(letters, verb, which)
         if verb is Verb.REQUEUE:
             await _requeue(letters, session_id, chosen)
         elif as_json:
-            _print_json([{"number": number, **letter.as_json()} for number, letter in chosen.items()])
+            print_json([{"number": number, **letter.as_json()} for number, letter in chosen.items()])
         elif verb is Verb.LIST:
             _print_list(session_id, chosen)
         else:
@@ -129,9 +124,3 @@ def escaped(raw: bytes) -> str:
     """``raw`` as one line that draws nothing but itself: what is not printable text as ``\\x1b`` or ``\\u202e``."""
     text = raw.decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
-
-
-def _print_json(letters: Sequence[dict[str, Any]]) -> None:
-    import orjson
-
-    typer.echo(orjson.dumps(letters, option=orjson.OPT_INDENT_2).decode())

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder import log
-from context_builder.cli.command import run
+from context_builder.cli.command import run, settings_in_force
 from context_builder.cli.pause import stopped
 from context_builder.cli.replay import replay
 from context_builder.cli.view.memory import Memory
@@ -77,9 +77,8 @@ def demo(
 
 async def _demo(speed: float, console: Console) -> None:
     from context_builder.app import open_app
-    from context_builder.settings import load_settings
 
-    settings = load_settings(raw_buffer_time_window=WINDOW)
+    settings = settings_in_force(raw_buffer_time_window=WINDOW)
     log.configure("error", settings.log_format)  # anything less would be written across the view
     async with open_app(settings) as app:
         session = app.session(f"demo-{secrets.token_hex(3)}")

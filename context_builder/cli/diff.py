@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import orjson
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from context_builder.cli.command import run
+from context_builder.cli.command import print_json, run, settings_in_force
 from context_builder.cli.view.differences import Side, show
 from context_builder.errors import SettingError
 from context_builder.recording.comparison import Comparison, compare
@@ -69,17 +68,16 @@ async def _diff(recording: Recording, other: Recording | None, wanted: Wanted, *
         right, right_name = await _read_again(recording, wanted)
     comparison = compare(left, right)
     if as_json:
-        typer.echo(document(comparison, left, right))
+        print_json(document(comparison, left, right), _plain)
     else:
         show(comparison, Side.of(left_name, left), Side.of(right_name, right), Console())
 
 
 async def _read_again(recording: Recording, wanted: Wanted) -> tuple[Understanding, str]:
     from context_builder.app import open_analyst
-    from context_builder.settings import load_settings
 
     models = dict.fromkeys(MODEL_SETTINGS, wanted.model)
-    settings = load_settings(**models, prompts_dir=wanted.prompts, llm_attempts=1)
+    settings = settings_in_force(**models, prompts_dir=wanted.prompts, llm_attempts=1)
     named = "--model" if wanted.model else "--prompts" if wanted.prompts else ""
     if named and not (settings.openai_api_key or settings.openai_base_url or settings.local_model_url):
         raise SettingError(f"OPENAI_API_KEY: is missing, but {named} is for a language model")
@@ -88,20 +86,16 @@ async def _read_again(recording: Recording, wanted: Wanted) -> tuple[Understandi
             return await understood_by(analyst, recording, on_progress), described.what
 
 
-def document(comparison: Comparison, left: Understanding, right: Understanding) -> str:
-    """Indented JSON: agreement by task, and everything that was compared."""
-    return orjson.dumps(
-        {
-            "agreement": comparison.figures(),
-            "analysts": {"left": left.analysts, "right": right.analysts},
-            "failed": {"left": left.failed, "right": right.failed},
-            "keywords": comparison.keywords,
-            "domains": comparison.domains,
-            "points": comparison.points,
-        },
-        default=_plain,
-        option=orjson.OPT_INDENT_2,
-    ).decode()
+def document(comparison: Comparison, left: Understanding, right: Understanding) -> dict[str, Any]:
+    """Agreement by task, and everything that was compared."""
+    return {
+        "agreement": comparison.figures(),
+        "analysts": {"left": left.analysts, "right": right.analysts},
+        "failed": {"left": left.failed, "right": right.failed},
+        "keywords": comparison.keywords,
+        "domains": comparison.domains,
+        "points": comparison.points,
+    }
 
 
 def _plain(value: Any) -> Sequence[Any]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import print_json, run, settings_in_force
+from context_builder.cli.view.plain import plain
 from context_builder.errors import AnalystUnavailable, ContextBuilderError
 from context_builder.session.availability import translated
 
@@ -47,19 +48,16 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for pr
 async def _doctor(*, as_json: bool) -> None:
     from context_builder import log
     from context_builder.app import open_app
-    from context_builder.settings import load_settings
 
-    settings = load_settings()
+    settings = settings_in_force()
     log.configure("error", settings.log_format)
     async with open_app(settings) as app:
         findings = [await _examined(name, check, app) for name, check in CHECKS.items()]
     if as_json:
-        import orjson
-
-        typer.echo(orjson.dumps([asdict(finding) for finding in findings], option=orjson.OPT_INDENT_2).decode())
+        print_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            typer.echo(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<8} {finding.found}")
+            typer.echo(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<8} {plain(finding.found)}")
             if finding.advice:
                 typer.echo(f"      {'':<8} → {finding.advice}")
     if not all(finding.ok for finding in findings):

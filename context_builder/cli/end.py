@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import existing, run, settings_in_force
 from context_builder.cli.run import SESSION_ID, stopping_signals, within_grace
 
 
@@ -23,17 +23,15 @@ def end(session_id: SESSION_ID) -> None:
 async def _end(session_id: str) -> None:
     from context_builder import log
     from context_builder.app import open_app
-    from context_builder.errors import ArchiveUnavailable, MemoryUnavailable, StoreError
+    from context_builder.errors import ArchiveUnavailable, MemoryUnavailable
     from context_builder.session.catalog import Catalog
     from context_builder.session.keys import validate_session_id
-    from context_builder.settings import load_settings
 
-    settings = load_settings()
+    settings = settings_in_force()
     validate_session_id(session_id)
     log.configure("warning", settings.log_format)
     async with open_app(settings) as app:
-        if session_id not in {known.session_id for known in await Catalog(app.redis).sessions()}:
-            raise StoreError(f"there is no session {session_id}; `context-builder sessions` lists them")
+        await existing(app.redis, session_id)
         session = app.session(session_id)
         session.end()
         if await Catalog(app.redis).request_end(session_id):

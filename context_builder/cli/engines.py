@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import confirm, print_json, run, settings_in_force
+from context_builder.cli.view.plain import plain
 
 
 class Verb(StrEnum):
@@ -20,9 +22,12 @@ class Verb(StrEnum):
 
 def engines(
     verb: Annotated[Verb, typer.Argument(help="status, start or stop")] = Verb.STATUS,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Stop them also while sessions run; do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show, start or stop the embedded Redis and PostgreSQL. Stopping keeps their data.
+
+    Sessions that run meanwhile stand still until the engines are started again; `stop` names them and asks first.
 
     [bold]Examples[/]
 
@@ -30,19 +35,34 @@ def engines(
 
       context-builder engines stop
     """
-    run(_engines(verb, as_json=json))
+    if verb is Verb.STOP and not yes and (running := run(_running_sessions())):
+        confirm(f"These run now and would stand still: {', '.join(running)}. Stop the engines?", yes=False)
+    run(_engines(verb, as_json=as_json))
+
+
+async def _running_sessions() -> list[str]:
+    """The sessions that somebody runs on the embedded Redis, and who."""
+    from context_builder.embedded import home_of
+    from context_builder.connection import client_for
+    from context_builder.engines.redis import RedisEngine
+    from context_builder.session.catalog import Catalog
+    from context_builder.session.holder import describe
+
+    address = await asyncio.to_thread(RedisEngine(home_of(settings_in_force())).running)
+    if address is None:
+        return []
+    async with client_for(address.url) as redis:
+        listed = await Catalog(redis).sessions()
+    return [f"{each.session_id} ({plain(describe(each.owner), 60)})" for each in listed if each.owner is not None]
 
 
 async def _engines(verb: Verb, *, as_json: bool) -> None:
-    import asyncio
-
     from context_builder.embedded import home_of
     from context_builder.engines.engine import Engine
     from context_builder.engines.postgres import PostgresEngine
     from context_builder.engines.redis import RedisEngine
-    from context_builder.settings import load_settings
 
-    home = home_of(load_settings())
+    home = home_of(settings_in_force())
     both: dict[str, Engine] = {"Redis": RedisEngine(home), "PostgreSQL": PostgresEngine(home)}
     found: dict[str, str] = {}
     for name, engine in both.items():
@@ -52,9 +72,7 @@ async def _engines(verb: Verb, *, as_json: bool) -> None:
             address = await asyncio.to_thread(engine.ensure if verb is Verb.START else engine.running)
             found[name] = address.name if address else "not running"
     if as_json:
-        import orjson
-
-        typer.echo(orjson.dumps({"home": str(home), **{name.lower(): what for name, what in found.items()}}).decode())
+        print_json({"home": str(home), **{name.lower(): what for name, what in found.items()}})
         return
     for name, what in found.items():
         typer.echo(f"{name:<11} {what}")

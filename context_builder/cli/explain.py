@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-import orjson
 import typer
 from redis.asyncio import Redis
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from context_builder.cli.command import run
+from context_builder.cli.command import print_json, redis_with, run
 from context_builder.cli.view.memory import KINDS
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours
 from context_builder.cli.view.plain import plain
-from context_builder.errors import StoreError
 from context_builder.session.availability import translated
 from context_builder.session.explanation import Explained, explain
 from context_builder.session.keys import Keys
@@ -39,31 +37,19 @@ def explain_command(
 
 
 async def _explain(session_id: str, console: Console, *, as_json: bool) -> None:
-    from context_builder.app import open_redis
-    from context_builder.settings import load_settings
-
-    keys = Keys(session_id)
-    async with open_redis(load_settings()) as redis:
-        points = await explained(redis, keys)
+    async with redis_with(session_id) as redis:
+        points = await explained(redis, Keys(session_id))
     if as_json:
-        typer.echo(as_text(session_id, points))
+        print_json({"session_id": session_id, "points": [point.wire() for point in points]})
     else:
         show(points, console)
 
 
 async def explained(redis: Redis, keys: Keys) -> list[Explained]:
-    """The session's points as they are remembered. Raises :class:`StoreError` when there is no such session."""
+    """The session's points as they are remembered."""
     async with translated():
         fields: Mapping[bytes, bytes] = await redis.hgetall(keys.checkpoint)  # type: ignore[assignment]
-    if not fields:
-        raise StoreError(f"{keys.session_id} is not remembered: it never ran, or outlived its retention")
     return explain({name.decode(): value for name, value in fields.items()})
-
-
-def as_text(session_id: str, points: Iterable[Explained]) -> str:
-    """Indented JSON."""
-    document = {"session_id": session_id, "points": [point.wire() for point in points]}
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
 def show(points: Sequence[Explained], console: Console) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import confirm, no_session, run, settings_in_force
 from context_builder.cli.run import SESSION_ID
 from context_builder.errors import MemoryRejected
 
@@ -26,8 +26,7 @@ def forget(
 
       context-builder forget session-123 --yes
     """
-    if not yes:
-        typer.confirm(f"Delete everything about session {session_id}, for good?", abort=True)
+    confirm(f"Delete everything about session {session_id}, for good?", yes=yes)
     run(_forget(session_id))
 
 
@@ -37,9 +36,8 @@ async def _forget(session_id: str) -> None:
     from context_builder.recording.file import delete
     from context_builder.session.catalog import Catalog
     from context_builder.session.keys import validate_session_id
-    from context_builder.settings import load_settings
 
-    settings = load_settings()
+    settings = settings_in_force()
     validate_session_id(session_id)
     async with open_redis(settings) as redis, open_archive(settings) as archive, open_memory(settings) as (store, _):
         catalog = Catalog(redis)
@@ -51,8 +49,11 @@ async def _forget(session_id: str) -> None:
             await asyncio.sleep(2 * settings.poll_interval)
             await delivered.forget()
         recording = recording_of(session_id, settings)
-        if recording and delete(recording):
-            typer.echo(f"Deleted the recording {recording}.")
+        was_recorded = recording is not None and delete(recording)
+    if delivered.refusal is None and not (keys or delivered.rows or delivered.memories or was_recorded):
+        raise no_session(session_id)
+    if was_recorded:
+        typer.echo(f"Deleted the recording {recording}.")
     typer.echo(
         f"Forgot session {session_id}: {keys} Redis keys, {delivered.rows} archived summaries and "
         f"{delivered.memories} memories deleted."

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import run, settings_in_force
 
 
 def migrate(
@@ -33,12 +33,11 @@ async def _migrate(*, show: bool) -> None:
     from context_builder.embedded import home_of
     from context_builder.engines.postgres import PostgresEngine
     from context_builder.errors import SettingError
-    from context_builder.settings import load_settings
 
     if show:
         typer.echo(render())
         return
-    settings = load_settings()
+    settings = settings_in_force()
     if settings.database_url is not None:
         url = settings.database_url.get_secret_value()
     elif settings.supabase_url is not None:

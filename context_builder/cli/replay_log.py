@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from context_builder.cli.command import run
+from context_builder.cli.command import print_json, run
 from context_builder.cli.state import overview
 from context_builder.client import Snapshot
 from context_builder.recording.recording import Recording
@@ -42,7 +42,7 @@ async def _replay_log(recording: Recording, at: str, console: Console, *, as_jso
         typer.echo("This version makes something else of the recording than was published then.", err=True)
     state = orjson.loads(rebuilt.state)
     if as_json:
-        typer.echo(orjson.dumps(state, option=orjson.OPT_INDENT_2).decode())
+        print_json(state)
         return
     snapshot = Snapshot(rebuilt.session_id, state, orjson.loads(rebuilt.conversation))
     console.print(overview(snapshot, rebuilt.at.wall, conversation=False, run_by=_heading(rebuilt)))

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import structlog
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import run, settings_in_force
 
 SESSION_ID = Annotated[str, typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -")]
 
@@ -57,9 +57,8 @@ async def _run(session_id: str, record: Path | None, *, takeover: bool, wait: bo
     from context_builder import log
     from context_builder.app import open_app, recording_of
     from context_builder.session.keys import validate_session_id
-    from context_builder.settings import load_settings
 
-    settings = load_settings()
+    settings = settings_in_force()
     validate_session_id(session_id)
     log.configure(settings.log_level, settings.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import print_json, run, settings_in_force
 from context_builder.cli.view.plain import plain
 
 
@@ -24,14 +24,11 @@ def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for 
 async def _sessions(*, as_json: bool) -> None:
     from context_builder.app import open_redis
     from context_builder.session.catalog import Catalog
-    from context_builder.settings import load_settings
 
-    async with open_redis(load_settings()) as redis:
+    async with open_redis(settings_in_force()) as redis:
         listed = await Catalog(redis).sessions()
     if as_json:
-        import orjson
-
-        typer.echo(orjson.dumps([session.as_json() for session in listed], option=orjson.OPT_INDENT_2).decode())
+        print_json([session.as_json() for session in listed])
         return
     from rich.console import Console
     from rich.table import Table

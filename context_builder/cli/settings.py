@@ -7,7 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from context_builder.cli.command import run
+from context_builder.cli.command import print_json, run, settings_in_force
+from context_builder.cli.view.plain import plain
 
 CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 """In a URL that is no secret as a whole."""
@@ -15,6 +16,7 @@ CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 
 def settings(
     env: Annotated[bool, typer.Option("--env", help="Print .env.example: every setting and its default.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show the settings in force, secrets masked.
 
@@ -23,18 +25,26 @@ def settings(
       context-builder settings
 
       context-builder settings --env > .env
+
+      context-builder settings --json | jq -r .REDIS_PORT
     """
-    run(_settings(as_example=env))
+    run(_settings(as_example=env, as_json=as_json))
 
 
-async def _settings(*, as_example: bool) -> None:
-    from context_builder.settings import Settings, example_env, load_settings
+async def _settings(*, as_example: bool, as_json: bool) -> None:
+    from context_builder.settings import example_env
 
     if as_example:
         typer.echo(example_env(), nl=False)
         return
-    loaded = load_settings()
-    for name in Settings.model_fields:
-        value = getattr(loaded, name)
-        shown = "" if value is None else CREDENTIALS.sub("//**********@", str(value))
-        typer.echo(f"{name.upper():<32} {shown}")
+    shown = {name.upper(): _masked(value) for name, value in settings_in_force().model_dump(mode="json").items()}
+    if as_json:
+        print_json(shown)
+        return
+    for name, value in shown.items():
+        typer.echo(f"{name:<32} {'' if value is None else plain(value)}")
+
+
+def _masked(value: object) -> object:
+    """The value as JSON has it; secrets are masked already, but for those within a URL."""
+    return CREDENTIALS.sub("//**********@", value) if isinstance(value, str) else value

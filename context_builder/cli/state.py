@@ -5,20 +5,19 @@ from __future__ import annotations
 import time
 from typing import Annotated, Final
 
-import orjson
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from context_builder.cli.command import connected, run
+from context_builder.cli.command import print_json, redis_with, run
 from context_builder.cli.view.conversation import Conversation
 from context_builder.cli.view.memory import Memory
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import figures, flow, running, silence_clock
 from context_builder.cli.view.topic import DomainBars, keyword_line
-from context_builder.client import SessionClient, Snapshot
+from context_builder.client import JsonObject, SessionClient, Snapshot
 from context_builder.errors import StoreError
 
 NEWEST: Final = 10
@@ -46,20 +45,21 @@ def state(
 
 
 async def _state(session_id: str, console: Console, *, as_json: bool, conversation: bool) -> None:
-    async with connected(session_id) as client:
+    async with redis_with(session_id) as redis:
+        client = SessionClient(redis, session_id)
         if as_json:
-            typer.echo(await published_json(client, conversation=conversation))
+            print_json(await published(client, conversation=conversation))
         else:
             snapshot = await client.snapshot()
             console.print(overview(snapshot, time.time(), conversation=conversation))
 
 
-async def published_json(client: SessionClient, *, conversation: bool) -> str:
-    """The published JSON, indented. Raises :class:`StoreError` when there is none."""
-    published = await (client.conversation_state() if conversation else client.state())
-    if published is None:
+async def published(client: SessionClient, *, conversation: bool) -> JsonObject:
+    """The JSON as published. Raises :class:`StoreError` when there is none."""
+    found = await (client.conversation_state() if conversation else client.state())
+    if found is None:
         raise _nothing(client.session_id, conversation=conversation)
-    return orjson.dumps(published, option=orjson.OPT_INDENT_2).decode()
+    return found
 
 
 def overview(snapshot: Snapshot, now: float, *, conversation: bool, run_by: Text | None = None) -> RenderableType:
@@ -91,5 +91,8 @@ def _heading(title: str) -> Rule:
 
 def _nothing(session_id: str, *, conversation: bool) -> StoreError:
     if conversation:
-        return StoreError(f"{session_id} has no conversation state: no daemon runs it")
-    return StoreError(f"{session_id} has no state: it never ran, or its state has expired")
+        return StoreError(f"session {session_id} has no conversation state: nobody runs it")
+    return StoreError(
+        f"session {session_id} has no state: it never ran, or its state has expired; "
+        f"`context-builder run {session_id}` publishes it again"
+    )

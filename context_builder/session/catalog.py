@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from context_builder.errors import SessionIdError
 from context_builder.session.availability import translated
+from context_builder.session.holder import is_forgotten
 from context_builder.session.keys import SESSIONS, Keys
 from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS, script
 
@@ -62,6 +63,19 @@ class Catalog:
         names = {*active, *(key.split(":")[1] for key in waiting if key.count(":") == 2)}
         listed = [await self._look(name, active.get(name)) for name in names if _is_valid(name)]
         return sorted(listed, key=lambda session: session.last_active or float("inf"), reverse=True)
+
+    async def find(self, session_id: str) -> Listed | None:
+        """One session, if anything at all is known of it. Raises :class:`SessionIdError`."""
+        keys = Keys(session_id)
+        others = [key for key in keys.all() if key != keys.owner]
+        async with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.exists(*others)
+            pipe.get(keys.owner)
+            pipe.zscore(SESSIONS, session_id)
+            kept, owner, last_active = await pipe.execute()
+        if not kept and last_active is None and (not owner or is_forgotten(orjson.loads(owner))):
+            return None
+        return await self._look(session_id, last_active)
 
     async def _look(self, session_id: str, last_active: float | None) -> Listed:
         keys = Keys(session_id)

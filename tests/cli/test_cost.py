@@ -64,7 +64,7 @@ def test_dollars_have_as_many_digits_as_tell_something(amount: float, told: str)
 @pytest.mark.engines
 async def test_it_is_known_as_long_as_the_checkpoint(redis: Redis) -> None:
     client = SessionClient(redis, "monday")
-    with pytest.raises(StoreError, match="nothing is known of what monday cost"):
+    with pytest.raises(StoreError, match="session monday has cost nothing: it never ran"):
         await cost_of(client)
     await redis.hset("context_builder:monday:checkpoint", "head", orjson.dumps({"counters": {"cost": spent()}}))
     assert await cost_of(client) == spent()

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from rich.console import Console
 
 from context_builder.cli.send import say
-from context_builder.cli.state import overview, published_json
+from context_builder.cli.state import overview, published
 from context_builder.client import SessionClient, Snapshot
 from context_builder.errors import StoreError
 from tests.cli.publishing import publish
@@ -54,14 +54,14 @@ async def test_a_message_to_a_session_that_nobody_runs_says_how_to_run_it(client
 
 async def test_the_json_is_what_is_published(client: SessionClient, redis: Redis) -> None:
     await publish(redis, sample())
-    assert orjson.loads(await published_json(client, conversation=False)) == sample_state()
-    assert orjson.loads(await published_json(client, conversation=True)) == sample_conversation()
+    assert await published(client, conversation=False) == sample_state()
+    assert await published(client, conversation=True) == sample_conversation()
 
 
 async def test_where_nothing_is_published_it_says_so(client: SessionClient) -> None:
-    for conversation, told in ((False, "has no state: it never ran"), (True, "no daemon runs it")):
+    for conversation, told in ((False, "has no state: it never ran"), (True, "nobody runs it")):
         with pytest.raises(StoreError, match=told):
-            await published_json(client, conversation=conversation)
+            await published(client, conversation=conversation)
         with pytest.raises(StoreError, match=told):
             shown(Snapshot("point-arlen"), conversation=conversation)
 

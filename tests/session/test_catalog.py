@@ -52,6 +52,23 @@ async def test_sessions_are_listed_with_what_they_are_up_to(live: Live, catalog:
     assert listed[1].as_json()["owner"]["token"] > 0
 
 
+async def test_one_session_is_found_as_it_would_be_listed(live: Live, catalog: Catalog) -> None:
+    await ended(live)
+    await live.say(1, session_id="never-run")
+    assert {each.session_id: each for each in await catalog.sessions()} == {
+        name: await catalog.find(name) for name in ("monday", "never-run")
+    }
+
+
+async def test_a_session_of_which_nothing_is_left_is_not_found(live: Live, catalog: Catalog) -> None:
+    assert await catalog.find("monday") is None
+    await live.redis.set(KEYS.owner, b'{"token": 1, "pid": 1, "host": "elsewhere"}')
+    assert await catalog.find("monday")
+    await catalog.forget("monday")
+    assert await live.redis.exists(KEYS.owner)
+    assert await catalog.find("monday") is None
+
+
 async def test_keys_that_only_look_like_a_session_are_left_out(live: Live, catalog: Catalog) -> None:
     await live.redis.lpush("context_builder:with space:input", b"x")
     await live.redis.lpush("context_builder:a:b:input", b"x")

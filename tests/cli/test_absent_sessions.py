@@ -1,0 +1,61 @@
+"""What every command says of a session that is not there."""
+
+from __future__ import annotations
+
+import pytest
+from redis import Redis
+from typer.testing import CliRunner
+
+from context_builder.cli import app
+from context_builder.session.store import TOMBSTONE
+from tests.services.redis_server import RedisServer
+
+pytestmark = pytest.mark.engines
+
+TOLD = "context-builder: there is no session nosuch; `context-builder sessions` lists them\n"
+
+
+@pytest.fixture
+def store(redis_server: RedisServer, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Redis:
+    """The Redis that the commands find through their settings, empty."""
+    monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
+    monkeypatch.setenv("CONTEXT_BUILDER_DATABASE_URL", database_url)
+    client = Redis.from_url(redis_server.url)
+    client.flushall()
+    return client
+
+
+@pytest.mark.parametrize("command", ["state", "state --conversation", "cost", "explain", "dead", "end", "forget --yes"])
+def test_it_is_one_line_and_status_1(store: Redis, command: str) -> None:
+    if command.startswith("forget"):
+        CliRunner().invoke(app, ["migrate"])
+    result = CliRunner().invoke(app, [*command.split(), "nosuch"], catch_exceptions=False)
+    assert (result.stderr, result.stdout, result.exit_code) == (TOLD, "", 1)
+
+
+def test_a_session_that_was_forgotten_while_it_ran_is_not_there(store: Redis) -> None:
+    store.set("context_builder:nosuch:owner", TOMBSTONE)
+    assert CliRunner().invoke(app, ["dead", "nosuch"]).stderr == TOLD
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("state", "session nosuch has no state: it never ran, or its state has expired"),
+        ("state --conversation", "session nosuch has no conversation state: nobody runs it"),
+        ("cost", "session nosuch has cost nothing: it never ran"),
+        ("explain", "nothing summarized yet"),
+        ("dead", "Session nosuch has no dead letters."),
+    ],
+)
+def test_one_that_was_only_spoken_to_is_there(store: Redis, command: str, told: str) -> None:
+    store.lpush("context_builder:nosuch:input", b"{}")
+    assert told in CliRunner().invoke(app, [*command.split(), "nosuch"], catch_exceptions=False).output
+
+
+def test_nothing_is_deleted_where_nobody_can_be_asked(store: Redis) -> None:
+    store.lpush("context_builder:nosuch:input", b"{}")
+    result = CliRunner().invoke(app, ["forget", "nosuch"])
+    assert "Nobody is here to answer; --yes says yes" in result.stderr
+    assert result.exit_code == 1
+    assert store.exists("context_builder:nosuch:input")
