@@ -27,10 +27,24 @@ QUEUE_TAIL: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A session that was ended on purpose, at epoch second ``at``.
+
+    ``summaries`` are those made in all, of ``messages``; ``undelivered`` of them still wait for the archive.
+    """
+
+    at: float
+    messages: int
+    summaries: int
+    undelivered: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What Redis shows of a session at one moment; ``None`` where a key is absent.
 
-    ``waiting`` counts deliveries that the session has not taken in yet.
+    ``waiting`` counts deliveries that the session has not taken in yet. ``ended`` is ``None`` while it goes on,
+    and known also when the state has expired.
     """
 
     session_id: str
@@ -38,6 +52,7 @@ class Snapshot:
     conversation: JsonObject | None = None
     waiting: int = 0
     owner: JsonObject | None = None
+    ended: Ended | None = None
 
 
 class SessionClient:
@@ -105,6 +120,19 @@ class SessionClient:
         cost = counters.get("cost")
         return cost if isinstance(cost, dict) else None
 
+    async def ended(self) -> Ended | None:
+        """When the session was ended and what became of it; ``None`` for one that goes on, or never ran."""
+        keys = self._keys
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.hmget(keys.checkpoint, ["head", "summary"])
+            pipe.llen(keys.outbox)
+            (head, summary), undelivered = await pipe.execute()
+        counters = (_decode(head, keys.checkpoint) or {}).get("counters", {})
+        if not counters.get("ended_at"):
+            return None
+        ledger = _decode(summary, keys.checkpoint) or {}
+        return Ended(counters["ended_at"], ledger.get("message_count", 0), ledger.get("seq", 0), undelivered)
+
     async def snapshot(self) -> Snapshot:
         """Everything that is published of the session, read at one moment."""
         keys = self._keys
@@ -118,6 +146,7 @@ class SessionClient:
             conversation=_decode(conversation, keys.conversation),
             waiting=int(waiting),
             owner=_decode(owner, keys.owner),
+            ended=await self.ended() if owner is None else None,
         )
 
     async def _read(self, key: str) -> JsonObject | None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
 from context_builder.cli.view.status import duration
-from context_builder.client import Snapshot
+from context_builder.client import Ended, Snapshot
 from tests.cli.samples import NOW, entries, sample, sample_conversation, sample_state
 
 SIZES = [(132, 36), (100, 16), (80, 24), (60, 16), (40, 10), (20, 5)]
@@ -44,11 +44,30 @@ def test_a_wide_terminal_shows_everything() -> None:
         assert expected in text
 
 
-@pytest.mark.parametrize("size", [(60, 16), (80, 24)])
+@pytest.mark.parametrize("size", [(60, 16), (60, 20), (80, 24)])
 def test_a_small_terminal_shows_the_newest_and_what_it_is_about(size: tuple[int, int]) -> None:
     text = shown(sample(), size=size)
-    for expected in ("point-arlen", "speaking", "Jonas", "Machine Learning 88%", "messages 43"):
+    for expected in (
+        "point-arlen",
+        "speaking",
+        "Jonas",
+        "Machine Learning 88%",
+        "messages 43",
+        "29 messages in 7 points",
+    ):
         assert expected in text
+
+
+@pytest.mark.parametrize("size", [(60, 20), (110, 12), (40, 10)])
+def test_where_there_is_no_room_for_the_memory_a_line_of_it_is_left(size: tuple[int, int]) -> None:
+    [line] = [line for line in shown(sample(), size=size).splitlines() if "memory" in line]
+    assert line.startswith(" memory 29 messages in 7 points")
+    assert "memory: nothing summarized yet" in shown(sample(state=sample_state(rolling_summary={})), size=size)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_where_there_is_room_the_memory_has_a_frame(size: tuple[int, int]) -> None:
+    assert "─ memory ─" in shown(sample(), size=size)
 
 
 def test_what_has_left_the_buffer_stays_on_the_screen_while_there_is_room() -> None:
@@ -78,13 +97,28 @@ def test_a_session_that_nobody_runs_is_told_with_the_age_of_its_state() -> None:
     assert "last heard 8:21 ago" in text
 
 
+def test_a_session_that_has_ended_is_told_with_what_is_archived() -> None:
+    over: dict[str, Any] = {"owner": None, "conversation": None, "ended": Ended(NOW, 43, 3, 0)}
+    for size in ((60, 16), (100, 24), (132, 36)):
+        text = shown(sample(**over), NOW + 500, size)
+        assert "■ ended 10:36, 3 summaries archived" in text
+        assert "no daemon" not in text
+    assert "■ ended 2025-10-02 10:36" in shown(sample(**over), NOW + 86_400)
+    assert "2 summaries archived, 1 to be" in shown(sample(**over | {"ended": Ended(NOW, 43, 3, 1)}), NOW)
+
+
+def test_a_session_that_has_ended_is_told_when_its_state_has_expired() -> None:
+    text = " ".join(shown(Snapshot("monday", ended=Ended(NOW, 43, 3, 0)), NOW + 86_400).split())
+    assert "It ended 2025-10-02 10:36: 43 messages, 3 summaries archived. Open it again with" in text
+
+
 def test_an_owner_that_stopped_publishing_is_told() -> None:
     assert "field-station:4123 does not answer" in shown(sample(conversation=None))
 
 
 def test_an_unknown_session_says_how_to_start_it() -> None:
     text = shown(Snapshot("monday", waiting=2), size=(60, 16))
-    assert "has published nothing" in text
+    assert "publishes nothing" in text
     assert "context-builder run monday" in text
     assert "2 messages wait" in text
     starting = shown(Snapshot("monday", owner={"host": "here", "pid": 7}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from context_builder.client import Ended, SessionClient
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import FENCE, SESSIONS, Keys
 from tests.services.waiting import wait_until
@@ -67,6 +68,16 @@ async def test_a_session_of_which_nothing_is_left_is_not_found(live: Live, catal
     await catalog.forget("monday")
     assert await live.redis.exists(KEYS.owner)
     assert await catalog.find("monday") is None
+
+
+async def test_that_a_session_has_ended_is_known_also_when_its_state_has_expired(live: Live) -> None:
+    await ended(live)
+    client = SessionClient(live.redis, "monday")
+    assert (await client.snapshot()).ended == Ended(live.clock.now().wall, messages=1, summaries=1, undelivered=0)
+    await live.redis.delete(KEYS.state)
+    await live.redis.lpush(KEYS.outbox, b"{}")
+    assert (await client.snapshot()).ended == Ended(live.clock.now().wall, messages=1, summaries=1, undelivered=1)
+    assert await SessionClient(live.redis, "never-run").ended() is None
 
 
 async def test_keys_that_only_look_like_a_session_are_left_out(live: Live, catalog: Catalog) -> None:

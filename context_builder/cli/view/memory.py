@@ -25,6 +25,16 @@ MOST_LINES: Final = 4
 """Lines of one point; a longer one is cut."""
 
 
+def memory_line(points: Sequence[Point], note: str) -> Text:
+    """The summary where there is room for one line: ``note``, and its newest point."""
+    if not points:
+        return Text("memory: nothing summarized yet", style="dim italic")
+    sign, colour = KINDS.get(points[-1].kind, KINDS["claim"])
+    line = Text.assemble(("memory ", "bold"), (f"{note}  ", "dim"), (f"{sign} ", f"bold {colour}"), points[-1].text)
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
+
+
 class Memory:
     """The newest points that there is room for, each with who it came from."""
 

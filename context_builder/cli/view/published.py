@@ -41,6 +41,7 @@ class Published:
         self.waiting = snapshot.waiting
         self.known = snapshot.state is not None
         self.owned = snapshot.owner is not None
+        self.ended = snapshot.ended
         self.ticking = snapshot.conversation is not None
         self._state: Mapping[str, Any] = snapshot.state or {}
         self._conversation: Mapping[str, Any] = snapshot.conversation or {}

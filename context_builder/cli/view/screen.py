@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.view.conversation import Conversation
-from context_builder.cli.view.memory import Memory
+from context_builder.cli.view.memory import Memory, memory_line
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
-from context_builder.cli.view.status import duration, figures, flow, running, silence_clock
+from context_builder.cli.view.status import archived, clock_time, duration, figures, flow, running, silence_clock
 from context_builder.cli.view.topic import DomainBars, domain_line, keyword_line
 from context_builder.client import Snapshot
 
@@ -26,7 +26,7 @@ WIDE: Final = 100
 """Columns from which conversation and understanding stand side by side."""
 
 TALL: Final = 24
-"""Rows from which there is room for frames and the summary in one column."""
+"""Rows from which there is room for all of the summary in one column, not only a line of it."""
 
 _BORDER: Final = "bright_black"
 
@@ -67,16 +67,21 @@ def render(snapshot: Snapshot, now: float, size: tuple[int, int], view: View | N
 
 
 def _absent(page: Published, now: float, view: View) -> RenderableType:
-    """What is said of a session that has published nothing."""
+    """What is said of a session of which nothing is published, or no longer."""
     command = f"context-builder run {page.session_id}"
     if page.owned:
         told = Text.assemble("It starts: ", running(page, now))
+    elif page.ended:
+        of = f"{page.ended.messages:,} messages, {archived(page.ended)}"
+        told = Text.assemble(
+            f"It ended {clock_time(page.ended.at, now)}: {of}. Open it again with\n\n  ", (command, "bold")
+        )
     else:
         told = Text.assemble("No daemon runs it. Start one with\n\n  ", (command, "bold"))
     if page.waiting:
         told.append(f"\n\n{page.waiting:,} messages wait for it.", "yellow")
     lines = [
-        Text.assemble(("Session ", "dim"), (page.session_id, "bold"), (" has published nothing.", "dim")),
+        Text.assemble(("Session ", "dim"), (page.session_id, "bold"), (" publishes nothing.", "dim")),
         Text(),
         told,
     ]
@@ -136,6 +141,8 @@ def _one_column(page: Published, view: View, height: int) -> Layout:
         keywords.no_wrap = True
         memory = _framed(Memory(page.points, view.colours), "memory", _memory_note(page))
         lines += [Layout(Padding(keywords, (0, 1)), size=1), Layout(memory, ratio=2)]
+    else:
+        lines.append(Layout(Padding(memory_line(page.points, _memory_note(page)), (0, 1)), size=1))
     body.split_column(Layout(_conversation(page, view), ratio=3), *lines)
     return body
 

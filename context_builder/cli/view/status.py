@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from rich.text import Text
 
 from context_builder.cli.view.published import Published
+from context_builder.client import Ended
 
 _CELLS: Final = 8
 """Width of the silence clock's gauge."""
@@ -22,14 +24,31 @@ _BETWEEN: Final = "  │  "
 
 
 def running(page: Published, now: float) -> Text:
-    """Who runs the session; in colour when nobody does or it does not answer."""
+    """Who runs the session, or that it has ended; in colour when nobody runs it or it does not answer."""
     if page.owned and (page.ticking or not page.known):
         return Text.assemble(("● ", "green"), page.owner)
     if page.owned:
         return Text.assemble(("● ", "yellow"), (f"{page.owner} does not answer", "yellow"))
+    if page.ended:
+        return Text.assemble(
+            ("■ ", "cyan"), (f"ended {clock_time(page.ended.at, now)}, {archived(page.ended)}", "cyan")
+        )
     ago = page.published_ago(now)
     stale = f"; state is {duration(ago)} old" if page.known and ago is not None else ""
     return Text.assemble(("○ ", "bold red"), (f"no daemon runs it{stale}", "red"))
+
+
+def archived(ended: Ended) -> str:
+    """What became of the summaries of a session that has ended."""
+    stored = ended.summaries - ended.undelivered
+    told = f"{stored:,} {'summary' if stored == 1 else 'summaries'} archived"
+    return f"{told}, {ended.undelivered:,} to be" if ended.undelivered else told
+
+
+def clock_time(moment: float, now: float) -> str:
+    """Epoch second ``moment`` in local time, with the day unless that is today's: ``10:32``."""
+    at = datetime.fromtimestamp(moment)
+    return f"{at:%H:%M}" if at.date() == datetime.fromtimestamp(now).date() else f"{at:%Y-%m-%d %H:%M}"
 
 
 def silence_clock(page: Published, now: float, threshold: float) -> Text:
