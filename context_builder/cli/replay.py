@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,8 +21,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from context_builder.cli.command import connected, run
+from context_builder.cli.command import INTERRUPTED, connected, run
 from context_builder.cli.pause import stopped
+from context_builder.cli.run import stopping_signals
 from context_builder.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.transcript import Utterance, read_transcript
 
@@ -95,11 +98,13 @@ def replay_command(
     file: Annotated[Path, typer.Argument(help="Transcript: .jsonl, .vtt or .srt.", show_default=False)],
     session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
     speed: Annotated[float, typer.Option(min=0, help="Times faster than it was spoken; 0: at once.")] = 1.0,
+    skip: Annotated[int, typer.Option(min=0, help="Messages at the beginning of the file to leave out.")] = 0,
 ) -> None:
     """Push a transcript into a session as a listener would.
 
     JSON lines have "speaker" and "text", and the time as "t_est" (seconds) or "timestamp" (ISO
     8601); WebVTT and SubRip are read with their speakers. The session's numbering goes on.
+    Ctrl-C ends it between two messages and says how to go on from there.
 
     Examples:
 
@@ -107,37 +112,54 @@ def replay_command(
 
         context-builder replay interview.jsonl monday --speed 0
     """
-    run(_replay_file(file, session_id, speed, Console()))
+    run(_replay_file(file, session_id, speed, skip, Console()))
 
 
-async def _replay_file(file: Path, session_id: str, speed: float, console: Console) -> None:
+async def _replay_file(file: Path, session_id: str, speed: float, skip: int, console: Console) -> None:
     utterances = read_transcript(file)
+    total, done = len(utterances), skip
+    if skip >= total:
+        raise typer.BadParameter(f"{file} has {total} messages only", param_hint="--skip")
+    stop = asyncio.Event()
     async with connected(session_id) as client:
-        if console.is_terminal:
-            pushed = await _with_bar(client, utterances, speed, console)
-        else:
-            pushed = await replay(client, utterances, speed=speed, on_progress=_lines(console))
-    console.print(f"{pushed} of {len(utterances)} pushed to {session_id}", markup=False, highlight=False)
+        with progress(console, total) as show, stopping_signals(stop.set):
+
+            def tell(pushed: int, _: int) -> None:
+                nonlocal done
+                done = skip + pushed
+                show(done, total)
+
+            try:
+                await replay(client, utterances[skip:], speed=speed, on_progress=tell, stop=stop)
+            finally:
+                console.print(f"{done} of {total} pushed to {session_id}", markup=False, highlight=False)
+                if done < total:
+                    again = ["context-builder", "replay", str(file), session_id, f"--speed={speed:g}", f"--skip={done}"]
+                    typer.echo(f"To go on from there: {shlex.join(again)}", err=True)
+    if done < total:
+        raise typer.Exit(INTERRUPTED)
 
 
-async def _with_bar(client: SessionClient, utterances: Sequence[Utterance], speed: float, console: Console) -> int:
+@contextmanager
+def progress(console: Console, total: int) -> Iterator[OnProgress]:
+    """A bar in a terminal; elsewhere a line at every tenth of the way."""
+    if not console.is_terminal:
+        yield _lines(console)
+        return
     columns = (
-        TextColumn("[progress.description]{task.description}", markup=True),
+        TextColumn("replaying"),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left", style="dim"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("replaying", total=len(utterances))
-        return await replay(
-            client, utterances, speed=speed, on_progress=lambda done, _: progress.update(task, completed=done)
-        )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("replaying", total=total)
+        yield lambda done, _: bar.update(task, completed=done)
 
 
 def _lines(console: Console) -> OnProgress:
-    """Progress as a line at every tenth of the way."""
     told = 0
 
     def tell(done: int, total: int) -> None:

@@ -97,6 +97,31 @@ def test_what_is_wrong_is_one_line_and_a_status(
     assert result.exit_code == status
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"text": "one"}\n\n{"text": \n', ":3: not JSON: "),
+        ('{"text": "one"}\n{"speaker": "A"}\n', ':2: no "text"'),
+        ("", ": holds nothing that anybody said"),
+    ],
+)
+def test_a_transcript_that_cannot_be_read_is_named_with_the_line_and_nothing_is_pushed(
+    store: Redis, tmp_path: Path, content: str, told: str
+) -> None:
+    (tmp_path / "talk.jsonl").write_text(content)
+    result = invoke("replay", str(tmp_path / "talk.jsonl"), "monday", "--speed", "0")
+    assert result.stderr.startswith(f"context-builder: {tmp_path / 'talk.jsonl'}{told}")
+    assert (result.stderr.count("\n"), result.exit_code, queued(store)) == (1, 1, [])
+
+
+def test_a_replay_may_leave_out_the_beginning(store: Redis, tmp_path: Path) -> None:
+    (tmp_path / "talk.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+    replay = ("replay", str(tmp_path / "talk.jsonl"), "monday", "--speed", "0", "--skip")
+    assert invoke(*replay, "1").output == "2 of 2 messages pushed\n2 of 2 pushed to monday\n"
+    assert [message["text"] for message in queued(store)] == ["two"]
+    assert "has 2 messages only" in " ".join(invoke(*replay, "2").output.split())
+
+
 def test_a_wrong_setting_ends_with_status_2(store: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXT_BUILDER_POLL_INTERVAL", "often")
     result = invoke("state", "monday")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import io
+import shlex
+import signal
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,9 +15,11 @@ import pytest
 from redis.asyncio import Redis
 from rich.console import Console
 
-from context_builder.cli.replay import _lines, _with_bar, replay, schedule
+from context_builder.cli.replay import progress, replay, schedule
 from context_builder.client import SessionClient
 from context_builder.transcript import Utterance
+from tests.services.daemon import Daemon
+from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -101,14 +106,35 @@ def test_time_counts_from_the_first_and_never_goes_back() -> None:
     assert schedule([]) == []
 
 
-async def test_a_terminal_sees_a_bar_and_a_log_sees_lines(client: SessionClient) -> None:
-    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
-    assert await _with_bar(client, talk(5), 0, terminal) == 5
-    assert "5/5" in terminal.file.getvalue()  # type: ignore[attr-defined]
-    log = Console(file=io.StringIO(), width=100)
-    tell = _lines(log)
-    for done in range(1, 41):
-        tell(done, 40)
-    lines = log.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert len(lines) == 10
-    assert lines[-1] == "40 of 40 messages pushed"
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_sees_a_bar_and_a_log_sees_lines(terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=100)
+    with progress(console, 40) as tell:
+        for done in range(1, 41):
+            tell(done, 40)
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    assert ("40/40" in written, "\x1b" in written) == (terminal, terminal)
+    if not terminal:
+        assert len(written.splitlines()) == 10
+        assert written.splitlines()[-1] == "40 of 40 messages pushed"
+
+
+async def test_ctrl_c_says_how_far_it_came_and_what_it_says_goes_on(
+    redis: Redis, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    lines = [orjson.dumps({"speaker": "A", "text": f"message {i}", "t_est": 0 if i < 3 else 60}) for i in range(5)]
+    (tmp_path / "my talk.jsonl").write_bytes(b"\n".join(lines))
+    with Daemon(tmp_path, "replay", "my talk.jsonl", "monday", "--speed", "2", redis_url=redis_server.url) as replaying:
+        await wait_until(lambda: "messages pushed" in replaying.output, "it begins", 20)
+        status, _ = replaying.stop(signal.SIGINT)
+        told = replaying.output.splitlines()
+    assert status == 130
+    assert "3 of 5 pushed to monday" in told
+    again = "context-builder replay 'my talk.jsonl' monday --speed=2 --skip=3"
+    assert f"To go on from there: {again}" in told
+    assert "Traceback" not in "".join(told)
+    with Daemon(tmp_path, *shlex.split(again)[1:], redis_url=redis_server.url) as going_on:
+        assert going_on.wait() == 0
+        assert going_on.output.splitlines()[-1] == "5 of 5 pushed to monday"
+    assert [message["text"] for message in await queued(redis)] == [f"message {i}" for i in range(5)]
+    assert [message["message_number"] for message in await queued(redis)] == [1, 2, 3, 4, 5]
