@@ -8,7 +8,8 @@ strategies, and :func:`build_for_session` to make that of a session. The rest is
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # type checkers know better; importing typing takes time in which Ctrl-C cannot be caught yet
 
 if TYPE_CHECKING:
     from context_builder.analysis.analyst import Analyst

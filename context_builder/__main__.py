@@ -1,10 +1,11 @@
 """Where the program begins: ``context-builder COMMAND``, and ``python -m context_builder SESSION_ID`` for ``run``."""
 
+import signal
 import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is still being loaded ends it quietly."""
+    """Run the command line. Ctrl-C ends it quietly, also while it is still being loaded, and while it is ending."""
     try:
         from context_builder.cli import COMMANDS, app
 
@@ -14,6 +15,9 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        # The interpreter still waits for threads, such as one that starts an engine: one more Ctrl-C ends that, too.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
     named = client, Described(f"Redis at {printable(url)}")
     if settings.redis_host or password or settings.redis_port != STANDARD_PORT:
         return named
-    engine = RedisEngine(home_of(settings))
+    engine = RedisEngine(home_of(settings), STANDARD_PORT)
     if await answers(client):
         address = await asyncio.to_thread(engine.running)
         if address is None or urlsplit(address.url).port != STANDARD_PORT:

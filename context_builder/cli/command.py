@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -98,7 +97,6 @@ def run(work: Coroutine[Any, Any, T], *, interrupted: int = INTERRUPTED) -> T:
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an impatient Ctrl-C ends what still starts or stops, in silence
         raise typer.Exit(interrupted) from None
     except ContextBuilderError as error:
         typer.echo(f"context-builder: {plain(error)}", err=True)

@@ -170,7 +170,14 @@ def _candidates() -> Iterator[str]:
 
 def _version(server: str) -> tuple[int, ...]:
     try:
-        answer = subprocess.run([server, "--version"], capture_output=True, text=True, timeout=5, check=True)  # noqa: S603
+        answer = subprocess.run(  # noqa: S603 (found on PATH or in the wheel, no shell)
+            [server, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+            start_new_session=True,  # or the Ctrl-C that ends us would end it, and it would count as unusable
+        )
     except (OSError, subprocess.SubprocessError):
         return ()
     found = re.search(r"v=(\d+)\.(\d+)", answer.stdout)

@@ -1,0 +1,90 @@
+"""Ctrl-C while a command starts, at whatever moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from context_builder.engines.ports import free_port
+from context_builder.engines.postgres import PostgresEngine
+from context_builder.engines.redis import RedisEngine
+from tests.services.daemon import ROOT
+from tests.services.redis_server import RedisServer
+
+pytestmark = pytest.mark.engines
+
+BEGIN = """
+from context_builder.__main__ import main
+print("begun", flush=True)
+main()
+"""
+
+BEGIN_WITH_ENGINES = f"""
+import sys
+from context_builder import app
+app.STANDARD_PORT = int(sys.argv.pop(1))
+{BEGIN}"""
+
+CLEAN = {0, 130, -signal.SIGINT}
+"""Also as if the signal had ended it: CPython does that itself when it comes within an ``exec``, as of dataclasses."""
+
+
+def interrupted(folder: Path, program: list[str], after: float, times: int = 1, **settings: object) -> tuple[int, str]:
+    """Exit status and output of the program that gets SIGINT ``after`` seconds from when it is ours to answer."""
+    inherited = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(folder / "home")}
+    with subprocess.Popen(
+        [sys.executable, "-c", *program],
+        env=inherited | {name.upper(): str(value) for name, value in settings.items()},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "begun\n"
+        for _ in range(times):
+            time.sleep(after)  # the moment is what this is about
+            process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    return process.returncode, output
+
+
+@pytest.mark.parametrize("after", [0.0, 0.05, 0.2, 0.5, 0.9, 1.4])
+@pytest.mark.parametrize("command", [("run", "monday"), ("watch", "monday"), ("demo",)], ids=lambda words: words[0])
+def test_it_ends_without_a_traceback(
+    redis_server: RedisServer, tmp_path: Path, command: tuple[str, ...], after: float
+) -> None:
+    nowhere = f"postgresql://127.0.0.1:{free_port()}/none"
+    status, output = interrupted(tmp_path, [BEGIN, *command], after, redis_url=redis_server.url, database_url=nowhere)
+    assert status in CLEAN, output
+    assert "Traceback" not in output
+
+
+@pytest.fixture
+def home(engine_folder: Path) -> Iterator[Path]:
+    """A folder with no home yet; the engines of the one made in it are stopped."""
+    folder = Path(tempfile.mkdtemp(prefix="ctrl-c-", dir=engine_folder))
+    folder.chmod(0o755)
+    yield folder
+    RedisEngine(folder / "home").stop()
+    PostgresEngine(folder / "home").stop()
+
+
+@pytest.mark.parametrize(("after", "times"), [(0.1, 1), (0.6, 1), (1.5, 1), (0.4, 5)])
+def test_while_the_engines_start_it_leaves_them_whole(home: Path, after: float, times: int) -> None:
+    port = free_port()
+    program = [BEGIN_WITH_ENGINES, str(port), "run", "monday"]
+    status, output = interrupted(home, program, after, times, redis_port=port)
+    assert status in CLEAN, output
+    assert "Traceback" not in output
+    for engine in (RedisEngine(home / "home", port), PostgresEngine(home / "home")):
+        assert engine.ensure()
