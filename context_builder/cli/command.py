@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import orjson
 import typer
 from redis.asyncio import Redis
+from rich.console import Console
 
 from context_builder.cli.view.plain import plain
 from context_builder.client import SessionClient
@@ -84,6 +85,11 @@ def confirm(question: str, *, yes: bool) -> None:
         typer.echo(f"context-builder: {question} Nobody is here to answer; --yes says yes", err=True)
         raise typer.Exit(1)
     typer.confirm(question, abort=True)
+
+
+def live_console() -> Console:
+    """A console for what moves, which is for a terminal alone; FORCE_COLOR makes none of a pipe."""
+    return Console(force_terminal=sys.stdout.isatty())
 
 
 def print_json(value: object, default: Callable[[Any], object] | None = None) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder import log
-from context_builder.cli.command import run, settings_in_force
+from context_builder.cli.command import live_console, run, settings_in_force
 from context_builder.cli.pause import stopped
 from context_builder.cli.replay import replay
 from context_builder.cli.view.memory import Memory
@@ -72,7 +72,7 @@ def demo(
 
         context-builder demo --speed 4
     """
-    run(_demo(speed, Console()), interrupted=0)
+    run(_demo(speed, live_console()), interrupted=0)
 
 
 async def _demo(speed: float, console: Console) -> None:

@@ -21,7 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from context_builder.cli.command import INTERRUPTED, connected, run
+from context_builder.cli.command import INTERRUPTED, connected, live_console, run
 from context_builder.cli.pause import stopped
 from context_builder.cli.run import stopping_signals
 from context_builder.client import JsonObject, SessionClient, contributed, spoken
@@ -112,7 +112,7 @@ def replay_command(
 
         context-builder replay interview.jsonl monday --speed 0
     """
-    run(_replay_file(file, session_id, speed, skip, Console()))
+    run(_replay_file(file, session_id, speed, skip, live_console()))
 
 
 async def _replay_file(file: Path, session_id: str, speed: float, skip: int, console: Console) -> None:

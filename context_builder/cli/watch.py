@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from context_builder.cli.command import connected, run
+from context_builder.cli.command import connected, live_console, run
 from context_builder.cli.pause import stopped
 from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
@@ -93,7 +93,7 @@ def watch(
 
         context-builder watch monday --svg monday.svg
     """
-    run(_picture(session_id, svg) if svg else _watch(session_id, Console()), interrupted=0)
+    run(_picture(session_id, svg) if svg else _watch(session_id, live_console()), interrupted=0)
 
 
 async def _watch(session_id: str, console: Console) -> None:
