@@ -44,7 +44,8 @@ def _options(
     """Live conversation memory: one process per conversation keeps its state in Redis.
 
     Start with [bold]context-builder demo[/], or [bold]context-builder run SESSION_ID[/] and, in another terminal,
-    [bold]context-builder watch SESSION_ID[/]. Settings come from the environment and from .env; see .env.example.
+    [bold]context-builder watch SESSION_ID[/]. Settings come from the environment and from .env;
+    [bold]context-builder settings --env[/] lists them all.
     """
     if version:
         from importlib.metadata import version as version_of

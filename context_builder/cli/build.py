@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import run
+from context_builder.cli.command import run, settings_in_force
 from context_builder.cli.view.plain import plain
 from context_builder.client import SessionClient
 
@@ -81,9 +81,8 @@ async def _build(
     from context_builder import log
     from context_builder.app import open_builder, open_redis
     from context_builder.session_prompt import build_for_session
-    from context_builder.settings import load_settings
 
-    settings = load_settings()
+    settings = settings_in_force()
     log.configure("error", settings.log_format)  # what the memory failed at is said in the output
     turn = turn | {"tenant_id": turn["tenant_id"] or settings.tenant_id}
     async with (

@@ -24,9 +24,9 @@ def cost(
 
     Dollars are estimated by list prices; set LLM_PRICES for your own.
 
-    [bold]Example[/]
+    Example:
 
-      context-builder cost monday --json | jq .dollars
+        context-builder cost monday --json | jq .dollars
     """
     run(_cost(session_id, Console(), as_json=as_json))
 

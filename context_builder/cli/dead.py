@@ -41,13 +41,13 @@ def dead(
     What is put back is read again: it becomes a message if the reason is gone, such as after a larger
     MAX_MESSAGE_BYTES, and is buried again otherwise.
 
-    [bold]Examples[/]
+    Examples:
 
-      context-builder dead session-123
+        context-builder dead session-123
 
-      context-builder dead session-123 show 2
+        context-builder dead session-123 show 2
 
-      context-builder dead session-123 requeue all
+        context-builder dead session-123 requeue all
     """
     run(_dead(session_id, verb, which, raw=raw, as_json=json))
 

@@ -38,9 +38,9 @@ class Finding:
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
     """Check Redis, model, archive, memory and clock; say what to do about each. Exit status 1 if one fails.
 
-    [bold]Example[/]
+    Example:
 
-      context-builder doctor
+        context-builder doctor
     """
     run(_doctor(as_json=json))
 

@@ -13,9 +13,9 @@ def end(session_id: SESSION_ID) -> None:
 
     A process that runs the session is asked to do so; otherwise this command does it.
 
-    [bold]Example[/]
+    Example:
 
-      context-builder end session-123
+        context-builder end session-123
     """
     run(_end(session_id))
 

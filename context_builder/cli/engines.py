@@ -27,13 +27,14 @@ def engines(
 ) -> None:
     """Show, start or stop the embedded Redis and PostgreSQL. Stopping keeps their data.
 
-    Sessions that run meanwhile stand still until the engines are started again; `stop` names them and asks first.
+    Sessions that run on them would stand still until they are started again:
+    stop names these and asks first.
 
-    [bold]Examples[/]
+    Examples:
 
-      context-builder engines
+        context-builder engines
 
-      context-builder engines stop
+        context-builder engines stop
     """
     if verb is Verb.STOP and not yes and (running := run(_running_sessions())):
         confirm(f"These run now and would stand still: {', '.join(running)}. Stop the engines?", yes=False)
@@ -42,8 +43,8 @@ def engines(
 
 async def _running_sessions() -> list[str]:
     """The sessions that somebody runs on the embedded Redis, and who."""
-    from context_builder.embedded import home_of
     from context_builder.connection import client_for
+    from context_builder.embedded import home_of
     from context_builder.engines.redis import RedisEngine
     from context_builder.session.catalog import Catalog
     from context_builder.session.holder import describe

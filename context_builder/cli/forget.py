@@ -22,9 +22,9 @@ def forget(
 ) -> None:
     """Delete a session everywhere: what waits, what is archived, what the long-term memory holds of it.
 
-    [bold]Example[/]
+    Example:
 
-      context-builder forget session-123 --yes
+        context-builder forget session-123 --yes
     """
     confirm(f"Delete everything about session {session_id}, for good?", yes=yes)
     run(_forget(session_id))

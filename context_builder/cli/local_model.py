@@ -26,11 +26,11 @@ def local_model(
 
     It needs the extra: pip install 'context-builder\\[local]'
 
-    [bold]Examples[/]
+    Examples:
 
-      context-builder local-model
+        context-builder local-model
 
-      context-builder local-model --model Qwen3-8B-Q4_K_M.gguf --threads 6
+        context-builder local-model --model Qwen3-8B-Q4_K_M.gguf --threads 6
     """
     from context_builder.engines.local_model import LocalModel
 

@@ -14,14 +14,15 @@ def migrate(
 ) -> None:
     """Create or upgrade the archive's tables at DATABASE_URL or in the embedded PostgreSQL.
 
-    Supabase takes SQL only through its own editor or its database's address: paste what --print prints there,
-    or set DATABASE_URL to that address for this command. May be run any number of times.
+    Supabase takes SQL only through its own editor or its database's address:
+    paste what --print prints there, or set DATABASE_URL to that address for
+    this command. May be run any number of times.
 
-    [bold]Examples[/]
+    Examples:
 
-      context-builder migrate
+        context-builder migrate
 
-      context-builder migrate --print | pbcopy
+        context-builder migrate --print | pbcopy
     """
     run(_migrate(show=show))
 

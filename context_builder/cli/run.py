@@ -41,14 +41,14 @@ def run_session(
 ) -> None:
     """Keep a conversation's state in Redis until Ctrl-C; start it again and it continues.
 
-    Exit status: 0 when stopped or ended, 1 when the session was taken over or forgotten, 2 for a wrong setting,
-    3 with --no-wait when another process runs it.
+    Exit status: 0 when stopped or ended, 1 when taken over or forgotten,
+    2 for a wrong setting, 3 with --no-wait when another process runs it.
 
-    [bold]Examples[/]
+    Examples:
 
-      context-builder run session-123
+        context-builder run session-123
 
-      REDIS_URL=redis://cache:6379/0 OPENAI_API_KEY=... context-builder run session-123
+        REDIS_URL=redis://cache:6379/0 OPENAI_API_KEY=... context-builder run session-123
     """
     run(_run(session_id, record, takeover=takeover, wait=not no_wait), interrupted=0)
 

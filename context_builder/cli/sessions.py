@@ -14,9 +14,9 @@ from context_builder.cli.view.plain import plain
 def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
     """List the sessions: who runs them, when somebody last spoke, what waits.
 
-    [bold]Example[/]
+    Example:
 
-      context-builder sessions --json | jq '.[].session_id'
+        context-builder sessions --json | jq '.[].session_id'
     """
     run(_sessions(as_json=json))
 

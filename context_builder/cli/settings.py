@@ -20,13 +20,13 @@ def settings(
 ) -> None:
     """Show the settings in force, secrets masked.
 
-    [bold]Examples[/]
+    Examples:
 
-      context-builder settings
+        context-builder settings
 
-      context-builder settings --env > .env
+        context-builder settings --env > .env
 
-      context-builder settings --json | jq -r .REDIS_PORT
+        context-builder settings --json | jq -r .REDIS_PORT
     """
     run(_settings(as_example=env, as_json=as_json))
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from context_builder.engines.ports import free_port
 from context_builder.engines.postgres import PostgresEngine
@@ -63,6 +64,7 @@ def interrupted(folder: Path, program: list[str], after: float, times: int = 1, 
 def test_it_ends_without_a_traceback(
     redis_server: RedisServer, tmp_path: Path, command: tuple[str, ...], after: float
 ) -> None:
+    Redis.from_url(redis_server.url).flushall()
     nowhere = f"postgresql://127.0.0.1:{free_port()}/none"
     status, output = interrupted(tmp_path, [BEGIN, *command], after, redis_url=redis_server.url, database_url=nowhere)
     assert status in CLEAN, output
