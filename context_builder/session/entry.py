@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -138,6 +138,11 @@ class Entry:
         entry.domains = fields["domains"]
         entry.domain_confidence = fields["domain_confidence"]
         return entry
+
+
+def encoded(entries: Iterable[Entry]) -> list[bytes]:
+    """Each entry as JSON. Of a thousand entries hardly one has changed, and this is on every message's way."""
+    return [entry._encoded or entry.encode() for entry in entries]
 
 
 def _seconds(timestamp: str, otherwise: float) -> float:

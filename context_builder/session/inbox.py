@@ -58,6 +58,7 @@ class Inbox:
                     batch = await self._next()
             deliver(batch)
             await batch.committed.wait()
+            _count(batch)
 
     async def _next(self) -> Batch:
         """What waits, or else the next delivery at once, alone: reading on would hold it up."""
@@ -76,10 +77,7 @@ class Inbox:
                 messages.append(decode(delivery, now, max_bytes=self._rules.max_message_bytes))
             except MessageError as error:
                 dead.append(DeadLetter.of(delivery, str(error), now).encode())
-        fresh = await self._unknown(messages)
-        for outcome, count in (("new", len(fresh)), ("known", len(messages) - len(fresh)), ("dead", len(dead))):
-            metrics.MESSAGES.labels(outcome).inc(count)
-        return Batch(raw, fresh, dead)
+        return Batch(raw, await self._unknown(messages), dead)
 
     async def _unknown(self, messages: Sequence[Message]) -> list[Message]:
         """Messages taken in neither before nor earlier in this batch.
@@ -99,6 +97,12 @@ class Inbox:
 
     def _is_beyond(self, message: Message) -> bool:
         return _spoken_number(message) > self.highest_number
+
+
+def _count(batch: Batch) -> None:
+    new, dead = len(batch.messages), len(batch.dead)
+    for outcome, count in (("new", new), ("known", len(batch.raw) - new - dead), ("dead", dead)):
+        metrics.MESSAGES.labels(outcome).inc(count)
 
 
 def _spoken_number(message: Message) -> int:

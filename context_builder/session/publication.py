@@ -7,6 +7,7 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.session.checkpoint import SCHEMA_VERSION
 from context_builder.session.conversation import Conversation
+from context_builder.session.entry import encoded
 from context_builder.session.state import State
 
 
@@ -32,7 +33,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> St
             "updated_at": now.wall,
         }
     )
-    entries = [entry.encode() for entry in conversation.buffer.published()]
+    entries = encoded(conversation.buffer.published())
     return State(before[:-1] + b',"raw_recent_buffer":[', entries, b"]," + after[1:])
 
 
