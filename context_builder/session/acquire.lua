@@ -1,11 +1,16 @@
 -- Take the lease of a session: when it is free, when its holder is the dead one named by the caller,
--- or by force. The token is counted up once and never again given to anybody else.
+-- or by force. The token is counted up once and never again given to anybody else. Who holds the lease already, known
+-- by the nonce, is given it again: its answer was lost.
 -- Answers {1, the lease value} or {0, the present holder's lease value}.
 
 local owner, fence = KEYS[1], KEYS[2]
-local holder, lease_ms, expected, force = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local holder, lease_ms, expected, force, nonce = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local present = redis.call('GET', owner)
+if present and string.find(present, '"nonce":"' .. nonce .. '"', 1, true) then
+  redis.call('PEXPIRE', owner, lease_ms)
+  return {1, present}
+end
 if present and force ~= '1' and present ~= expected then
   return {0, present}
 end

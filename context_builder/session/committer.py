@@ -99,33 +99,32 @@ class Committer:
         )
 
     async def _write(self, conversation: Conversation) -> Committed:
-        try:
-            return await self._put()
-        except LeaseLost as lost:
-            if not lost.expired:
-                raise
-            await self._own_again(lost)
-        except StoreDiverged:
-            pass
-        return await self._rewrite(conversation)
+        while True:
+            try:
+                return await self._put()
+            except LeaseLost as lost:
+                if not lost.expired:
+                    raise
+                await self._own_again(lost)
+            except StoreDiverged:
+                pass
+            await self._adapt(conversation)
 
     async def _own_again(self, lost: LeaseLost) -> None:
         """After a long silence from Redis, or a suspended machine: go on if nobody else came in between."""
-        token, born, lease = self._store.token, self._store.born, self._store.lease
+        token, born = self._store.token, self._store.born
         try:
             await self._store.acquire(this_holder(self._clock.now().wall))
         except SessionOwned:
             raise lost from None
         redis_started_anew = self._store.born != born or self._store.token <= token
-        held = await self._store.held()
-        is_ours = held.revision == self._store.revision or held.by == lease  # at most an answer was lost
-        if not (is_ours or redis_started_anew):
+        if not (redis_started_anew or self._store.is_own(await self._store.held())):
             await self._store.release()  # another process ran the session, or it was forgotten
             raise lost
         log.warning("session.owned_again", session_id=self._store.keys.session_id)
 
-    async def _rewrite(self, conversation: Conversation) -> Committed:
-        """Commit on top of what Redis holds; all of the session if that is older than what this process holds.
+    async def _adapt(self, conversation: Conversation) -> None:
+        """Let the next attempt build on what Redis holds, with all of the session if that is older than this process.
 
         What is written is kept for the next attempt, should this one fail.
         """
@@ -136,14 +135,13 @@ class Committer:
             log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held)
             self._store.rebase(held)
             self._writing = self._complete(conversation, held)
-        return await self._put()
 
     async def _put(self) -> Committed:
         commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
         if commit.head:
             self._recent.keep(revision, self._wanted.changes, self._wanted.identities, self._clock.now())
-        if commit.state is not None:
+        if commit.state is not None and committed.published:
             self._recorder.published(revision, commit.state, self._described)
         return committed
 

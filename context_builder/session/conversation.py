@@ -121,6 +121,10 @@ class Conversation:
         """From here on everything is summarized without waiting for its age."""
         self._summarizing.close()
 
+    def resume(self) -> None:
+        """A process goes on with the session: a revision of its own, so that no two states have the same."""
+        self._changes.mark()
+
     def end(self, now: Instant) -> None:
         """Note that the session was closed on purpose; a new message opens it again."""
         self.ended_at = now.wall

@@ -38,7 +38,9 @@ class Courier:
         self.receiver = receiver
         self.waiting = 0
         """Entries in the outbox at the last commit."""
-        self.last_error: ContextBuilderError | None = None
+        self.failures = 0
+        """Deliveries in a row that the receiver did not take."""
+        self._last_error: ContextBuilderError | None = None
         self._outbox = outbox
         self._deliver = deliver
         self._deliveries = deliveries
@@ -67,15 +69,16 @@ class Courier:
             return False
         await self._deliver(entry)
         await self._outbox.discard(entry)
-        self.last_error = None
+        self.failures, self._last_error = 0, None
         self._deliveries.labels("delivered").inc()
         return True
 
     def _is_worth_another_try(self, error: Exception) -> bool:
         if isinstance(error, ArchiveError | MemoryStoreError):
             self._deliveries.labels("failed").inc()
-            if type(error) is not type(self.last_error):
+            self.failures += 1
+            if type(error) is not type(self._last_error):
                 tell = log.error if isinstance(error, ArchiveRejected | MemoryRejected) else log.warning
                 tell("delivery.waiting", receiver=self.receiver, error=str(error))
-            self.last_error = error
+            self._last_error = error
         return isinstance(error, ArchiveError | MemoryStoreError | StoreUnavailable)

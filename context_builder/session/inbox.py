@@ -17,7 +17,7 @@ from context_builder.session.recent import Recent
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
 
-BLOCK_SECONDS: Final = 2
+BLOCK_SECONDS: Final = 1
 """One blocking read lasts this long at most; below every socket timeout."""
 
 

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 import structlog
 from redis.asyncio import Redis
@@ -37,6 +38,9 @@ from context_builder.session.rules import Rules
 from context_builder.session.store import END_REQUEST, SessionStore
 
 log = structlog.get_logger(__name__)
+
+WORTH_GIVING_UP: Final = 2
+"""Deliveries in a row that failed; a first one may have met a connection that died while it was idle."""
 
 Event = Batch | Done | None
 """What the loop applies; ``None`` only wakes it."""
@@ -154,6 +158,7 @@ class Session:
             self.session_id, snapshot.fields, snapshot.pending, self._rules, now, self._count_tokens
         )
         self._inbox.highest_number = self._conversation.highest_number
+        self._conversation.resume()
         await self._commit(publish=True)
 
     async def run(self) -> None:
@@ -264,8 +269,9 @@ class Session:
         self._archiver.expect(committed.undelivered)
         if self._rememberer:
             self._rememberer.expect(committed.unremembered)
-        if not committed.published:
+        if not committed.published:  # readers come before work that is about what they cannot see
             self.conversation.everything_changed()
+            await self._commit()
         if committed.request == END_REQUEST:
             self._ending = True
             with suppress(StoreUnavailable):  # it is seen again by the next commit
@@ -285,7 +291,7 @@ class Session:
             self._recorder.happened(Turned("ended"), now)
             await self._commit()
         late = [courier for courier in self._couriers if courier.waiting]
-        if not all(courier.last_error for courier in late):
+        if not all(courier.failures >= WORTH_GIVING_UP for courier in late):
             return False
         for courier in late:
             about = {"receiver": courier.receiver, "waiting": courier.waiting}

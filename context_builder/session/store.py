@@ -7,13 +7,14 @@ from dataclasses import replace
 from hashlib import sha1
 from importlib import resources
 from typing import Any, Final, cast
+from uuid import uuid4
 
 import orjson
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged
-from context_builder.session.availability import COMMAND_TIMEOUT, translated
+from context_builder.session.availability import translated
 from context_builder.session.commit import Commit, Committed
 from context_builder.session.holder import describe, has_died, is_forgotten
 from context_builder.session.keys import FENCE, SESSIONS, Keys
@@ -28,6 +29,15 @@ END_REQUEST: Final = "end"
 
 READ_BYTES: Final = 8 * 2**20
 """So much of the input is read at once, if it is more than one delivery: well within a command's time limit."""
+
+ANSWER_TIMEOUT: Final = 1.5
+"""Seconds that an answer may take which is always fast: a connection that died without a word is then replaced."""
+
+SLOWEST: Final = 1_000_000
+"""Bytes a second; what sends more is given more time."""
+
+RELEASE_TIMEOUT: Final = 0.5
+"""Seconds; who stops is waited for."""
 
 TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
 TOMBSTONE_MS: Final = 60_000
@@ -47,6 +57,8 @@ class SessionStore:
         self._client = client
         self._rules = rules
         self._lease = b""
+        self._nonce = uuid4().hex
+        self._found = Held(0, b"")
         self._published: State | None = None
         self._revision = self._base = 0
         self._read = script(client, "read")
@@ -69,11 +81,6 @@ class SessionStore:
         """When the tokens' counter began; another moment when Redis has lost its data since."""
         return str(orjson.loads(self._lease)["born"])
 
-    @property
-    def lease(self) -> bytes:
-        """This process's lease, as Redis holds it; no two are alike."""
-        return self._lease
-
     async def acquire(self, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
         """Become the owner, at once also when the present one provably died.
 
@@ -82,7 +89,8 @@ class SessionStore:
         lease_ms = int(self._rules.lease * 1000)
         expected = b""
         while True:
-            args: list[bytes | int] = [orjson.dumps(holder), lease_ms, expected, int(takeover)]
+            described = orjson.dumps({**holder, "nonce": self._nonce})
+            args: list[bytes | int | str] = [described, lease_ms, expected, int(takeover), self._nonce]
             async with translated():
                 taken, value = await self._acquire(keys=[self.keys.owner, FENCE], args=args)
             if taken:
@@ -94,8 +102,8 @@ class SessionStore:
             expected = value
 
     async def release(self) -> None:
-        """Give the lease back so that the next owner need not wait."""
-        async with translated():
+        """Give the lease back so that the next owner need not wait; where Redis is stalled, it runs out by itself."""
+        async with translated(RELEASE_TIMEOUT):
             await self._release(keys=[self.keys.owner], args=[self._lease])
 
     async def load(self) -> Snapshot:
@@ -106,7 +114,7 @@ class SessionStore:
             fields, pending = await pipe.execute()
         named = {name.decode(): value for name, value in fields.items()}
         self._revision = self._base = int(named.pop("revision", b"0"))
-        named.pop("by", None)
+        self._found = Held(self._revision, named.pop("by", b""))
         return Snapshot(self._revision, named, pending)
 
     async def held(self) -> Held:
@@ -115,13 +123,17 @@ class SessionStore:
             revision, by = await _answer(self._client.hmget(self.keys.checkpoint, ["revision", "by"]))
         return Held(int(revision or 0), by or b"")
 
+    def is_own(self, held: Held) -> bool:
+        """Whether what Redis holds is this process's work, or what it continued from."""
+        return held == self._found or self._asked_for(held.by)
+
     def rebase(self, revision: int) -> None:
         """Let the next commit replace the older ``revision`` that Redis fell back to."""
         self._base = revision
 
     async def next_input(self, seconds: int) -> bytes | None:
         """The oldest delivery, waited for. It stays: moving the last element to its own place takes nothing away."""
-        async with translated(patience=seconds + COMMAND_TIMEOUT):
+        async with translated(seconds + ANSWER_TIMEOUT):
             source = target = self.keys.input
             return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
 
@@ -157,8 +169,9 @@ class SessionStore:
         target = self._revision + 1 if commit.head else self._base
         acknowledged = commit.acknowledged
         while True:
-            async with translated():
-                answer = await self._commit(keys=self._commit_keys(), args=self._args(commit, target, acknowledged))
+            args = self._args(commit, target, acknowledged)
+            async with translated(_patience(args)):
+                answer = await self._commit(keys=self._commit_keys(), args=args)
             status, waiting, undelivered, unremembered, request, published, detail = answer
             if status == b"ok":
                 self._revision = self._base = target
@@ -171,9 +184,13 @@ class SessionStore:
                 # dead letters are written down then.
                 commit, acknowledged = replace(commit, dead=()), ()
             elif status == b"fenced":
-                raise LeaseLost(self._why_fenced(detail), expired=not detail)
+                raise LeaseLost(self._why_fenced(detail), expired=not detail or self._asked_for(detail))
             else:
                 raise StoreDiverged(int(detail), self._revision)
+
+    def _asked_for(self, lease: bytes) -> bool:
+        """Whether this process asked for the lease, heard of it or not."""
+        return bool(lease) and orjson.loads(lease).get("nonce") == self._nonce
 
     def _why_fenced(self, present: bytes) -> str:
         if not present:
@@ -244,6 +261,11 @@ class SessionStore:
 def script(client: Redis, name: str) -> AsyncScript:
     source = resources.files("context_builder.session").joinpath(f"{name}.lua").read_text(encoding="utf-8")
     return client.register_script(source)
+
+
+def _patience(args: Sequence[Any]) -> float:
+    """Seconds that a commit may take. Sent again, it counts once."""
+    return ANSWER_TIMEOUT + sum(len(arg) for arg in args if isinstance(arg, bytes | str)) / SLOWEST
 
 
 def _digest(raw: bytes) -> str:

@@ -53,6 +53,12 @@ class Link:
         """Break a connection in the middle of the next request."""
         self._breaks_inside = True
 
+    def strand(self) -> None:
+        """Connections die without a word, as behind a router that forgot them; new ones flow."""
+        self._flowing.clear()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+
     @asynccontextmanager
     async def stalled(self) -> AsyncIterator[None]:
         """Nothing passes in either direction; nothing is refused either."""
@@ -84,28 +90,26 @@ class Link:
     async def _connect(self, reader: StreamReader, writer: StreamWriter) -> None:
         self._writers.add(writer)
         try:
-            await self._flowing.wait()
+            flowing = self._flowing
+            await flowing.wait()
             service_reader, service_writer = await asyncio.open_connection(LOOPBACK, self._target)
         except OSError:
             writer.transport.abort()
             self._writers.discard(writer)
             return
         self._writers.add(service_writer)
-        await self._join((reader, writer), (service_reader, service_writer))
-
-    async def _join(
-        self, client: tuple[StreamReader, StreamWriter], service: tuple[StreamReader, StreamWriter]
-    ) -> None:
-        for source, sink, inward in ((client[0], service[1], True), (service[0], client[1], False)):
-            task = asyncio.create_task(self._pass_all(source, sink, inward=inward), name="link")
+        for source, sink, inward in ((reader, service_writer, True), (service_reader, writer, False)):
+            task = asyncio.create_task(self._pass_all(source, sink, flowing, inward=inward), name="link")
             self._passing.add(task)
             task.add_done_callback(self._passing.discard)
 
-    async def _pass_all(self, source: StreamReader, sink: StreamWriter, *, inward: bool) -> None:
+    async def _pass_all(
+        self, source: StreamReader, sink: StreamWriter, flowing: asyncio.Event, *, inward: bool
+    ) -> None:
         try:
             with suppress(OSError):
                 while data := await source.read(CHUNK):
-                    await self._flowing.wait()
+                    await flowing.wait()
                     await self.forward(data, sink, inward=inward)
         finally:
             self._writers.discard(sink)

@@ -12,15 +12,18 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.cli.run import within_grace
 from context_builder.connection import client_for
 from context_builder.engines.ports import LOOPBACK, free_port
 from context_builder.session.availability import COMMAND_TIMEOUT
+from context_builder.session.inbox import BLOCK_SECONDS
 from context_builder.session.keys import Keys
+from context_builder.session.store import ANSWER_TIMEOUT
 from scripts.campaign.link import Link
 from tests.faults.resp import Frames
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
-from tests.session.live import Live
+from tests.session.live import TICK, Live
 
 pytestmark = pytest.mark.engines
 
@@ -29,20 +32,24 @@ RECOVERY = 2.0
 
 
 class BreakingLink(Link):
-    """Breaks connections instead of passing on command number ``at``, counted from 1."""
+    """Breaks connections instead of passing on command number ``at``, counted from 1, or ``instead`` its answer."""
 
-    def __init__(self, target: int, at: int) -> None:
+    def __init__(self, target: int, at: int, instead: str = "command") -> None:
         super().__init__(target)
         self.passed = 0
         self._at = at
+        self._instead = instead
         self._frames: dict[StreamWriter, Frames] = {}
 
     async def forward(self, data: bytes, sink: StreamWriter, *, inward: bool) -> None:
+        if not inward and self.passed == self._at and self._instead == "answer":
+            self.passed += 1
+            return self.cut()
         if not inward:
             return await super().forward(data, sink, inward=inward)
         for frame in self._frames.setdefault(sink, Frames()).cut(data):
             self.passed += 1
-            if self.passed == self._at:
+            if self.passed == self._at and self._instead == "command":
                 return self.cut()
             await super().forward(frame, sink, inward=inward)
         return None
@@ -60,11 +67,12 @@ async def test_connections_that_break_at_any_time_lose_and_double_nothing(live: 
     assert state["received_messages"] == 100
 
 
+@pytest.mark.parametrize("instead", ["command", "answer"])
 @pytest.mark.parametrize("at", range(1, 9))
 async def test_a_connection_that_breaks_at_any_command_of_the_start_is_replaced(
-    redis: Redis, redis_server: RedisServer, at: int
+    redis: Redis, redis_server: RedisServer, at: int, instead: str
 ) -> None:
-    link = BreakingLink(redis_server.port, at)
+    link = BreakingLink(redis_server.port, at, instead)
     await link.open()
     async with client_for(f"redis://{LOOPBACK}:{link.port}/0") as client:
         live = Live(client, redis)
@@ -93,6 +101,28 @@ async def test_a_stalled_network_is_waited_out(live: Live, link: Link) -> None:
         await live.say(1, 2)
         assert (await live.state())["received_messages"] == 0
     await live.shows(1, 2)
+
+
+@pytest.mark.slow
+async def test_connections_that_died_without_a_word_are_replaced(live: Live, link: Link) -> None:
+    await live.start()
+    await live.say(1)
+    await live.shows(1)
+    link.strand()
+    stranded = time.monotonic()
+    await live.say(2)
+    await live.shows(1, 2)
+    assert time.monotonic() - stranded < BLOCK_SECONDS + ANSWER_TIMEOUT + TICK + 0.5
+
+
+@pytest.mark.slow
+async def test_a_session_that_is_stopped_does_not_wait_for_a_stalled_redis(live: Live, link: Link) -> None:
+    session = live.session()
+    serving = asyncio.create_task(within_grace(session.serve(), session))
+    await asyncio.wait_for(session.ready.wait(), 5)
+    async with link.stalled():
+        session.stop()
+        await asyncio.wait_for(serving, 5)
 
 
 @pytest.mark.slow

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,28 @@ def fails_once(monkeypatch: pytest.MonkeyPatch, which: Callable[[Commit], bool],
 
     monkeypatch.setattr(SessionStore, "commit", commit)
     return failed
+
+
+async def test_a_lease_that_was_given_again_without_hearing_of_it_is_one_s_own(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await live.start()
+    original = SessionStore.acquire
+    lost: list[bool] = []
+
+    async def acquire(store: SessionStore, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
+        if lost:
+            return await original(store, holder, takeover=takeover)
+        lost.append(True)
+        await original(copy(store), holder, takeover=takeover)
+        raise StoreUnavailable("cut")
+
+    monkeypatch.setattr(SessionStore, "acquire", acquire)
+    await live.redis.delete(KEYS.owner)  # it ran out
+    await live.say(1)
+    await live.shows(1)
+    assert lost
+    assert not live.tasks[session].done()
 
 
 @pytest.mark.parametrize("cut", [False, True])

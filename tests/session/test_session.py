@@ -48,6 +48,25 @@ async def test_a_message_is_published_before_any_model_call_for_it(live: Live) -
     assert [(entry["message_number"], entry["keywords"]) for entry in published[0]] == [(1, [])]
 
 
+async def test_a_state_that_was_gone_is_published_before_any_model_call_too(live: Live) -> None:
+    published: list[Any] = []
+
+    class Looking(StubAnalyst):
+        async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+            published.append((await live.state()).get("received_messages"))
+            return await super().extract_keywords(messages)
+
+    live.analyst = Looking()
+    await live.start(tick=60)
+    await live.say(*range(1, 21))
+    await live.until("all have been asked about", analyst={"keywords": "stub", "domains": "stub", "summary": None})
+    await live.redis.delete(Keys("monday").state)
+    published.clear()
+    await live.say(21)
+    await wait_until(lambda: published, "the model is asked")
+    assert published == [21]
+
+
 async def test_keywords_are_filled_in_afterwards_in_place(live: Live) -> None:
     await live.start()
     live.analyst.gate.clear()
