@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+import hiredis
 from redis.asyncio import Redis
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
@@ -18,6 +19,14 @@ from context_builder.session.availability import translated
 CONNECT_TIMEOUT: Final = 2.0
 SENTINEL_PORT: Final = 26379
 OLDEST_VERSION: Final = (6, 2)
+
+
+class _Packing:
+    """Packs commands with hiredis. redis-py does so only in its synchronous connections; a commit has sixty parts."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        name = args[0].encode() if isinstance(args[0], str) else args[0]  # which may be two words
+        return [hiredis.pack_command((*name.split(), *args[1:]))]
 
 
 def _options() -> dict[str, Any]:
@@ -42,7 +51,9 @@ def client_for(url: str) -> Redis:
             client = _sentinel_client(url, tls=scheme.startswith("rediss"))
         else:
             client = Redis.from_url(url, **_options())
-        connection: object = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
+        pool = client.connection_pool
+        pool.connection_class = type("Connection", (_Packing, pool.connection_class), {})
+        connection: object = pool.make_connection()  # type: ignore[no-untyped-call]
         if isinstance(connection, SSLConnection):
             connection.ssl_context.get()
     except TypeError as error:

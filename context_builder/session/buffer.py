@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-from context_builder.session.entry import Entry
+from context_builder.session.entry import Entry, encoded
+
+BLOCK: Final = 64
+"""So many older entries are kept encoded together: of a thousand, a new message then touches a hundred."""
 
 
 class Buffer:
@@ -25,6 +29,8 @@ class Buffer:
         self._highest_number = -1
         self._latest_time = float("-inf")
         self._has_late = False
+        self._blocks: list[bytes] = []
+        self._blocked_through = 0
 
     def insert(self, entry: Entry) -> None:
         """Put the entry where the contract's order wants it: last, unless it came late."""
@@ -35,6 +41,7 @@ class Buffer:
         else:
             self._order.insert(index, entry)
             self._has_late = True
+            self._blocks.clear()
         if not entry.consilience and entry.number is not None:
             self._highest_number = max(self._highest_number, entry.number)
             self._latest_time = max(self._latest_time, entry.time)
@@ -63,6 +70,21 @@ class Buffer:
 
     def published(self) -> list[Entry]:
         return self._order[-self.limit :]
+
+    def encoded(self) -> list[bytes]:
+        """The published entries as JSON, without the commas between them; older ones in blocks, with theirs."""
+        if len(self._order) > self.limit:  # then the first block would begin elsewhere with every message
+            return encoded(self.published())
+        while len(self._order) - BLOCK * len(self._blocks) >= 2 * BLOCK:
+            block = self._order[BLOCK * len(self._blocks) :][:BLOCK]
+            self._blocks.append(b",".join(encoded(block)))
+            self._blocked_through = max(entry.id for entry in block)
+        return [*self._blocks, *encoded(self._order[BLOCK * len(self._blocks) :])]
+
+    def touched(self, entry: Entry) -> None:
+        """The entry is not what it was."""
+        if entry.id <= self._blocked_through:
+            self._blocks.clear()
 
     def newest(self, count: int) -> list[Entry]:
         return self._order[-count:]
@@ -113,6 +135,7 @@ class Buffer:
     def remove(self, ids: Iterable[int]) -> None:
         leaving = set(ids)
         if leaving:
+            self._blocks.clear()
             self._order = [entry for entry in self._order if entry.id not in leaving]
             self._pinned -= leaving
             for entry_id in leaving:

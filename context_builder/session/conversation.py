@@ -275,12 +275,16 @@ class Conversation:
             entry = self.buffer.entries.get(said.id)
             if entry is not None:
                 entry.set_keywords(keywords, reading.analyst)
-                self._changes.put(entry)
+                self._changed(entry)
 
     def _fold_domains(self, work: DomainWork, reading: DomainReading, now: Instant) -> None:
         self.analysts["domains"] = reading.analyst
         for entry in self.inferring.fold(work, reading, now):
-            self._changes.put(entry)
+            self._changed(entry)
+
+    def _changed(self, entry: Entry) -> None:
+        self._changes.put(entry)
+        self.buffer.touched(entry)
 
     def _fold_summary(self, work: SummaryWork, reading: SummaryReading, now: Instant) -> None:
         degraded = work.last_resort or reading.degraded

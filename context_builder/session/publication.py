@@ -7,7 +7,6 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.session.checkpoint import SCHEMA_VERSION
 from context_builder.session.conversation import Conversation
-from context_builder.session.entry import encoded
 from context_builder.session.state import State
 
 
@@ -33,8 +32,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> St
             "updated_at": now.wall,
         }
     )
-    entries = encoded(conversation.buffer.published())
-    return State(before[:-1] + b',"raw_recent_buffer":[', entries, b"]," + after[1:])
+    return State(before[:-1] + b',"raw_recent_buffer":[', conversation.buffer.encoded(), b"]," + after[1:])
 
 
 def conversation_state(conversation: Conversation, now: Instant) -> bytes:

@@ -11,7 +11,8 @@ from functools import cached_property
 class State:
     """JSON text: what comes ``before`` the buffer's entries, the ``entries``, joined by commas, what comes ``after``.
 
-    An entry that did not change is the same object in the next state, so comparing two states compares pointers.
+    An entry, or a block of them, that did not change is the same object in the next state, so comparing two states
+    compares pointers.
     """
 
     before: bytes

@@ -170,7 +170,7 @@ class SessionStore:
         acknowledged = commit.acknowledged
         while True:
             args = self._args(commit, target, acknowledged)
-            async with translated(_patience(args)):
+            async with translated(_patience(commit)):
                 answer = await self._commit(keys=self._commit_keys(), args=args)
             status, waiting, undelivered, unremembered, request, published, detail = answer
             if status == b"ok":
@@ -263,9 +263,10 @@ def script(client: Redis, name: str) -> AsyncScript:
     return client.register_script(source)
 
 
-def _patience(args: Sequence[Any]) -> float:
-    """Seconds that a commit may take. Sent again, it counts once."""
-    return ANSWER_TIMEOUT + sum(len(arg) for arg in args if isinstance(arg, bytes | str)) / SLOWEST
+def _patience(commit: Commit) -> float:
+    """Seconds that a commit may take, the large ones longer. Sent again, it counts once."""
+    state = commit.state.length if commit.state else 0
+    return ANSWER_TIMEOUT + (state + sum(map(len, commit.acknowledged))) / SLOWEST
 
 
 def _digest(raw: bytes) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_builder.session import buffer as module
 from context_builder.session.buffer import Buffer
 from context_builder.session.entry import Entry
 from context_builder.session.message import Message
@@ -120,3 +122,26 @@ def test_the_order_is_the_contracts_for_any_arrivals(messages: list[Message]) ->
         expected.insert(len(expected) if index is None else index, each)
     found = filled(*messages).ordered()
     assert [(e.number, e.time, e.consilience) for e in found] == [(m.number, m.time, m.consilience) for m in expected]
+
+
+def test_older_entries_are_encoded_once_and_anew_when_one_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK", 2)
+    buffer = Buffer(8)
+
+    def pieces() -> int:
+        encoded = buffer.encoded()
+        assert b",".join(encoded) == b",".join(entry.encode() for entry in buffer.published())
+        return len(encoded)
+
+    for number in range(1, 8):
+        buffer.insert(Entry(number, said(number, number), ARRIVAL))
+        pieces()
+    assert pieces() == 5  # of 2, 2, 1, 1 and 1 entries
+    buffer.entries[1].set_keywords(["helix"], "text")
+    buffer.touched(buffer.entries[1])
+    assert pieces() == 5
+    buffer.remove([2])
+    assert pieces() == 4
+    for number in (9, 10, 11):
+        buffer.insert(Entry(number, said(number, number), ARRIVAL))
+    assert pieces() == 8  # more than are published
