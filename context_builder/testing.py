@@ -95,11 +95,13 @@ class MemoryArchive:
         self.deliveries = 0
         self.failure: ArchiveError | None = None
 
-    async def deliver(self, row: SummaryRow) -> None:
+    async def deliver(self, row: SummaryRow) -> int:
         self.deliveries += 1
         if self.failure is not None:
             raise self.failure
-        self.rows.setdefault((row.session_id, row.summary_seq), row)
+        while self.rows.setdefault((row.session_id, row.summary_seq), row) != row:
+            row = row.model_copy(update={"summary_seq": row.summary_seq + 1})
+        return row.summary_seq
 
     async def forget(self, session_id: str) -> int:
         gone = [key for key in self.rows if key[0] == session_id]

@@ -35,8 +35,12 @@ class Archive(Protocol):
         """What people call it, such as ``PostgreSQL at localhost:5432``; free of secrets."""
         ...
 
-    async def deliver(self, row: SummaryRow) -> None:
-        """Keep the row. Delivering a row again changes nothing."""
+    async def deliver(self, row: SummaryRow) -> int:
+        """Keep the row; the ``summary_seq`` it is kept under. Delivering a row again changes nothing.
+
+        That is another one than the row's when there is another row under that already, because Redis lost the
+        session, or its last moments: then it is the session's next free number.
+        """
         ...
 
     async def forget(self, session_id: str) -> int:

@@ -9,6 +9,8 @@ from context_builder.archive.archive import SummaryRow
 TABLE: Final = "context_summaries"
 COLUMNS: Final = tuple(SummaryRow.model_fields)
 KEY: Final = ("session_id", "summary_seq")
+SAME_BY: Final = ("session_id", "covers_message_end", "message_count", "summary_text")
+"""Rows that are equal in these are the same summary."""
 
 
 def as_record(row: SummaryRow) -> dict[str, Any]:

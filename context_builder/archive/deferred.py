@@ -21,8 +21,8 @@ class DeferredArchive:
         self._opening = asyncio.Lock()
         self._archive: Archive | None = None
 
-    async def deliver(self, row: SummaryRow) -> None:
-        await (await self._opened()).deliver(row)
+    async def deliver(self, row: SummaryRow) -> int:
+        return await (await self._opened()).deliver(row)
 
     async def forget(self, session_id: str) -> int:
         return await (await self._opened()).forget(session_id)

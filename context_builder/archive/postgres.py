@@ -7,10 +7,10 @@ import importlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from context_builder.archive.archive import SummaryRow
-from context_builder.archive.columns import COLUMNS, KEY, TABLE, as_record
+from context_builder.archive.columns import COLUMNS, KEY, SAME_BY, TABLE, as_record
 from context_builder.archive.postgres_errors import translated
 from context_builder.errors import ArchiveRejected
 from context_builder.urls import printable
@@ -30,6 +30,12 @@ INSERT INTO {TABLE} ({_COLUMNS})
 SELECT {_COLUMNS} FROM jsonb_populate_record(NULL::{TABLE}, $1::jsonb)
 ON CONFLICT ({", ".join(KEY)}) DO NOTHING
 """  # noqa: S608 (only constants)
+_NOT_INSERTED: Final = "INSERT 0 0"
+_SAME: Final = f"""
+SELECT max(summary_seq) FROM {TABLE}
+WHERE ({", ".join(SAME_BY)}) = (SELECT {", ".join(SAME_BY)} FROM jsonb_populate_record(NULL::{TABLE}, $1::jsonb))
+"""  # noqa: S608
+_NEXT: Final = f"SELECT coalesce(max(summary_seq), 0) + 1 FROM {TABLE} WHERE session_id = $1"  # noqa: S608
 _FORGET: Final = f"DELETE FROM {TABLE} WHERE session_id = $1"  # noqa: S608
 _READ_NOTHING: Final = f"SELECT {_COLUMNS} FROM {TABLE} LIMIT 0"  # noqa: S608
 _MAY_WRITE: Final = f"SELECT has_table_privilege('{TABLE}', 'INSERT')"
@@ -52,8 +58,14 @@ class PostgresArchive:
     def name(self) -> str:
         return f"PostgreSQL at {printable(self._url)}"
 
-    async def deliver(self, row: SummaryRow) -> None:
-        await self._execute(_DELIVER, json.dumps(as_record(row)))
+    async def deliver(self, row: SummaryRow) -> int:
+        record = as_record(row)
+        while await self._execute(_DELIVER, json.dumps(record)) == _NOT_INSERTED:
+            same = await self._value(_SAME, json.dumps(record))
+            if same is not None:
+                return int(same)
+            record["summary_seq"] = await self._value(_NEXT, row.session_id)
+        return int(record["summary_seq"])
 
     async def forget(self, session_id: str) -> int:
         status = await self._execute(_FORGET, session_id)
@@ -74,6 +86,10 @@ class PostgresArchive:
     async def _execute(self, statement: str, argument: str) -> str:
         async with self._connected() as pool:
             return str(await pool.execute(statement, argument))
+
+    async def _value(self, query: str, argument: str) -> Any:
+        async with self._connected() as pool:
+            return await pool.fetchval(query, argument)
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[asyncpg.Pool]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 import structlog
 
 from context_builder.archive.archive import SummaryRow
-from context_builder.archive.columns import COLUMNS, KEY, TABLE, as_record
+from context_builder.archive.columns import COLUMNS, KEY, SAME_BY, TABLE, as_record
 from context_builder.archive.postgres_errors import explained
 from context_builder.errors import ArchiveError, ArchiveRejected, ArchiveUnavailable
 
@@ -36,7 +36,6 @@ INDISPENSABLE: Final = frozenset({"session_id", "summary_text"})
 """Without these columns a row says nothing."""
 
 _UNIQUE: Final = f"unique ({', '.join(KEY)})"
-_EQUAL_BY: Final = (*KEY, "covers_message_end", "message_count")
 
 _UNKNOWN_COLUMN: Final = ("PGRST204", "42703")
 _NO_UNIQUE_INDEX: Final = "42P10"  # for the ON CONFLICT of a delivery
@@ -76,9 +75,9 @@ class SupabaseArchive:
     def name(self) -> str:
         return f"Supabase at {urlsplit(self._url).netloc.rpartition('@')[2]}"
 
-    async def deliver(self, row: SummaryRow) -> None:
+    async def deliver(self, row: SummaryRow) -> int:
         record = as_record(row)
-        await self._adapting(lambda table: self._insert(table, record))
+        return await self._adapting(lambda table: self._insert(table, record))
 
     async def forget(self, session_id: str) -> int:
         client = await self._connected()
@@ -96,19 +95,21 @@ class SupabaseArchive:
             await self._http.aclose()
         self._http = self._client = None
 
-    async def _insert(self, table: postgrest.AsyncRequestBuilder, record: dict[str, Any]) -> None:
+    async def _insert(self, table: postgrest.AsyncRequestBuilder, record: dict[str, Any]) -> int:
         from postgrest.types import ReturnMethod
 
         known = {name: record[name] for name in self._columns()}
-        if self._lacking.isdisjoint((*KEY, _UNIQUE)):
-            keyed = table.upsert(
-                known, on_conflict=",".join(KEY), ignore_duplicates=True, returning=ReturnMethod.minimal
-            )
-            await keyed.execute()
-        elif not await _holds_equal(table, known):
-            await table.insert(known, returning=ReturnMethod.minimal).execute()
+        if not self._lacking.isdisjoint((*KEY, _UNIQUE)):
+            if not await _same(table, known, (*KEY, *SAME_BY)):
+                await table.insert(known, returning=ReturnMethod.minimal).execute()
+            return int(record["summary_seq"])
+        while not await _rows(table.upsert(known, on_conflict=",".join(KEY), ignore_duplicates=True)):
+            for same in await _same(table, known, SAME_BY):
+                return int(same["summary_seq"])
+            known["summary_seq"] = await _next(table, known["session_id"])
+        return int(known["summary_seq"])
 
-    async def _adapting(self, request: Callable[[postgrest.AsyncRequestBuilder], Awaitable[object]]) -> None:
+    async def _adapting(self, request: Callable[[postgrest.AsyncRequestBuilder], Awaitable[T]]) -> T:
         """Do the request, again with less for as long as the project turns out to lack something."""
         client = await self._connected()
         from postgrest import APIError
@@ -116,7 +117,7 @@ class SupabaseArchive:
         with self._translated():
             while True:
                 try:
-                    await self._bounded(request(client.table(TABLE)))
+                    answer = await self._bounded(request(client.table(TABLE)))
                     break
                 except APIError as error:
                     lacking = _what_is_lacking(error)
@@ -126,6 +127,7 @@ class SupabaseArchive:
         if self._lacking and not self._warned:
             self._warned = True
             log.warning("archive.columns_lacking", archive=self.name, lacking=sorted(self._lacking), advice=_MIGRATE)
+        return answer
 
     def _columns(self) -> list[str]:
         return [name for name in COLUMNS if name not in self._lacking]
@@ -183,12 +185,28 @@ def _http_client(timeout: float) -> httpx.AsyncClient:
     return httpx.AsyncClient(timeout=timeout, follow_redirects=True)
 
 
-async def _holds_equal(table: postgrest.AsyncRequestBuilder, record: dict[str, Any]) -> bool:
-    query = table.select("summary_text")
-    for name in _EQUAL_BY:
-        if name in record:
-            query = query.eq(name, record[name])
-    return {"summary_text": record["summary_text"]} in (await query.execute()).data
+async def _same(
+    table: postgrest.AsyncRequestBuilder, record: dict[str, Any], by: Iterable[str]
+) -> list[dict[str, Any]]:
+    """The rows that are equal to ``record`` in the columns ``by``. Texts are compared here: one may be too long
+    for an address."""
+    text = "summary_text"
+    query = table.select(*{text, *KEY} & record.keys())
+    for name in {*by} & record.keys() - {text}:
+        query = query.eq(name, record[name])
+    return [row for row in await _rows(query) if row[text] == record[text]]
+
+
+async def _next(table: postgrest.AsyncRequestBuilder, session_id: str) -> int:
+    """The number after all that the session's rows have."""
+    seqs = table.select("summary_seq").eq("session_id", session_id)
+    highest = await _rows(seqs.order("summary_seq", desc=True, nullsfirst=False).limit(1))
+    return int(highest[0]["summary_seq"] or 0) + 1 if highest else 1
+
+
+async def _rows(query: postgrest.AsyncSelectRequestBuilder) -> list[dict[str, Any]]:
+    """What the request answers; the client says only that it is JSON."""
+    return cast("list[dict[str, Any]]", (await query.execute()).data)
 
 
 def _what_is_lacking(error: postgrest.APIError) -> str:

@@ -9,12 +9,17 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import structlog
 import typer
 
 from context_builder.cli.command import run, settings_in_force
+from context_builder.cli.pause import stopped
+
+if TYPE_CHECKING:
+    from context_builder.app import App
+    from context_builder.session.session import Session
 
 SESSION_ID = Annotated[str, typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -")]
 
@@ -73,7 +78,7 @@ async def _run(session_id: str, record: Path | None, *, takeover: bool, wait: bo
                 from context_builder.http import serve_http
 
                 await stack.enter_async_context(serve_http(settings.http_host, settings.http_port, session.ready))
-            async with beside(app.warm_up(), _sweep(app)):
+            async with beside(app.warm_up(), _sweep(app, session)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session)
 
 
@@ -138,18 +143,20 @@ async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         raise
 
 
-async def _sweep(app: Any) -> None:
-    """Now and every hour: delete sessions that outlived their retention."""
+async def _sweep(app: App, session: Session) -> None:
+    """Now and every hour until the session stops: delete others that outlived their retention."""
     from context_builder.errors import StoreError
     from context_builder.session.catalog import Catalog
 
     log = structlog.get_logger(__name__)
+    catalog, retention = Catalog(app.redis), app.settings.session_retention
     while True:
         try:
-            swept = await Catalog(app.redis).sweep(time.time() - app.settings.session_retention)
+            swept = await catalog.sweep(time.time() - retention, spared=session.session_id)
         except StoreError as error:
             log.warning("sweep.failed", error=str(error))
         else:
             if swept:
                 log.info("sweep.done", sessions=len(swept))
-        await asyncio.sleep(SWEEP_INTERVAL)
+        if await stopped(session.told_to_stop, SWEEP_INTERVAL):
+            return

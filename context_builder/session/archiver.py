@@ -17,7 +17,11 @@ def archiver(outbox: Outbox, archive: Archive) -> Courier:
 
     async def deliver(entry: bytes) -> None:
         row = SummaryRow.model_validate_json(entry)
-        await archive.deliver(row)
-        log.info("summary.archived", session_id=row.session_id, summary_seq=row.summary_seq)
+        seq = await archive.deliver(row)
+        about = {"session_id": row.session_id, "summary_seq": seq}
+        if seq == row.summary_seq:
+            log.info("summary.archived", **about)
+        else:  # Redis lost what the archive kept, be it the whole session or its last moments
+            log.warning("summary.renumbered", taken=row.summary_seq, **about)
 
     return Courier(outbox, deliver, archive.name, metrics.SUMMARIES_ARCHIVED)

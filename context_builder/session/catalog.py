@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from context_builder.errors import SessionIdError
 from context_builder.session.availability import translated
 from context_builder.session.holder import is_forgotten
-from context_builder.session.keys import SESSIONS, Keys
+from context_builder.session.keys import SESSIONS, SUMMARY_SEQS, Keys
 from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS, script
 
 REQUEST_SECONDS: Final = 600
@@ -119,18 +119,25 @@ class Catalog:
         others = [key for key in keys.all() if key != keys.owner]
         async with translated():
             return int(
-                await self._forget(keys=[keys.owner, SESSIONS, *others], args=[TOMBSTONE, TOMBSTONE_MS, session_id])
+                await self._forget(
+                    keys=[keys.owner, SESSIONS, SUMMARY_SEQS, *others], args=[TOMBSTONE, TOMBSTONE_MS, session_id]
+                )
             )
 
-    async def sweep(self, before: float) -> list[str]:
-        """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; their ids."""
+    async def sweep(self, before: float, *, spared: str = "") -> list[str]:
+        """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; their ids.
+
+        ``spared`` is the one that this process is about to run.
+        """
         async with translated():
             outlived: list[Any] = await self._client.zrange(SESSIONS, "-inf", before, byscore=True)
-        return [name for name in (raw.decode() for raw in outlived) if await self._sweep_one(name, before)]
+        names = (raw.decode() for raw in outlived)
+        return [name for name in names if name != spared and await self._sweep_one(name, before)]
 
     async def _sweep_one(self, session_id: str, before: float) -> bool:
         keys = Keys(session_id)
-        first = [keys.owner, SESSIONS, keys.input, keys.pending, keys.outbox, keys.memory_outbox, keys.checkpoint]
+        waiting = [keys.input, keys.pending, keys.outbox, keys.memory_outbox]
+        first = [keys.owner, SESSIONS, SUMMARY_SEQS, *waiting, keys.checkpoint]
         others = [key for key in keys.all() if key not in first]
         async with translated():
             return bool(await self._sweep(keys=[*first, *others], args=[session_id, before]))

@@ -3,6 +3,7 @@
 The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
 message makes it differ from the order of ids), ``summary``, ``m:ID`` for each buffered message, ``c:ID`` for each
 assistant response and ``s:ID`` for each message that the summary cites, each written only when it changes.
+A session that was swept has left ``summary_seq`` behind, which :class:`SessionStore` reads along.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def restore(
     Raises :class:`StoreError` for a checkpoint of a newer version.
     """
     conversation = Conversation(session_id, rules, now, count_tokens)
+    conversation.summary.seq = int(fields.get("summary_seq", b"0"))
     if "head" not in fields:
         return conversation
     head = orjson.loads(fields["head"])

@@ -16,6 +16,10 @@ SESSIONS: Final = "context_builder:sessions"
 """Sorted set of session ids by the time of their last message. No expiry: it is how sessions that
 outlived their retention are found; a swept or forgotten session leaves it."""
 
+SUMMARY_SEQS: Final = "context_builder:summary_seqs"
+"""Hash of how many summaries each swept session had made, from which it goes on counting should its id be used
+again. No expiry: the archive keeps those summaries for good. A forgotten session leaves it."""
+
 _SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 

@@ -17,7 +17,7 @@ from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged
 from context_builder.session.availability import translated
 from context_builder.session.commit import Commit, Committed
 from context_builder.session.holder import describe, has_died, is_forgotten
-from context_builder.session.keys import FENCE, SESSIONS, Keys
+from context_builder.session.keys import FENCE, SESSIONS, SUMMARY_SEQS, Keys
 from context_builder.session.outbox import Outbox
 from context_builder.session.rules import Rules
 from context_builder.session.snapshot import Held, Snapshot
@@ -111,10 +111,13 @@ class SessionStore:
         async with translated(), self._client.pipeline(transaction=True) as pipe:
             pipe.hgetall(self.keys.checkpoint)
             pipe.llen(self.keys.pending)
-            fields, pending = await pipe.execute()
+            pipe.hget(SUMMARY_SEQS, self.keys.session_id)
+            fields, pending, summary_seq = await pipe.execute()
         named = {name.decode(): value for name, value in fields.items()}
         self._revision = self._base = int(named.pop("revision", b"0"))
         self._found = Held(self._revision, named.pop("by", b""))
+        if summary_seq is not None:
+            named["summary_seq"] = summary_seq
         return Snapshot(self._revision, named, pending)
 
     async def held(self) -> Held:

@@ -1,19 +1,24 @@
--- Delete a session that outlived its retention, unless something still waits in it or somebody runs it.
--- KEYS: owner, index of sessions, input, pending, outbox, memory outbox, checkpoint, everything else to delete.
+-- Delete a session that outlived its retention, unless something still waits in it or somebody runs it. How many
+-- summaries it had made is left behind.
+-- KEYS: owner, index of sessions, counts of summaries, input, pending, outbox, memory outbox, checkpoint, everything else to delete.
 -- ARGV: session id, newest activity (epoch seconds) that counts as outlived.
 local active_at = redis.call('ZSCORE', KEYS[2], ARGV[1])
 if active_at and tonumber(active_at) > tonumber(ARGV[2]) then
   return 0
 end
-if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]) > 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[4], KEYS[5], KEYS[6], KEYS[7]) > 0 then
   return 0
 end
-for _, field in ipairs(redis.call('HKEYS', KEYS[7])) do
+for _, field in ipairs(redis.call('HKEYS', KEYS[8])) do
   if string.sub(field, 1, 2) == 'm:' then
     return 0
   end
 end
-for i = 7, #KEYS do
+local summary = redis.call('HGET', KEYS[8], 'summary')
+if summary then
+  redis.call('HSET', KEYS[3], ARGV[1], cjson.decode(summary).seq)
+end
+for i = 8, #KEYS do
   redis.call('DEL', KEYS[i])
 end
 redis.call('ZREM', KEYS[2], ARGV[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
@@ -45,10 +46,23 @@ async def test_delivering_again_changes_nothing(
     archive: PostgresArchive, database_url: str, database: asyncpg.Connection
 ) -> None:
     await apply(database_url)
-    for row in (summary(1), summary(2), summary(1), summary(1, summary_text="another")):
-        await archive.deliver(row)
+    assert [await archive.deliver(summary(seq)) for seq in (1, 2, 1)] == [1, 2, 1]
     texts = await database.fetch("SELECT summary_text FROM context_summaries ORDER BY summary_seq")
     assert [record["summary_text"] for record in texts] == [summary(1).summary_text, summary(2).summary_text]
+
+
+async def test_another_summary_under_a_number_that_is_taken_gets_the_next_free_one_once(
+    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    for row in (summary(1), summary(2), summary(7, session_id="session-2")):
+        await archive.deliver(row)
+    another = summary(1, summary_text="another")
+    assert await asyncio.gather(archive.deliver(another), archive.deliver(another)) == [3, 3]
+    texts = await database.fetch(
+        "SELECT summary_text FROM context_summaries WHERE summary_seq <= 3 ORDER BY summary_seq"
+    )
+    assert [record["summary_text"] for record in texts] == [summary(1).summary_text, summary(2).summary_text, "another"]
 
 
 async def test_forgetting_a_session_leaves_the_others(archive: PostgresArchive, database_url: str) -> None:

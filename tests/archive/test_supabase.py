@@ -39,6 +39,18 @@ async def test_a_summary_delivered_twice_is_one_row(
     await archive.close()
 
 
+async def test_another_summary_under_a_number_that_is_taken_gets_the_next_free_one_once(
+    supabase_project: PostgrestFront, database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    archive = service(supabase_project)
+    await database.execute("INSERT INTO context_summaries (session_id, summary_text) VALUES ('session-1', 'older')")
+    another = summary(1, summary_text="another")
+    assert [await archive.deliver(row) for row in (summary(1), summary(2), another, another)] == [1, 2, 3, 3]
+    assert await database.fetchval(COUNT) == 4
+    await archive.close()
+
+
 async def test_forgetting_a_session_counts_its_rows(supabase_project: PostgrestFront, database_url: str) -> None:
     await apply(database_url)
     archive = service(supabase_project)

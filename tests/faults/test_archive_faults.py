@@ -21,9 +21,10 @@ HOURS = 24
 class HangingArchive(MemoryArchive):
     """Takes a row and never answers."""
 
-    async def deliver(self, row: SummaryRow) -> None:
+    async def deliver(self, row: SummaryRow) -> int:
         await super().deliver(row)
         await asyncio.Event().wait()
+        return row.summary_seq
 
 
 async def summarize(live: Live, number: int) -> None:

@@ -113,9 +113,12 @@ class PostgrestFront:
                 if name not in columns:
                     raise PostgrestError(400, "42703", f"column {table}.{name} does not exist")
             where = _where(request, table, columns)
+            order = re.sub(
+                r"(\w+)\.desc\.nullslast", r"ORDER BY \1 DESC NULLS LAST", request.query_params.get("order", "")
+            )
             limit = f"LIMIT {int(request.query_params['limit'])}" if "limit" in request.query_params else ""
             rows = await connection.fetchval(
-                f"SELECT coalesce(json_agg(r), '[]') FROM (SELECT {selected} FROM {table} {where} {limit}) AS r"
+                f"SELECT coalesce(json_agg(r), '[]') FROM (SELECT {selected} FROM {table} {where} {order} {limit}) AS r"
             )
         return Response(rows, media_type="application/json")
 
@@ -132,12 +135,16 @@ class PostgrestFront:
                     raise PostgrestError(400, "PGRST204", message)
             into = ", ".join(names)
             ignore = "resolution=ignore-duplicates" in request.headers.get("prefer", "")
-            await connection.execute(
+            inserted = await connection.fetch(
                 f"INSERT INTO {table} ({into}) SELECT {into} FROM json_populate_recordset(NULL::{table}, $1::json)"
-                + (f" ON CONFLICT ({conflict}) DO NOTHING" if ignore else ""),
+                + (f" ON CONFLICT ({conflict}) DO NOTHING" if ignore else "")
+                + f" RETURNING to_json({table})",
                 json.dumps(rows),
             )
-        return Response(status_code=201)
+        if "return=representation" not in request.headers.get("prefer", ""):
+            return Response(status_code=201)
+        shown = f"[{','.join(record[0] for record in inserted)}]"
+        return Response(shown, status_code=201, media_type="application/json")
 
     async def _delete(self, request: Request) -> Response:
         async with self._as_caller(request) as connection:
@@ -190,7 +197,7 @@ async def _known_table(connection: asyncpg.Connection, request: Request) -> tupl
 def _where(request: Request, table: str, columns: Sequence[str]) -> str:
     conditions = []
     for name, value in request.query_params.multi_items():
-        if name in ("select", "limit", "columns", "on_conflict"):
+        if name in ("select", "order", "limit", "columns", "on_conflict"):
             continue
         if name not in columns:
             raise PostgrestError(400, "42703", f"column {table}.{name} does not exist")

@@ -6,7 +6,7 @@ import pytest
 
 from context_builder.client import Ended, SessionClient
 from context_builder.session.catalog import Catalog
-from context_builder.session.keys import FENCE, SESSIONS, Keys
+from context_builder.session.keys import FENCE, SESSIONS, SUMMARY_SEQS, Keys
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import START, spoken
@@ -91,7 +91,13 @@ async def test_an_outlived_session_is_swept_whole(live: Live, catalog: Catalog) 
     await ended(live)
     assert await catalog.sweep(START - 1) == []
     assert await catalog.sweep(LATER) == ["monday"]
-    assert set(await live.redis.keys()) == {FENCE.encode()}
+    assert set(await live.redis.keys()) == {FENCE.encode(), SUMMARY_SEQS.encode()}
+
+
+async def test_the_session_that_is_being_started_is_not_swept(live: Live, catalog: Catalog) -> None:
+    await ended(live, "monday")
+    await ended(live, "tuesday")
+    assert await catalog.sweep(LATER, spared="monday") == ["tuesday"]
 
 
 @pytest.mark.parametrize("key", [KEYS.input, KEYS.pending, KEYS.outbox, KEYS.memory_outbox])
@@ -133,7 +139,7 @@ async def test_two_may_sweep_at_once(live: Live, catalog: Catalog, monkeypatch: 
     await ended(live)
     _outlived(live, monkeypatch, b"monday", b"monday")
     assert "monday" in await catalog.sweep(LATER)
-    assert set(await live.redis.keys()) == {FENCE.encode()}
+    assert set(await live.redis.keys()) == {FENCE.encode(), SUMMARY_SEQS.encode()}
 
 
 async def _is_empty(live: Live) -> bool:
@@ -155,6 +161,19 @@ async def test_a_swept_session_begins_anew(live: Live, catalog: Catalog) -> None
     await live.start()
     await live.say(1)
     assert (await live.shows(1))["received_messages"] == 1
+
+
+async def test_a_swept_session_goes_on_counting_its_summaries(live: Live, catalog: Catalog) -> None:
+    await ended(live)
+    await catalog.sweep(LATER)
+    begun = await live.start()
+    await live.say(1)
+    await live.shows(1)
+    await live.stop(begun)  # before its next summary
+    await ended(live)
+    assert [seq for _, seq in live.archive.rows] == [1, 2]
+    await catalog.forget("monday")
+    assert not await live.redis.exists(SUMMARY_SEQS)
 
 
 async def test_forgetting_leaves_nothing(live: Live, catalog: Catalog) -> None:
