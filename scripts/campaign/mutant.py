@@ -5,17 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from redis.asyncio import Redis
-from redis.commands.core import AsyncScript
-
 from context_builder.__main__ import main
-from context_builder.session import store
+from context_builder.session.inbox import Inbox
 from context_builder.session.store import SessionStore
+from scripts.alteration import alter_commit, replace
 
 
 def acknowledge_before_commit() -> None:
     """Deliveries leave the list when they are read, as with a plain RPOP."""
-    read = SessionStore.read_input
+    read, wait = SessionStore.read_input, SessionStore.next_input
 
     async def take(self: SessionStore) -> list[bytes]:
         raw = await read(self)
@@ -23,40 +21,40 @@ def acknowledge_before_commit() -> None:
             await self._client.ltrim(self.keys.input, 0, -len(raw) - 1)
         return raw
 
-    SessionStore.read_input = take  # type: ignore[method-assign]
+    async def take_next(self: SessionStore, seconds: int) -> bytes | None:
+        delivery = await wait(self, seconds)
+        if delivery is not None:
+            await self._client.ltrim(self.keys.input, 0, -2)
+        return delivery
+
+    replace(SessionStore, "read_input", take)
+    replace(SessionStore, "next_input", take_next)
 
 
 def skip_the_fence() -> None:
     """Whoever commits, and on top of whatever: nobody's commit is refused."""
-    original = store.script
-
-    def unfenced(client: Redis, name: str) -> AsyncScript:
-        script = original(client, name)
-        if name != "commit":
-            return script
-        source = str(script.script)
-        for check in ("present ~= token", "revision ~= from_revision"):
-            if check not in source:
-                raise ValueError(f"commit.lua has no check {check!r} any more")
-            source = source.replace(check, "false")
-        return client.register_script(source)
-
-    store.script = unfenced
+    alter_commit({"present ~= token": "false", "revision ~= from_revision": "false"})
 
 
 def forget_identities() -> None:
-    """Nothing is recognized as taken in before."""
+    """Redis knows of nothing that was taken in before."""
 
     async def never(self: SessionStore, identities: Sequence[bytes]) -> list[bool]:
         return [False] * len(identities)
 
-    SessionStore.are_known = never  # type: ignore[method-assign]
+    replace(SessionStore, "are_known", never)
+
+
+def ask_about_nothing() -> None:
+    """Every number counts as beyond all that were taken in."""
+    replace(Inbox, "_is_beyond", lambda self, message: True)
 
 
 MUTATIONS: Mapping[str, Callable[[], None]] = {
     "acknowledge-before-commit": acknowledge_before_commit,
     "skip-the-fence": skip_the_fence,
     "forget-identities": forget_identities,
+    "ask-about-nothing": ask_about_nothing,
 }
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def test_a_short_campaign_finds_nothing_lost_and_nothing_doubled() -> None:
         ("acknowledge-before-commit", "kill while Redis stalls", "lost"),
         ("skip-the-fence", "taken over", "lost"),
         ("forget-identities", "kill", "doubled"),
+        ("ask-about-nothing", "kill", "doubled"),
     ],
 )
 def test_a_mutant_is_found_out(mutation: str, fault: str, found: str) -> None:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from redis.asyncio import Redis
-from redis.commands.core import AsyncScript
-
 from context_builder.__main__ import main
-from context_builder.session import message, store
+from context_builder.session import message
 from context_builder.session.inbox import Inbox
 from context_builder.session.message import Message
 from context_builder.session.recent import Recent
 from context_builder.session.store import SessionStore
+from scripts.alteration import alter_commit, replace
 
 PARTS = {
     "if present ~= token then": "if false then",
@@ -30,23 +28,6 @@ PARTS = {
 """Of ``commit.lua``: what protects, and what is left in its place."""
 
 
-def commit_without_checks() -> None:
-    original = store.script
-
-    def bare(client: Redis, name: str) -> AsyncScript:
-        script = original(client, name)
-        if name != "commit":
-            return script
-        source = str(script.script)
-        for part, left in PARTS.items():
-            if part not in source:
-                raise ValueError(f"commit.lua has no {part!r} any more")
-            source = source.replace(part, left)
-        return client.register_script(source)
-
-    store.script = bare
-
-
 def pop_instead_of_reading() -> None:
     async def pop(self: SessionStore) -> list[bytes]:
         popped = await self._client.rpop(self.keys.input, self._rules.read_batch)  # type: ignore[misc]
@@ -56,8 +37,8 @@ def pop_instead_of_reading() -> None:
         popped = await self._client.brpop([self.keys.input], seconds)  # type: ignore[misc]
         return popped[1] if popped else None
 
-    SessionStore.read_input = pop  # type: ignore[method-assign]
-    SessionStore.next_input = pop_next  # type: ignore[method-assign]
+    replace(SessionStore, "read_input", pop)
+    replace(SessionStore, "next_input", pop_next)
 
 
 def recognize_nothing() -> None:
@@ -65,13 +46,13 @@ def recognize_nothing() -> None:
         del self
         return [*messages]
 
-    Recent.keep = lambda *_: None  # type: ignore[method-assign]
-    Inbox._unknown = all_of_them  # type: ignore[method-assign]
-    message._identity = lambda *_: b""
+    replace(Recent, "keep", lambda *_: None)
+    replace(Inbox, "_unknown", all_of_them)
+    replace(message, "identity_of", lambda *_: b"")
 
 
 if __name__ == "__main__":
-    commit_without_checks()
+    alter_commit(PARTS)
     pop_instead_of_reading()
     recognize_nothing()
     main()
