@@ -74,8 +74,9 @@ async def test_a_message_without_text_is_refused(context: ConversationContext) -
 
 
 async def test_the_assistants_responses_are_in_both_places(context: ConversationContext) -> None:
-    assert await context.add_consilience_response({"text": "From a Law perspective", "metadata": {"priority": "P1"}})
-    assert not await context.add_message({"text": "From a Law perspective", "speaker": "Consilience"})
+    advice = {"text": "From a Law perspective", "message_number": 1_759_394_000_123}
+    assert await context.add_consilience_response({**advice, "metadata": {"priority": "P1"}})
+    assert not await context.add_message({**advice, "speaker": "Consilience"})
     (response,) = context.consilience_responses
     assert (response["speaker"], response["metadata"]) == ("Consilience", {"priority": "P1"})
     assert context.raw_recent_buffer[0]["type"] == "consilience"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
+from secrets import token_bytes
 from typing import Any, Final
 
 import orjson
@@ -69,13 +70,14 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
     consilience = speaker == CONSILIENCE or fields.get("type") == "consilience"
     came = fields.get("timestamp")
     timestamp, time = _moment(came, now)
+    tells_itself_apart = number is not None or came is not None
     return Message(
         text=text,
         speaker=speaker,
         number=number,
         timestamp=timestamp,
         time=time,
-        identity=identity_of(consilience, number, speaker, text, came),
+        identity=identity_of(consilience, number, speaker, text, came) if tells_itself_apart else _one_of_a_kind(),
         confidence=_confidence(fields.get("confidence")),
         consilience=consilience,
         metadata=_metadata(fields.get("metadata")),
@@ -190,7 +192,13 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def identity_of(consilience: bool, number: int | None, speaker: str, text: str, timestamp: Any) -> bytes:  # noqa: FBT001
+def _one_of_a_kind() -> bytes:
+    """The identity of what has neither number nor timestamp, and is the same as no other message: whether it was
+    said or sent a second time cannot be known, and a "Yes." that is lost is worse than one that is there twice."""
+    return token_bytes(_IDENTITY_BYTES)
+
+
+def identity_of(consilience: bool, number: int | None, speaker: str, text: str, timestamp: Any) -> bytes:  # noqa: FBT001 (a field among fields)
     """Digest of what makes two deliveries the same message (the contract's "Identity")."""
     when = _publishable(timestamp) if number is None else None
     parts = orjson.dumps([consilience, number, speaker, text, when])

@@ -35,6 +35,16 @@ async def test_one_number_with_other_content_is_another_message(live: Live) -> N
     assert (await live.shows(1, 2, 1))["received_messages"] == 3
 
 
+async def test_the_same_word_again_without_number_and_timestamp_is_another_message(live: Live) -> None:
+    await live.start()
+    yes = {"text": "Yes.", "speaker": "Alice"}
+    await live.push(yes)
+    await live.shows(None)
+    live.clock.advance(60)
+    await live.push(yes, yes)
+    assert (await live.shows(None, None, None))["received_messages"] == 3
+
+
 async def test_a_message_that_is_late_by_a_summary_goes_into_the_next(live: Live) -> None:
     await live.start()
     await live.say(1, 2, 4, 5)

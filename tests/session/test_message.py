@@ -198,8 +198,15 @@ def test_an_unnumbered_message_is_the_same_only_at_the_same_time() -> None:
     first = decoded(message_number=None)
     assert decoded(message_number=None).identity == first.identity
     assert decoded(message_number=None, timestamp=at(2)).identity != first.identity
-    without_time = decoded({"text": "hello"})
-    assert decoded({"text": "hello"}).identity == without_time.identity
+    unreadable = decoded(message_number=None, timestamp="yesterday")
+    assert decoded(message_number=None, timestamp="yesterday").identity == unreadable.identity
+
+
+def test_what_has_neither_number_nor_timestamp_is_a_new_message_each_time() -> None:
+    assert decoded({"text": "Yes."}).identity != decoded({"text": "Yes."}).identity
+    assert (
+        decoded({"text": "Yes.", "timestamp": None}).identity != decoded({"text": "Yes.", "timestamp": None}).identity
+    )
 
 
 def test_parts_of_an_identity_do_not_run_together() -> None:
