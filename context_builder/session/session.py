@@ -123,14 +123,15 @@ class Session:
         Raises :class:`SessionOwned` when another process runs it and ``wait`` is false, and
         :class:`~context_builder.errors.LeaseLost` when it is taken over or forgotten.
         """
-        if not await self.startup(takeover=takeover, wait=wait):
-            return
-        metrics.SESSIONS.inc()
-        try:
-            await self.run()
-        finally:
-            metrics.SESSIONS.dec()
-            await self.shutdown()
+        with structlog.contextvars.bound_contextvars(session_id=self.session_id):  # whatever logs on its behalf
+            if not await self.startup(takeover=takeover, wait=wait):
+                return
+            metrics.SESSIONS.inc()
+            try:
+                await self.run()
+            finally:
+                metrics.SESSIONS.dec()
+                await self.shutdown()
 
     async def startup(self, *, takeover: bool = False, wait: bool = True) -> bool:
         """Become the owner, continue from the checkpoint, publish. False when stopped before that."""

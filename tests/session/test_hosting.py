@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
+from structlog.contextvars import merge_contextvars
+from structlog.testing import capture_logs
 
-from context_builder.errors import LeaseLost
+from context_builder.errors import AnalystUnavailable, ArchiveUnavailable, LeaseLost
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session
 from tests.services.waiting import wait_until
@@ -38,6 +42,27 @@ async def test_two_hundred_sessions_each_publish_their_own(live: Live, hosted: d
         assert [entry["text"] for entry in state["raw_recent_buffer"]] == [f"{name} says {n}" for n in (1, 2, 3)]
         assert (await live.conversation_state(name))["session_id"] == name
     assert threading.active_count() == threads
+
+
+async def test_whatever_is_logged_on_behalf_of_a_session_says_of_which(live: Live) -> None:
+    live.analyst.failure = AnalystUnavailable("away")
+    live.archive.failure = ArchiveUnavailable("away")
+    with capture_logs([merge_contextvars]) as logs:
+        for name in NAMES[:2]:
+            await live.start(name)
+            await live.say(1, session_id=name)
+            waiting = live.session(name)
+            live.serve(waiting)
+        for event in ("analysis.failed", "session.waiting"):
+            await wait_until(lambda event=event: _tellers(logs, event) == {*NAMES[:2]}, f"{event} of both")
+        live.analyst.failure = None
+        live.clock.advance(121)
+        await wait_until(lambda: _tellers(logs, "delivery.waiting") == {*NAMES[:2]}, "delivery.waiting of both")
+
+
+def _tellers(logs: Sequence[Mapping[str, Any]], event: str) -> set[str]:
+    """The sessions whose log has the event."""
+    return {entry.get("session_id", "nobody knows which") for entry in logs if entry["event"] == event}
 
 
 async def test_sessions_leave_neither_tasks_nor_leases(live: Live, hosted: dict[str, Session]) -> None:
