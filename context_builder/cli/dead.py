@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from context_builder.cli.command import print_json, redis_with, run
-from context_builder.cli.run import SESSION_ID
+from context_builder.cli.session_id import SESSION_ID
 from context_builder.cli.view.plain import plain
 from context_builder.errors import ContextBuilderError
 

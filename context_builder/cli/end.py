@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from context_builder.cli.command import existing, run, settings_in_force
-from context_builder.cli.run import SESSION_ID, stopping_signals, within_grace
+from context_builder.cli.session_id import SESSION_ID
+from context_builder.cli.stopping import stopping_signals, within_grace
 
 
 def end(session_id: SESSION_ID) -> None:
@@ -37,7 +38,7 @@ async def _end(session_id: str) -> None:
         if await Catalog(app.redis).request_end(session_id):
             typer.echo(f"Asked the process that runs session {session_id} to end it …")
         with stopping_signals(session.stop):
-            await within_grace(session.serve(), session)
+            await within_grace(session.serve(), session.told_to_stop)
         if session.told_to_stop.is_set():
             typer.echo(f"Session {session_id} is not ended; what was not summarized stays for the next run.")
             raise typer.Exit(1)

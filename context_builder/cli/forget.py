@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from context_builder.cli.command import confirm, no_session, run, settings_in_force
-from context_builder.cli.run import SESSION_ID
+from context_builder.cli.session_id import SESSION_ID
 from context_builder.errors import MemoryRejected
 
 if TYPE_CHECKING:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,15 +15,12 @@ import typer
 
 from context_builder.cli.command import run, settings_in_force
 from context_builder.cli.pause import stopped
+from context_builder.cli.session_id import SESSION_ID
+from context_builder.cli.stopping import stopping_signals, within_grace
 
 if TYPE_CHECKING:
     from context_builder.app import App
     from context_builder.session.session import Session
-
-SESSION_ID = Annotated[str, typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -")]
-
-GRACE: Final = 4.0
-"""Seconds that an orderly stop may take; then what still runs is cut off. Nothing is lost by that."""
 
 SWEEP_INTERVAL: Final = 3600.0
 SWITCH_INTERVAL: Final = 0.0002
@@ -79,51 +75,21 @@ async def _run(session_id: str, record: Path | None, *, takeover: bool, wait: bo
 
                 await stack.enter_async_context(serve_http(settings.http_host, settings.http_port, session.ready))
             async with beside(app.warm_up(), _sweep(app, session)):
-                await within_grace(session.serve(takeover=takeover, wait=wait), session)
+                await within_grace(session.serve(takeover=takeover, wait=wait), session.told_to_stop)
 
 
-def banner(session_id: str, app: Any) -> str:
-    """Five lines: what runs, which Redis, model, archive and memory, and what to set for other ones."""
+def banner(session_id: str, app: App) -> str:
+    """Four lines: what runs, which Redis, model and archive, and what to set for other ones.
+
+    A memory of its own has a fifth; one in the archive's database goes without saying.
+    """
     lines = [f"context-builder · listeners push to context_builder:{session_id}:input · Ctrl-C stops"]
-    parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is, "Memory": app.memory_is}
+    parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is}
+    if not app.memory_is.what.startswith(app.archive_is.what):
+        parts["Memory"] = app.memory_is
     for label, part in parts.items():
         lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
     return "\n".join(lines)
-
-
-@contextmanager
-def stopping_signals(stop: Any) -> Iterator[None]:
-    """Ctrl-C and SIGTERM call ``stop``; afterwards they do again what they did before."""
-    loop = asyncio.get_running_loop()
-    handled = (signal.SIGINT, signal.SIGTERM)
-    for number in handled:
-        loop.add_signal_handler(number, stop)
-    try:
-        yield
-    finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
-
-
-async def within_grace(work: Coroutine[Any, Any, None], session: Any) -> None:
-    """Do the work; once the session was told to stop, for ``GRACE`` seconds at most."""
-    task = asyncio.create_task(work, name="session")
-    told = asyncio.create_task(session.told_to_stop.wait(), name="told to stop")
-    try:
-        await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            await asyncio.wait({task}, timeout=GRACE)
-        if not task.done():
-            structlog.get_logger(__name__).warning("session.cut_off", after_seconds=GRACE)
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait({task})  # which gives the session's lease back
-        raise
-    finally:
-        told.cancel()
 
 
 @asynccontextmanager

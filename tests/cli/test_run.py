@@ -7,8 +7,27 @@ from unittest.mock import Mock
 
 import pytest
 
-from context_builder.cli.run import beside, within_grace
+from context_builder.cli.run import banner, beside
+from context_builder.cli.stopping import within_grace
+from context_builder.described import Described
 from context_builder.errors import SessionOwned
+
+
+def printed(memory: str) -> list[str]:
+    """The banner of a session whose memory is described so."""
+    parts = {"redis_is": Described("Redis at cache:6379"), "model_is": Described("gpt-4o", "set OPENAI_API_KEY")}
+    app = Mock(**parts, archive_is=Described("PostgreSQL at db:5432"), memory_is=Described(memory))
+    return banner("monday", app).splitlines()
+
+
+def test_the_banner_has_four_lines_and_a_fifth_for_a_memory_of_its_own() -> None:
+    assert printed("PostgreSQL at db:5432, found by words alone") == [
+        "context-builder · listeners push to context_builder:monday:input · Ctrl-C stops",
+        "  Redis    Redis at cache:6379",
+        "  Model    gpt-4o  (set OPENAI_API_KEY)",
+        "  Archive  PostgreSQL at db:5432",
+    ]
+    assert printed("SomaBrain at soma:9696")[4:] == ["  Memory   SomaBrain at soma:9696"]
 
 
 class Work:
@@ -55,7 +74,7 @@ async def test_work_that_fails_ends_the_session_in_order_and_is_told() -> None:
     session, other = Work(), Work()
     with pytest.raises(ZeroDivisionError):
         async with beside(failing(), other.go_on()):
-            await within_grace(session.go_on(), Mock(told_to_stop=asyncio.Event()))
+            await within_grace(session.go_on(), asyncio.Event())
     assert (session.cancelled, other.cancelled) == (True, True)
 
 
