@@ -113,6 +113,9 @@ class MemoryArchive:
         if self.failure is not None:
             raise self.failure
 
+    async def applied(self) -> frozenset[str]:
+        return frozenset()
+
     async def close(self) -> None:
         return None
 

@@ -51,6 +51,10 @@ class Archive(Protocol):
         """Raise what is wrong: unreachable, table missing, not allowed."""
         ...
 
+    async def applied(self) -> frozenset[str]:
+        """The migrations (``archive/migrations.py``) that its database has had, as far as this caller may see."""
+        ...
+
     async def close(self) -> None:
         """Let go of connections."""
         ...

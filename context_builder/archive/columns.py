@@ -7,6 +7,9 @@ from typing import Any, Final
 from context_builder.archive.archive import SummaryRow
 
 TABLE: Final = "context_summaries"
+MIGRATIONS: Final = "context_builder_migrations"
+"""The table of what was applied to the database; its column is ``name``."""
+
 COLUMNS: Final = tuple(SummaryRow.model_fields)
 KEY: Final = ("session_id", "summary_seq")
 SAME_BY: Final = ("session_id", "covers_message_end", "message_count", "summary_text")

@@ -30,6 +30,9 @@ class DeferredArchive:
     async def check(self) -> None:
         await (await self._opened()).check()
 
+    async def applied(self) -> frozenset[str]:
+        return await (await self._opened()).applied()
+
     async def close(self) -> None:
         if self._archive is not None:
             await self._archive.close()

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from context_builder.archive.archive import SummaryRow
-from context_builder.archive.columns import COLUMNS, KEY, SAME_BY, TABLE, as_record
+from context_builder.archive.columns import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, as_record
 from context_builder.archive.postgres_errors import translated
 from context_builder.errors import ArchiveRejected
 from context_builder.urls import printable
@@ -38,6 +38,8 @@ WHERE ({", ".join(SAME_BY)}) = (SELECT {", ".join(SAME_BY)} FROM jsonb_populate_
 _NEXT: Final = f"SELECT coalesce(max(summary_seq), 0) + 1 FROM {TABLE} WHERE session_id = $1"  # noqa: S608
 _FORGET: Final = f"DELETE FROM {TABLE} WHERE session_id = $1"  # noqa: S608
 _READ_NOTHING: Final = f"SELECT {_COLUMNS} FROM {TABLE} LIMIT 0"  # noqa: S608
+_MAY_SEE_MIGRATIONS: Final = f"SELECT coalesce(has_table_privilege(to_regclass('{MIGRATIONS}'), 'SELECT'), false)"
+_APPLIED: Final = f"SELECT coalesce(array_agg(name), '{{}}') FROM {MIGRATIONS}"  # noqa: S608
 _MAY_WRITE: Final = f"SELECT has_table_privilege('{TABLE}', 'INSERT')"
 
 
@@ -77,6 +79,11 @@ class PostgresArchive:
             may_write = await pool.fetchval(_MAY_WRITE)
         if not may_write:
             raise ArchiveRejected(f"{self.name} lets this role read {TABLE} but not write it; grant INSERT")
+
+    async def applied(self) -> frozenset[str]:
+        async with self._connected() as pool:
+            may_see = await pool.fetchval(_MAY_SEE_MIGRATIONS)
+            return frozenset(await pool.fetchval(_APPLIED) if may_see else ())
 
     async def close(self) -> None:
         if self._pool is not None:

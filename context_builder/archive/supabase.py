@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from context_builder.archive.archive import SummaryRow
-from context_builder.archive.columns import COLUMNS, KEY, SAME_BY, TABLE, as_record
+from context_builder.archive.columns import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, as_record
 from context_builder.archive.postgres_errors import explained
 from context_builder.errors import ArchiveError, ArchiveRejected, ArchiveUnavailable
 
@@ -39,6 +39,7 @@ _UNIQUE: Final = f"unique ({', '.join(KEY)})"
 
 _UNKNOWN_COLUMN: Final = ("PGRST204", "42703")
 _NO_UNIQUE_INDEX: Final = "42P10"  # for the ON CONFLICT of a delivery
+_NOT_TO_BE_SEEN: Final = ("PGRST205", "42501")
 _COLUMN_IN_MESSAGE: Final = re.compile(r"""'(\w+)' column|column "?(?:\w+\.)?(\w+)"?""")
 
 _MIGRATE: Final = "run the SQL that `context-builder migrate` prints in Supabase's SQL editor"
@@ -89,6 +90,19 @@ class SupabaseArchive:
 
     async def check(self) -> None:
         await self._adapting(lambda table: table.select(*self._columns()).limit(0).execute())
+
+    async def applied(self) -> frozenset[str]:
+        client = await self._connected()
+        from postgrest import APIError
+
+        with self._translated():
+            try:
+                rows = await self._bounded(_rows(client.table(MIGRATIONS).select("name")))
+            except APIError as error:
+                if error.code in _NOT_TO_BE_SEEN:
+                    return frozenset()
+                raise
+        return frozenset(row["name"] for row in rows)
 
     async def close(self) -> None:
         if self._http is not None:

@@ -99,8 +99,19 @@ async def _model(app: App) -> tuple[str, str]:
 
 
 async def _archive(app: App) -> tuple[str, str]:
+    from context_builder.archive.migrations import migrations
+
     await app.parts.archive.check()
-    return f"{app.archive_is.what}: the table is there", app.archive_is.hint
+    _, *numbered = migrations()
+    applied = await app.parts.archive.applied()
+    lacking = [name for name in numbered if name not in applied]
+    if not applied:
+        advice = "its migrations cannot be seen; `context-builder migrate` applies what it lacks"
+    elif lacking:
+        advice = f"it lacks {', '.join(lacking)}: run `context-builder migrate`"
+    else:
+        advice = app.archive_is.hint
+    return f"{app.archive_is.what}: the table is there", advice
 
 
 async def _memory(app: App) -> tuple[str, str]:

@@ -51,6 +51,16 @@ async def test_another_summary_under_a_number_that_is_taken_gets_the_next_free_o
     await archive.close()
 
 
+async def test_what_was_applied_is_known_where_it_can_be_seen(
+    supabase_project: PostgrestFront, database_url: str
+) -> None:
+    archive = service(supabase_project)
+    assert await archive.applied() == frozenset()
+    applied = await apply(database_url)
+    assert await archive.applied() == {*applied}
+    await archive.close()
+
+
 async def test_forgetting_a_session_counts_its_rows(supabase_project: PostgrestFront, database_url: str) -> None:
     await apply(database_url)
     archive = service(supabase_project)
