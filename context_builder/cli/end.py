@@ -47,13 +47,18 @@ async def _end(session_id: str) -> None:
         if session.unremembered:
             raise MemoryUnavailable(_closed_but(session_id, session.unremembered, "the long-term memory"))
         summary = session.conversation.summary
-        typer.echo(
-            f"Session {session_id} is closed: {summary.message_count} messages, {summary.seq} summaries archived."
-        )
+        counted = f"{_counted(summary.message_count, 'message')}, {_counted(summary.seq, 'summary')} archived"
+        typer.echo(f"Session {session_id} is closed: {counted}.")
 
 
 def _closed_but(session_id: str, waiting: int, receiver: str) -> str:
     return (
-        f"session {session_id} is closed, but {waiting} summaries wait for {receiver}; "
+        f"session {session_id} is closed, but {_counted(waiting, 'summary')} yet to go to {receiver}; "
         f"run `context-builder end {session_id}` when it is back (`context-builder doctor` looks)"
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    """Such as ``1 summary`` and ``2 summaries``."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else many}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+import math
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -14,6 +15,10 @@ from context_builder.errors import MemoryRejected
 if TYPE_CHECKING:
     from context_builder.archive.archive import Archive
     from context_builder.memory.tenant import TenantMemory
+    from context_builder.session.catalog import Catalog
+
+LOOK_AGAIN: Final = 0.05
+"""Seconds."""
 
 
 def forget(
@@ -35,6 +40,7 @@ async def _forget(session_id: str) -> None:
     from context_builder.memory.tenant import TenantMemory
     from context_builder.recording.file import delete
     from context_builder.session.catalog import Catalog
+    from context_builder.session.holder import describe, has_died
     from context_builder.session.keys import validate_session_id
 
     settings = settings_in_force()
@@ -43,10 +49,11 @@ async def _forget(session_id: str) -> None:
         catalog = Catalog(redis)
         delivered = Delivered(session_id, archive, TenantMemory(store, settings.tenant_id) if store else None)
         await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
-        was_run = await catalog.owner(session_id) is not None
+        owner = await catalog.owner(session_id)
         keys = await catalog.forget(session_id)
-        if was_run:  # its owner notices with its next commit; until then it may still deliver something
-            await asyncio.sleep(2 * settings.poll_interval)
+        if owner is not None:  # it notices with its next commit; until then it may still deliver something
+            if not (has_died(owner) or await is_left(catalog, session_id, settings.lease_time)):
+                typer.echo(f"{describe(owner)} does not answer; should it wake up, forget the session again", err=True)
             await delivered.forget()
         recording = recording_of(session_id, settings)
         was_recorded = recording is not None and delete(recording)
@@ -60,6 +67,21 @@ async def _forget(session_id: str) -> None:
     )
     if delivered.refusal is not None:
         raise MemoryRejected(f"what the memory holds of session {session_id} stays: {delivered.refusal}")
+
+
+async def is_left(catalog: Catalog, session_id: str, within: float) -> bool:
+    """Wait until the owner has learnt that the session was forgotten; false when it has not ``within`` seconds.
+
+    An owner that does not commit within the time of a lease stands still or is dead.
+    """
+    from context_builder.session.holder import is_forgotten
+
+    for _ in range(math.ceil(within / LOOK_AGAIN)):
+        owner = await catalog.owner(session_id)
+        if owner is None or not is_forgotten(owner):
+            return True
+        await asyncio.sleep(LOOK_AGAIN)
+    return False
 
 
 class Delivered:

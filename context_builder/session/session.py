@@ -199,7 +199,7 @@ class Session:
             except SessionOwned as owned:
                 if not wait:
                     raise
-                if str(owned) != told:
+                if str(owned) != told and not self._ending:  # its owner was asked to end it
                     told = str(owned)
                     log.warning("session.waiting", reason=told, hint="--takeover takes it, --no-wait gives up")
                 await self._next_event(self._rules.tick)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
+from context_builder.cli.forget import is_left
 from context_builder.client import Ended, SessionClient
+from context_builder.errors import LeaseLost
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import FENCE, SESSIONS, SUMMARY_SEQS, Keys
 from tests.services.waiting import wait_until
@@ -191,6 +194,37 @@ async def test_forgetting_under_an_owner_leaves_a_tombstone_that_passes_and_stop
     await catalog.forget("monday")
     assert 0 < await live.redis.pttl(KEYS.owner) <= 60_000
     await live.start()
+
+
+async def test_an_owner_that_learns_that_its_session_was_forgotten_is_seen_to_have_left(
+    live: Live, catalog: Catalog
+) -> None:
+    session = await live.start()
+    await live.say(1)
+    await live.shows(1)
+    await catalog.forget("monday")
+    assert await is_left(catalog, "monday", within=5)
+    with pytest.raises(LeaseLost, match="forgotten"):
+        await live.gone(session)
+    assert await catalog.owner("monday") is None
+
+
+async def test_an_owner_that_stands_still_is_not_waited_for_beyond_its_lease(live: Live, catalog: Catalog) -> None:
+    await live.redis.set(KEYS.owner, b'{"token": 1, "pid": 1, "host": "elsewhere"}')
+    await catalog.forget("monday")
+    assert not await is_left(catalog, "monday", within=0.1)
+
+
+async def test_an_owner_that_was_asked_to_end_is_waited_for_without_a_word(live: Live, catalog: Catalog) -> None:
+    running, ending = await live.start(), live.session()
+    with capture_logs() as logs:
+        ending.end()
+        live.serve(ending)
+        await live.conversation_state()  # time enough to find the session taken
+        await catalog.request_end("monday")
+        await live.gone(running)
+        await live.gone(ending)
+    assert "session.waiting" not in {entry["event"] for entry in logs}
 
 
 async def test_forgetting_one_session_leaves_others_alone(live: Live, catalog: Catalog) -> None:
