@@ -37,7 +37,7 @@ def has_died(holder: Mapping[str, Any]) -> bool:
         pid, started = int(holder["pid"]), float(holder["started"])
         return _started(pid) != started or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
-        return True
+        return not _is_hidden(pid)
     except (psutil.Error, OSError, KeyError, TypeError, ValueError, OverflowError):
         return False
 
@@ -66,6 +66,19 @@ def _started(pid: int) -> float:
         return psutil.Process(pid).create_time()
     after_name = stat.rpartition(b")")[2]  # a name may have blanks and parentheses in it
     return int(after_name.split()[_START_TICKS])
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether there is such a process all the same: /proc mounted with ``hidepid`` shows none of another user's."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(pid, 0)  # sends nothing
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 def _machine() -> dict[str, str]:

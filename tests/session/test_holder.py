@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,27 @@ async def test_a_process_that_nobody_has_waited_for_has(process: subprocess.Pope
 def test_a_process_whose_id_another_has_now_has() -> None:
     mine = this_holder(0.0)
     assert has_died({**mine, "started": mine["started"] - 1})
+
+
+def test_a_living_process_that_proc_hides_has_not(
+    process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = told(process)
+
+    def hidden(pid: int) -> float:
+        raise psutil.NoSuchProcess(pid)
+
+    def anothers(pid: int, number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(holder, "_started", hidden)
+    assert not has_died(lease)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "kill", anothers)
+        assert not has_died(lease)
+    process.kill()
+    process.wait()
+    assert has_died(lease)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the clock tells when a process began")
