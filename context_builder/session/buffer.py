@@ -46,16 +46,18 @@ class Buffer:
             self._highest_number = max(self._highest_number, entry.number)
             self._latest_time = max(self._latest_time, entry.time)
 
-    def restore(self, entries: Iterable[Entry], order: list[int], pending: int, pending_tokens: int) -> None:
-        """Fill an empty buffer from a checkpoint; ``order`` is empty when ids tell it."""
+    def restore(
+        self, entries: Iterable[Entry], order: list[int], pending: int, pending_tokens: int, limit: int
+    ) -> None:
+        """Fill an empty buffer from a checkpoint; ``order`` is empty when ids tell it, and ``limit`` was in force."""
         for entry in sorted(entries, key=lambda e: e.id):
             self.insert(entry)
         position = {entry_id: i for i, entry_id in enumerate(order)}
         self._order = sorted(self.entries.values(), key=lambda e: position.get(e.id, e.id))
         self._has_late = bool(order)
         self.pending, self.pending_tokens = pending, pending_tokens
-        if pending:  # what exceeds the limit was pinned, and is older than what is pending
-            self.pin(self._order[: max(0, len(self._order) - self.limit)])
+        if pending:  # what exceeded that limit was pinned, and is older than what is pending
+            self.pin(self._order[: max(0, len(self._order) - limit)])
 
     def order(self) -> list[int]:
         """Ids in order, or nothing when they ascend."""

@@ -34,6 +34,7 @@ def write_head(conversation: Conversation) -> bytes:
             "counters": conversation.counters(),
             "last_id": conversation.last_id,
             "pending_tokens": conversation.buffer.pending_tokens,
+            "buffer_limit": conversation.buffer.limit,
             "highest_message_number": conversation.highest_number,
             "domains": {
                 "confidence": dict(conversation.inferring.reading.confidence),
@@ -80,7 +81,8 @@ def restore(
         conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
     entries = [Entry.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
     order = orjson.loads(fields.get("order", b"[]"))
-    conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0))
+    limit = head.get("buffer_limit", rules.buffer_max)
+    conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0), limit)
     responses = {int(name[2:]): orjson.loads(v) for name, v in fields.items() if name.startswith("c:")}
     conversation.responses.records.update(sorted(responses.items()))
     return conversation

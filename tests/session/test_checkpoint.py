@@ -140,6 +140,20 @@ def test_the_oldest_part_that_was_being_summarized_still_comes_before_pending_me
     assert again.takes_pending_next
 
 
+@pytest.mark.parametrize("buffer_max", [1, 9])
+def test_another_limit_of_the_buffer_changes_no_order(clock: ManualClock, buffer_max: int) -> None:
+    subject = conversation(clock, buffer_max=3)
+    hear(subject, clock, 1, 2, 3, 4, 5)
+    assert continued(subject, clock, buffer_max=buffer_max).takes_pending_next  # 1 and 2
+    subject = conversation(clock, buffer_max=3)
+    hear(subject, clock, 1, 2)
+    assert subject.summary_work() is not None
+    hear(subject, clock, 3, 4, 5, 6)
+    again = continued(subject, clock, buffer_max=buffer_max)
+    assert [said.number for said in summarize(again, clock).request.messages] == [1, 2]
+    assert again.takes_pending_next  # 3
+
+
 def test_a_checkpoint_of_a_newer_version_is_refused(clock: ManualClock) -> None:
     fields = written(lively(clock))
     head = orjson.loads(fields["head"])
