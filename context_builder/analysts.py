@@ -11,8 +11,9 @@ from context_builder.analysis.prices import Price, Prices
 from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.described import Described
 from context_builder.errors import SettingError
+from context_builder.frugal_tokens import count_frugally
 from context_builder.settings import Settings
-from context_builder.tokens import TokenCounter, estimate_tokens
+from context_builder.tokens import TokenCounter
 
 LOCAL_MODEL: Final = "local"
 """What readings of the model at LOCAL_MODEL_URL are labelled; its server has but one model, whatever it is called."""
@@ -28,7 +29,7 @@ def analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int]
     models = _models(settings)
     if not models:
         described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")
-        return text, text, estimate_tokens, described
+        return text, text, count_frugally, described
     from context_builder.analysis.fallback import FallbackAnalyst
 
     analyst: Analyst = text

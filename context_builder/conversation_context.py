@@ -15,13 +15,13 @@ from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.archive.archive import Archive, SummaryRow
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import AnalystError
+from context_builder.frugal_tokens import count_frugally
 from context_builder.session.conversation import Conversation
 from context_builder.session.entry import Entry
 from context_builder.session.message import CONSILIENCE, from_fields
 from context_builder.session.publication import conversation_state, session_state
 from context_builder.session.rules import Rules
 from context_builder.session.work import Reading, Work
-from context_builder.tokens import estimate_tokens
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +46,7 @@ class ConversationContext:
         self._analyst = analyst or TextAnalyst()
         self._archive = archive
         self._clock = clock or SystemClock()
-        self._conversation = Conversation(session_id, rules or Rules(), self._clock.now(), estimate_tokens)
+        self._conversation = Conversation(session_id, rules or Rules(), self._clock.now(), count_frugally)
         self._seen: set[bytes] = set()
         self._pending: list[Entry] = []
         self._outbox: deque[SummaryRow] = deque()
@@ -133,6 +133,7 @@ class ConversationContext:
         Raises :class:`AnalystError`, losing nothing, and :class:`~context_builder.errors.ArchiveError`; what could not
         be archived is, with the next summary.
         """
+        await asyncio.to_thread(count_frugally, "")  # which may load the vocabulary
         async with self._one_at_a_time:
             while (work := self._conversation.summary_work(self._pending)) is not None:
                 await self._carry_out(work, self._analyst.summarize(work.request))
