@@ -122,7 +122,14 @@ class OverBudget(AnalystUnavailable):
 
 
 class ReplyInvalid(AnalystError):
-    """The model's reply is cut off, does not fit its schema, or is not what was asked for."""
+    """The model's reply is cut off, does not fit its schema, or is not what was asked for.
+
+    ``rejected`` counts the points it had, when not one of them could be accepted.
+    """
+
+    def __init__(self, message: str, *, rejected: int = 0) -> None:
+        super().__init__(message)
+        self.rejected = rejected
 
 
 class ArchiveError(ContextBuilderError):

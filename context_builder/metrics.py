@@ -14,6 +14,9 @@ ANALYSIS = Counter("context_builder_analysis_total", "Work given to an analyst."
 ANALYSIS_SECONDS = Histogram(
     "context_builder_analysis_seconds", "One piece of analysis.", ["task"], buckets=_MODEL_LATENCY
 )
+REJECTED_POINTS = Counter(
+    "context_builder_rejected_points_total", "Points of models that cited nothing, or nothing that was given."
+)
 TOKENS = Counter("context_builder_tokens_total", "Tokens of model calls.", ["task", "model", "kind"])
 CALLS = Counter("context_builder_model_calls_total", "Model calls that were answered.", ["task", "model"])
 COST_DOLLARS = Counter("context_builder_cost_dollars_total", "Model calls by their list price.", ["task", "model"])

@@ -57,7 +57,8 @@ class Usage:
     """What a reading cost; nothing for plain text analysis.
 
     ``cached_tokens`` are among the prompt's. ``dollars`` is an estimate by the list price, without
-    the ``unpriced`` calls, whose model has no known price.
+    the ``unpriced`` calls, whose model has no known price. ``rejected`` counts the points of replies
+    that came to nothing because none of them could be accepted.
     """
 
     model: str = ""
@@ -67,6 +68,7 @@ class Usage:
     calls: int = 0
     dollars: float = 0.0
     unpriced: int = 0
+    rejected: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Both together, under both models' names."""
@@ -78,6 +80,7 @@ class Usage:
             calls=self.calls + other.calls,
             dollars=self.dollars + other.dollars,
             unpriced=self.unpriced + other.unpriced,
+            rejected=self.rejected + other.rejected,
         )
 
 
@@ -143,7 +146,7 @@ class SummaryRequest:
 class SummaryReading:
     """New or changed points in chronological order.
 
-    ``rejected`` counts proposals that cited nothing, or something that was not given. ``degraded``
+    ``rejected`` counts its proposals that cited nothing, or something that was not given. ``degraded``
     says that plain text analysis stood in for a model that could not be asked.
     """
 

@@ -98,8 +98,7 @@ class Conversation:
             self._fold_summary(work, reading, now)
         else:
             raise TypeError(f"{type(reading).__name__} does not answer {type(work).__name__}")
-        self.spending.add(task_of(work), reading.usage)
-        self._changes.mark()
+        self._charge(work, reading.usage)
 
     def fail(self, work: Work, now: Instant, retry_after: float | None = None, usage: Usage | None = None) -> None:
         """Nothing came of the work; it is handed out again after a while, a summary when that is worth it.
@@ -107,8 +106,7 @@ class Conversation:
         ``usage`` is what it cost all the same.
         """
         if usage is not None:
-            self.spending.add(task_of(work), usage)
-            self._changes.mark()
+            self._charge(work, usage)
         if isinstance(work, KeywordWork):
             self._batches.over(work.messages)
             self._triggers.keywords_failed(now)
@@ -266,6 +264,14 @@ class Conversation:
         self.last_id = last_id
 
     # Folding in
+
+    def _charge(self, work: Work, usage: Usage) -> None:
+        """Note what the work cost, and what was proposed in vain."""
+        self.spending.add(task_of(work), usage)
+        if usage.rejected:
+            self.summary.reject(usage.rejected)
+            self._changes.put_summary(self.summary)
+        self._changes.mark()
 
     def _fold_keywords(self, work: KeywordWork, reading: KeywordReading) -> None:
         self._batches.over(work.messages)

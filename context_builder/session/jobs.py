@@ -112,6 +112,8 @@ class Jobs:
             usage = done.usage if done.reading is None else done.reading.usage
             if usage is not None and usage.calls:
                 _count(name, usage)
+            if isinstance(done.reading, SummaryReading):
+                metrics.REJECTED_POINTS.inc(done.reading.rejected)
             self._deliver(done)
 
     async def _read(self, work: Work) -> Reading:
@@ -173,6 +175,7 @@ def _complete(reading: KeywordReading, work: KeywordWork) -> KeywordReading:
 def _count(task: str, usage: Usage) -> None:
     metrics.CALLS.labels(task, usage.model).inc(usage.calls)
     metrics.COST_DOLLARS.labels(task, usage.model).inc(usage.dollars)
+    metrics.REJECTED_POINTS.inc(usage.rejected)
     for kind, tokens in (
         ("prompt", usage.prompt_tokens),
         ("cached", usage.cached_tokens),

@@ -58,6 +58,11 @@ class Summary:
         self.degraded_messages -= len(entries)
         return self._add(entries, reading, now, instead=True)
 
+    def reject(self, points: int) -> None:
+        """Count points of replies that came to nothing."""
+        self.rejected_points += points
+        self._encoded = None
+
     def _add(
         self, entries: Sequence[Entry], reading: SummaryReading, now: Instant, *, instead: bool = False
     ) -> list[Point]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from context_builder.analysis.analyst import DraftPoint, SummaryReading
+from dataclasses import replace
+
+import orjson
+
+from context_builder.analysis.analyst import DraftPoint, SummaryReading, Usage
 from context_builder.session.conversation import Conversation
 from context_builder.session.work import SummaryWork
 from context_builder.testing import ManualClock
@@ -206,6 +210,19 @@ def test_a_summary_without_any_point_still_covers_its_messages(clock: ManualCloc
     subject.finish(work, SummaryReading((DraftPoint("cites nothing it was given", (99,)),), "stub"), clock.now())
     summary = subject.summary.wire()
     assert (summary["text"], summary["message_count"], summary["rejected_points"]) == ("", 1, 1)
+
+
+def test_points_proposed_in_vain_are_counted_and_written_down(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    hear(subject, clock, 1)
+    work = subject.summary_work()
+    assert work is not None
+    subject.fail(work, clock.now(), usage=Usage(calls=1, rejected=3))
+    assert b'"rejected_points":3' in subject.take_changes().encoded_fields()["summary"]
+    work = subject.summary_work()
+    assert work is not None
+    subject.finish(work, replace(points_of(work), rejected=1, usage=Usage(calls=2, rejected=2)), clock.now())
+    assert orjson.loads(subject.summary.encoded())["rejected_points"] == 6
 
 
 # When summaries fail

@@ -45,7 +45,7 @@ class ModelClient:
         """What ``read`` makes of the reply, and what all tries cost together; an error carries that too.
 
         ``read`` takes the parsed reply and may raise :class:`ReplyInvalid`, which is worth another
-        try like an invalid reply.
+        try like an invalid reply; the points it rejects are counted.
         """
         spent = Usage(model=question.options.model)
         try:
@@ -60,7 +60,11 @@ class ModelClient:
                 with attempt:
                     completion = await self._complete(question)
                     spent += self._meter.priced(completion.cost(question.options.model))
-                    return read(self._parsed(question, completion)), spent
+                    try:
+                        return read(self._parsed(question, completion)), spent
+                    except ReplyInvalid as error:
+                        spent = replace(spent, rejected=spent.rejected + error.rejected)
+                        raise
         except AnalystError as error:
             error.usage = spent if spent.calls else None
             raise

@@ -100,7 +100,8 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> tuple[tuple[Draft
     accepted = [point for entry in reply.points if (point := _point(entry, request))]
     points = list({point.text: point for point in reversed(accepted)}.values())
     if not points and (reply.points or not reply.chatter):
-        raise ReplyInvalid(f"the model gave no summary: {len(reply.points)} points, none acceptable")
+        rejected = len(reply.points)
+        raise ReplyInvalid(f"the model gave no summary: {rejected} points, none acceptable", rejected=rejected)
     place = {said.id: index for index, said in enumerate(request.messages)}
     points.sort(key=lambda point: place[point.cites[0]])
     return tuple(points), len(reply.points) - len(accepted)

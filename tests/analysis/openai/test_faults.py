@@ -117,3 +117,14 @@ async def test_the_tokens_of_invalid_replies_are_counted_too(analyst: OpenAIAnal
     model.script.append(Fault.EMPTY)
     usage = (await analyst.infer_domains(MESSAGES)).usage
     assert usage.calls == 2
+
+
+async def test_points_of_a_reply_without_any_to_accept_are_counted(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    points = [{"kind": "claim", "text": "Out of nothing.", "cites": cites, "replaces": 0} for cites in ([], [99])]
+    model.replies.append({"points": points, "chatter": False})
+    assert (await analyst.summarize(SummaryRequest(MESSAGES))).usage.rejected == 2
+    model.replies.extend([{"points": points, "chatter": False}] * 3)
+    with pytest.raises(ReplyInvalid) as raised:
+        await analyst.summarize(SummaryRequest(MESSAGES))
+    assert raised.value.usage
+    assert raised.value.usage.rejected == 6
