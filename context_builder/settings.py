@@ -95,7 +95,7 @@ class Settings(BaseModel):
     summary_model: ModelName = Field("gpt-4o", description="Model that writes summary points. name")
     summary_temperature: Temperature = Field(0.3, description="Low, so that points stay close to what was said. 0 to 2")
     summary_max_tokens: Count = Field(1000, description="Budget of the rolling summary, and of a reply. tokens")
-    summary_input_tokens: Count = Field(12000, description="Most new messages in one summary call. tokens")
+    summary_input_tokens: Count = Field(12000, description="Most messages and known points in one summary call. tokens")
     llm_timeout: Seconds = Field(30.0, description="A model call is given up after this long. seconds")
     llm_attempts: Count = Field(3, description="Tries of a model call before the fallback answers. number")
     llm_concurrency: Count = Field(8, description="Model calls in flight at once in this process. number")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Final
 
 from context_builder.analysis.analyst import (
@@ -15,9 +14,10 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     Usage,
 )
+from context_builder.analysis.portions import portions, summarized
 
 PORTION: Final = 6_000
-"""Characters of messages in one summary call: with the prompt and the reply well within a window of 8,192 tokens."""
+"""Bytes of messages in one summary call, and so tokens at most: with prompt and reply within a window of 8,192."""
 
 
 class LocalAnalyst:
@@ -47,31 +47,12 @@ class LocalAnalyst:
 
     async def summarize(self, request: SummaryRequest) -> SummaryReading:
         """One call a portion; the points in the messages' order."""
-        whole = SummaryReading((), self.name)
-        for portion in _portions(request.messages):
-            reading = await self._model.summarize(replace(request, messages=portion))
-            whole = replace(
-                whole,
-                points=whole.points + reading.points,
-                rejected=whole.rejected + reading.rejected,
-                usage=whole.usage + reading.usage,
-            )
-        return whole
+        parts = portions(request.messages, PORTION, _bytes)
+        return await summarized(request, parts, self._model.summarize, self.name)
 
     async def close(self) -> None:
         await self._model.close()
 
 
-def _portions(messages: Sequence[Said]) -> Iterator[list[Said]]:
-    """The messages in order, up to :data:`PORTION` characters together; of a longer one, its beginning."""
-    portion: list[Said] = []
-    size = 0
-    for said in messages:
-        clipped = replace(said, text=said.text[:PORTION])
-        if portion and size + len(clipped.text) > PORTION:
-            yield portion
-            portion, size = [], 0
-        portion.append(clipped)
-        size += len(clipped.text)
-    if portion:
-        yield portion
+def _bytes(line: str) -> int:
+    return len(line.encode("utf-8", "replace"))

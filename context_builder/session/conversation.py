@@ -190,11 +190,12 @@ class Conversation:
 
     def summary_work(self, pending: Sequence[Entry] = ()) -> SummaryWork | None:
         """The next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
-        part = self._summarizing.next_part(pending)
+        known = self.summary.ledger.tail(min(LEDGER_TAIL_TOKENS, self.rules.summary_input // 4))
+        part = self._summarizing.next_part(pending, known)
         if part is None:
             return None
-        known = () if part.again else self.summary.ledger.tail(LEDGER_TAIL_TOKENS)
-        request = SummaryRequest([entry.said() for entry in part.entries], known, self.inferring.reading.keywords)
+        shown = () if part.again else known
+        request = SummaryRequest([entry.said() for entry in part.entries], shown, self.inferring.reading.keywords)
         return SummaryWork(part.entries, part.from_pending, part.last_resort, part.again, request=request)
 
     def next_moment(self, now: Instant, *, hands_free: bool = True) -> float:

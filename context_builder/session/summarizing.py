@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from context_builder.analysis.analyst import KnownPoint
+from context_builder.analysis.portions import line_of, tokens_of
 from context_builder.clock import Instant
 from context_builder.session.buffer import Buffer
 from context_builder.session.entry import Entry
@@ -27,6 +29,7 @@ class Summarizing:
         self._count_tokens = count_tokens
         self._taking: set[int] | None = None
         self._second_look = SecondLook(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
+        self._room = rules.summary_input
         self._closing = False
         self.running = False
 
@@ -48,8 +51,12 @@ class Summarizing:
         """Whether the next part is the oldest of the pending list, which the caller reads."""
         return bool(self._buffer.pending) and not self._buffer.pinned()
 
-    def next_part(self, pending: Sequence[Entry]) -> Part | None:
-        """The next part; ``pending`` when :attr:`takes_pending_next`. Nothing else is chosen until it is over."""
+    def next_part(self, pending: Sequence[Entry], known: Sequence[KnownPoint] = ()) -> Part | None:
+        """The next part; ``pending`` when :attr:`takes_pending_next`. Nothing else is chosen until it is over.
+
+        The ``known`` points are shown in the same call, and take their share of its room.
+        """
+        self._room = self._rules.summary_input - sum(tokens_of(point.text, self._count_tokens) for point in known)
         part = self._part_again() if self._may_look_again() else self._part_of_new(pending)
         self.running = part is not None
         return part
@@ -123,8 +130,8 @@ class Summarizing:
         part: list[Entry] = []
         tokens = 0
         for entry in entries:
-            tokens += self._count_tokens(entry.text)
-            if part and tokens > self._rules.summary_input:
+            tokens += tokens_of(line_of(entry.speaker, entry.text), self._count_tokens)
+            if part and tokens > self._room:
                 break
             part.append(entry)
         return part

@@ -43,9 +43,12 @@ async def test_a_long_stretch_is_summarized_in_portions_and_nothing_is_skipped(s
     assert max(sizes) <= PORTION
 
 
-async def test_a_message_beyond_the_window_is_cut(stub: StubAnalyst) -> None:
-    await LocalAnalyst(stub).summarize(SummaryRequest(said("x" * 50_000, "short enough")))
-    assert [len(message.text) for call in stub.summary_calls for message in call.messages] == [PORTION, 12]
+async def test_a_message_beyond_the_window_is_summarized_in_pieces(stub: StubAnalyst) -> None:
+    reading = await LocalAnalyst(stub).summarize(SummaryRequest(said("é" * 25_000, "short enough")))
+    pieces = [message for call in stub.summary_calls for message in call.messages]
+    assert "".join(piece.text for piece in pieces if piece.id == 100) == "é" * 25_000
+    assert max(len(piece.text.encode()) for piece in pieces) <= PORTION
+    assert {cited for point in reading.points for cited in point.cites} == {100, 101}
 
 
 async def test_a_failure_is_the_models(stub: StubAnalyst) -> None:

@@ -100,7 +100,7 @@ def test_the_newest_messages_may_be_held_back(clock: ManualClock) -> None:
 
 
 def test_what_does_not_fit_one_call_is_taken_in_parts_without_waiting(clock: ManualClock) -> None:
-    subject = conversation(clock, summary_input=10)  # tokens; a message has five
+    subject = conversation(clock, summary_input=29)  # tokens; a line has ten, the point shown nine
     hear(subject, clock, 1, 2, 3, 4, 5)
     clock.advance(120)
     summarize(subject, clock)
@@ -110,6 +110,18 @@ def test_what_does_not_fit_one_call_is_taken_in_parts_without_waiting(clock: Man
     assert summarize(subject, clock).request.messages[-1].number == 5
     assert not subject.summary_due(clock.now())
     assert numbers(subject) == [6]
+
+
+def test_names_and_the_points_that_are_shown_take_their_share_of_a_call(clock: ManualClock) -> None:
+    subject = conversation(clock, summary_input=40)
+    hear(subject, clock, 1, 2, 3, 4)
+    assert len(summarize(subject, clock).entries) == 4
+    hear(subject, clock, 5, 6, 7, 8)
+    assert len(summarize(subject, clock).entries) == 2  # beside two points
+    long_name = "Dr. " + "von und zu " * 2
+    subject = conversation(clock, summary_input=40)
+    subject.receive([message(n, speaker=long_name) for n in (1, 2, 3)], clock.now())
+    assert len(summarize(subject, clock).entries) == 2
 
 
 def test_a_message_larger_than_a_call_is_taken_alone(clock: ManualClock) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,14 +30,14 @@ from context_builder.analysis.openai.replies import (
     LoneKeywordReply,
     SummaryReply,
 )
+from context_builder.analysis.portions import line_of, portions, summarized, tokens_of
 from context_builder.analysis.prices import Prices
 from context_builder.prompts import Prompts, quoted
 from context_builder.tokens import TokenCounter
 
 KEYWORD_TEXT: Final = 4_000
 DOMAIN_TEXT: Final = 600
-SUMMARY_TEXT: Final = 32_000
-"""Characters of one message that a task looks at: of a longer one, its first and last half."""
+"""Characters of one message that keywords and domains are taken from: of a longer one, its first and last half."""
 
 
 class OpenAIAnalyst:
@@ -61,7 +62,8 @@ class OpenAIAnalyst:
         self._name = name
         self._prompts = prompts
         self._tasks = tasks or Tasks()
-        meter = Meter(prices or Prices(), budget, TokenCounter(self._tasks.keywords.model).count)
+        self._count = TokenCounter(self._tasks.summary.model).count
+        meter = Meter(prices or Prices(), budget, self._count)
         self._client = ModelClient(endpoint, calls or CallOptions(), prompts.json_mode, meter)
 
     @property
@@ -130,11 +132,19 @@ class OpenAIAnalyst:
         return keywords, replace(domains, usage=usage)
 
     async def summarize(self, request: SummaryRequest) -> SummaryReading:
-        """One call, unless there is nothing to summarize."""
-        if not request.messages:
-            return SummaryReading((), self._name)
+        """One call, if all fits one; otherwise as many as it takes, so that nothing is skipped."""
+        parts = await asyncio.to_thread(self._portions, request)
+        return await summarized(request, parts, self._summarize, self._name)
+
+    def _portions(self, request: SummaryRequest) -> list[list[Said]]:
+        size = partial(tokens_of, count=self._count)
+        most = self._tasks.summary_input
+        room = max(most - sum(size(point.text) for point in request.known), most // 2)
+        return list(portions(request.messages, room, size))
+
+    async def _summarize(self, request: SummaryRequest) -> SummaryReading:
         options, prompt = self._tasks.summary, self._prompts.summary
-        said = (f"{said.speaker}: {_excerpt(said.text, SUMMARY_TEXT)}" for said in request.messages)
+        said = (line_of(said.speaker, said.text) for said in request.messages)
         question = Question(
             task="summary",
             stable=prompt.stable,

@@ -34,11 +34,15 @@ class TaskOptions:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The three tasks, with the documented defaults."""
+    """The three tasks, with the documented defaults.
+
+    One call for a summary is given at most ``summary_input`` tokens of messages and known points.
+    """
 
     keywords: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 100)
     domains: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 400)
     summary: TaskOptions = TaskOptions("gpt-4o", 0.3, 1000)
+    summary_input: int = 12_000
 
 
 @dataclass(frozen=True, slots=True)

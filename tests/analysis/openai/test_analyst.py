@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
+
 from context_builder.analysis.analyst import KnownPoint, PointKind, SummaryRequest
 from context_builder.analysis.openai import OpenAIAnalyst
 from context_builder.domains import DOMAINS
+from context_builder.errors import AnalystUnavailable
+from context_builder.tokens import count_tokens
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import HOSTILE, TEXTS, said
 from tests.services.model_answers import said_in
-from tests.services.model_server import FakeModel, ModelServer
+from tests.services.model_server import FakeModel, Fault, ModelServer
 from tests.services.waiting import wait_until
 
 
@@ -79,6 +83,24 @@ async def test_an_enormous_message_is_sent_as_an_excerpt(analyst: OpenAIAnalyst,
     assert text.startswith("begin")
     assert text.endswith("end")
     assert len(text) < 5_000
+
+
+async def test_of_an_enormous_message_nothing_is_skipped_by_a_summary(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    enormous = " ".join(f"Sample {n} was lost." for n in range(9_000))
+    reading = await analyst.summarize(SummaryRequest(said("We begin.", enormous, "We end.")))
+    told = [line for request in model.requests for line in said_in(request)]
+    assert "".join(line.removeprefix("Bob: ") for line in told[1:-1]) == enormous
+    assert all(count_tokens(request["messages"][1]["content"]) < 12_100 for request in model.requests)
+    assert {cited for point in reading.points for cited in point.cites} == {100, 101, 102}
+    assert reading.usage.calls == len(model.requests) > 4
+
+
+async def test_what_the_parts_before_a_failure_cost_is_not_forgotten(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    model.script.extend([None, Fault.UNAUTHORIZED])
+    with pytest.raises(AnalystUnavailable) as raised:
+        await analyst.summarize(SummaryRequest(said("word " * 20_000)))
+    assert raised.value.usage
+    assert raised.value.usage.calls == 1
 
 
 async def test_usage_is_what_the_server_counted(analyst: OpenAIAnalyst, model: FakeModel) -> None:
