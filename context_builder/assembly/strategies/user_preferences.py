@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.stored import candidate_of
 from context_builder.assembly.strategies.strategy import Request
 from context_builder.memory.memory import MemoryFilter, MemoryQuery
-
-KIND: Final = "preference"
+from context_builder.memory.preferences import KIND
 
 
 class UserPreferencesStrategy:

@@ -1,0 +1,183 @@
+"""The words in which people state a preference, and those in which they only seem to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+WORDS: Final = "words"
+"""The topic of a pattern after which nothing is wished for instead, so that no kind of thing is settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A way to say it, whose group ``rest`` is what is wanted, and how that is told of somebody.
+
+    ``topic`` is given where the pattern decides it; ``WORDS`` takes the wish's own. A request may be put as a question.
+    ``but_not`` are beginnings of a ``rest`` that is no lasting wish.
+    """
+
+    said: re.Pattern[str]
+    form: str
+    topic: str | None = None
+    is_request: bool = False
+    but_not: re.Pattern[str] | None = None
+
+
+_REST: Final = (
+    r"(?P<rest>[^\n;]{2,160}?)(?=[\s.!?,]*$|;|[.!?]\s|,? (?:but|because|although|though|while|whereas|since|so)\b"
+    r"|,? and (?:please|call me|I|my|he|she|they|we|you)\b)"
+)
+_NAME: Final = (
+    r"[\"“']?(?P<rest>(?:(?i:dr|mr|mrs|ms|prof|professor|doctor|captain|miss)\b\.? )?"
+    r"(?:[A-ZÀ-ÖØ-Þ][\w'-]*(?: [A-ZÀ-ÖØ-Þ][\w'-]*){0,2}"
+    r"|[^\W\d_]{2,20}(?=(?:,? (?:please|thanks|thank you))?[ .!?]*$)))"
+)
+_LANGUAGE: Final = (
+    r"(?P<rest>(?:simple |plain )?(?:arabic|chinese|czech|danish|dutch|english|finnish|french|german|greek|hebrew|hindi"
+    r"|hungarian|italian|japanese|korean|norwegian|polish|portuguese|romanian|russian|spanish|swedish|turkish"
+    r"|ukrainian))\b"
+)
+# What an order or a request begins with: "they call me" is none.
+_ASKED: Final = (
+    r"(?:^|[,:] |\b(?:please|just|so|and|but|can you|could you|would you|will you|you can|you may|you could"
+    r"|please always|feel free to|want you to|like you to|prefer you to|prefer that you|prefer if you|now on) )"
+)
+_DISLIKE: Final = r"\bI (?:really |absolutely )?(?:hate|can't stand|cannot stand|don't like|do not like|dislike)"
+_POINTING: Final = r"(?:this|that|these|those|it|them|him|her|you|so)(?: ones?)?$"
+
+# The closer ones first: what one has taken, those after it do not see.
+STATED: Final = (
+    Pattern(re.compile(rf"(?i:{_ASKED}call me ){_NAME}"), "Wants to be called {}", "name", is_request=True),
+    Pattern(
+        re.compile(rf"(?i:\bI(?:'d| would)? (?:prefer|like|want) (?:to be called|being called|to go by) ){_NAME}"),
+        "Wants to be called {}",
+        "name",
+    ),
+    Pattern(re.compile(rf"(?i:\bI go by ){_NAME}"), "Wants to be called {}", "name"),
+    Pattern(
+        re.compile(rf"(?i:{_ASKED}(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)? in {_LANGUAGE})"),
+        "Wants replies in {}",
+        "language",
+        is_request=True,
+    ),
+    Pattern(
+        re.compile(
+            r"(?i:\bI(?:(?:'d| would)?(?: really| strongly| generally| usually| always| much| actually| just| now)*"
+            rf" prefer|(?:'ve| have) always preferred) {_REST})"
+        ),
+        "Prefers {}",
+        but_not=re.compile(rf"(?i:(?:is|was|are|were|and|or|not to)\b|{_POINTING})"),
+    ),
+    Pattern(
+        re.compile(rf"(?i:\bmy preference is (?:for )?{_REST})"),
+        "Prefers {}",
+        but_not=re.compile(f"(?i:{_POINTING})"),
+    ),
+    Pattern(re.compile(rf"(?i:\bI (?:really )?(?:like|love) it when {_REST})"), "Likes it when {}", topic=WORDS),
+    Pattern(re.compile(rf"(?i:{_DISLIKE} it when {_REST})"), "Dislikes it when {}", topic=WORDS),
+    Pattern(
+        re.compile(rf"(?i:{_DISLIKE} {_REST})"),
+        "Dislikes {}",
+        topic=WORDS,
+        but_not=re.compile(
+            r"(?i:to (?:say|break|admit|interrupt|bother|be|ask|tell|disappoint)\b"
+            r"|(?:this|that|these|those|him|her|them|you|it)\b)"
+        ),
+    ),
+    Pattern(re.compile(rf"(?i:\bplease always {_REST})"), "Always {}", is_request=True),
+    Pattern(
+        re.compile(rf"(?i:^(?:(?:ok|okay|so|and|well),? )?from now on,? (?:please )?(?:always )?{_REST})"),
+        "Always {}",
+        is_request=True,
+        but_not=re.compile(r"(?i:(?:I|we|he|she|it|they|you|the|my|our|this|that|there|no|please|never)\b)"),
+    ),
+    Pattern(
+        re.compile(rf"(?i:(?:\bplease never (?:ever )?|^never ever |^(?:please )?(?:don't|do not) ever ){_REST})"),
+        "Never {}",
+        topic=WORDS,
+        is_request=True,
+    ),
+)  # fmt: skip
+
+# What follows "call me" without being a name.
+_NO_NAMES: Final = frozenset(
+    "a an the i i'm i'll if it we you he she they this that my your back later soon tomorrow today tonight now"
+    " then when whenever whatever anything anytime any at on in by to up out for from with about after before"
+    " during once again first next asap directly collect maybe and or so but not crazy mad stupid naive paranoid"
+    " cynical lazy biased weird picky silly boring cheesy lucky curious sceptical skeptical old-fashioned old"
+    " selfish please names home sometime monday tuesday wednesday thursday friday saturday sunday".split()
+)
+_QUOTED: Final = re.compile(
+    r"\"[^\"\n]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|`[^`]*`|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)|^[ \t]*>.*$",
+    re.MULTILINE,
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bProf\.)\s+|\n+")
+_REPORTED: Final = re.compile(
+    r"(?P<who>[\w']+)(?: just| always| once| also| already| actually)? (?:said|says|say|told|tells|wrote|writes|asked"
+    r"|asks|claims|claimed|replied|answered|insists|goes|thinks|thought|was like|is like|were like)\b|\baccording to\b",
+    re.IGNORECASE,
+)
+_REPORTED_AFTER: Final = re.compile(
+    r",? (?:said|says|replied|answered|wrote) (?!I\b)\w+|, (?!I\b)[\w ]{1,30} (?:said|says|replied|wrote)\W*$",
+    re.IGNORECASE,
+)
+_UNSURE: Final = re.compile(
+    r"\b(?:if|whether|unless|when|whenever|why|what|which|who|do|did|should|would|could|may|might|suppose|imagine|pretend"
+    r"|not that|nor)\s*$",
+    re.IGNORECASE,
+)
+_TRAILING: Final = re.compile(
+    r"(?:[ ,]+(?:please|thanks|thank you|actually|now|from now on|if possible|though|instead|honestly|in general))+$",
+    re.IGNORECASE,
+)
+_VOCATIVE: Final = re.compile(r", [A-Z][a-z]+$")
+_IN_THIRD_PERSON: Final = {
+    "i": "they",
+    "me": "them",
+    "my": "their",
+    "mine": "theirs",
+    "myself": "themselves",
+    "i'm": "they're",
+    "i've": "they've",
+    "i'll": "they'll",
+    "i'd": "they'd",
+    "i am": "they are",
+    "i was": "they were",
+}
+_FIRST_PERSON: Final = re.compile(r"\b(?:I (?:am|was)|I'(?:m|ve|ll|d)|I|me|mine|myself|my)\b(?!')", re.IGNORECASE)
+
+
+def own_words(text: str) -> Iterator[str]:
+    """The sentences of ``text``, without what it quotes; a name may stand in quotation marks."""
+    plain = text.replace("’", "'").replace("‘", "'")
+    plain = _QUOTED.sub(lambda quoted: quoted[0] if len(quoted[0].split()) < 3 and ">" not in quoted[0] else "…", plain)
+    return filter(None, (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(plain)))
+
+
+def is_of_others(sentence: str, start: int) -> bool:
+    """Whether what is said from ``start`` on is told of somebody else, or only supposed."""
+    before = sentence[:start]
+    tellers = (told["who"] for told in _REPORTED.finditer(before))
+    return (
+        any(who is None or who.lower() not in ("i", "i've", "i'd") for who in tellers)
+        or _UNSURE.search(before) is not None
+        or _REPORTED_AFTER.search(sentence, start) is not None
+    )
+
+
+def name_in(rest: str, sentence: str) -> str | None:
+    """What somebody is called, if ``rest`` can be a name: with a capital, unless the whole sentence has none."""
+    if rest.split()[0].lower() in _NO_NAMES or (rest == rest.lower() and sentence != sentence.lower()):
+        return None
+    return rest.strip("'")
+
+
+def cleaned(rest: str, pattern: Pattern) -> str | None:
+    """What is wanted, told of a third person; None if it is no lasting wish."""
+    wish = _TRAILING.sub("", _VOCATIVE.sub("", rest.strip(" ,.!?"))).strip('"“”')
+    if not wish or (pattern.but_not is not None and pattern.but_not.match(wish)):
+        return None
+    return _FIRST_PERSON.sub(lambda one: _IN_THIRD_PERSON[one[0].lower()], wish)
