@@ -42,6 +42,7 @@ class Entry:
         "time",
         "timestamp",
         "timestamp_raw",
+        "user_id",
     )
 
     def __init__(self, entry_id: int, message: Message, now: Instant) -> None:
@@ -54,6 +55,7 @@ class Entry:
         self.time = message.time
         self.confidence = message.confidence
         self.consilience = message.consilience
+        self.user_id = message.user_id
         self.buffer_entry_time = now.wall
         self.entered = now.monotonic
         self.keywords: list[str] = []
@@ -105,6 +107,8 @@ class Entry:
         }
         if self.timestamp_raw is not None:
             fields["timestamp_raw"] = self.timestamp_raw
+        if self.user_id is not None:
+            fields["user_id"] = self.user_id
         return fields
 
     def encode(self) -> bytes:
@@ -128,6 +132,7 @@ class Entry:
             confidence=fields["confidence"],
             consilience=fields["type"] == "consilience",
             timestamp_raw=fields.get("timestamp_raw"),
+            metadata={"user_id": fields.get("user_id")},
         )
         entry = cls(fields["id"], message, now)
         entry.buffer_entry_time = fields["buffer_entry_time"]

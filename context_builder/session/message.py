@@ -26,6 +26,7 @@ MAX_NUMBER: Final = 2**53 - 1
 _IDENTITY_BYTES: Final = 16
 _METADATA_DEPTH: Final = 100
 _INTEGER_DIGITS: Final = 1000
+_USER_ID_CHARS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,12 @@ class Message:
     consilience: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     timestamp_raw: Any = None
+
+    @property
+    def user_id(self) -> str | None:
+        """Who speaks, where the metadata names them."""
+        named = self.metadata.get("user_id")
+        return named if isinstance(named, str) and 0 < len(named.strip()) <= _USER_ID_CHARS else None
 
 
 def decode(raw: bytes, now: Instant, *, max_bytes: int) -> Message:

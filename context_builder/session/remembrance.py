@@ -69,7 +69,12 @@ def remembrance(
 def of_message(session_id: str, entry: Entry) -> Memory:
     """The message under an id made of its identity, so that a session that is sent again changes nothing."""
     identity = identity_of(entry.consilience, entry.number, entry.speaker, entry.text, entry.timestamp)
-    known = {"message_number": entry.number, "keywords": entry.keywords, "consilience": entry.consilience}
+    known = {
+        "message_number": entry.number,
+        "keywords": entry.keywords,
+        "consilience": entry.consilience,
+        "user_id": entry.user_id,
+    }
     return Memory(
         id=f"{session_id}:message:{identity.hex()}",
         text=entry.text,

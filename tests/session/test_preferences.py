@@ -1,0 +1,76 @@
+"""What people say they want in a session is remembered as theirs, and the later replaces the earlier."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder import ContextBuilder, UserPreferencesStrategy
+from context_builder.session.entry import Entry
+from context_builder.session.message import Message
+from context_builder.session.preferring import preferences_in
+from context_builder.session.remembrance import of_message
+from context_builder.testing import ManualClock
+from tests.session.live import TENANT, Live
+from tests.session.saying import ARRIVAL, advice, conversation, hear, message, spoken, summarize
+
+
+def told(*messages: Message) -> list[tuple[str | None, str]]:
+    entries = [Entry(number, one, ARRIVAL) for number, one in enumerate(messages, start=1)]
+    found = preferences_in([of_message("monday", entry) for entry in entries])
+    return [(preference.user_id, preference.text) for preference in found]
+
+
+def test_a_preference_is_the_speakers_with_its_source_and_the_session() -> None:
+    said = of_message("monday", Entry(1, message(1, "I prefer short answers."), ARRIVAL))
+    (found,) = preferences_in([said])
+    assert (found.user_id, found.speaker, found.session_id, found.time) == ("Alice", "Alice", "monday", said.time)
+    assert found.metadata["source_message"] == said.id
+
+
+def test_a_message_may_name_its_user() -> None:
+    assert told(message(1, "I prefer tea.", metadata={"user_id": "u-1"})) == [("u-1", "Prefers tea")]
+    assert told(message(1, "I prefer tea.", metadata={"user_id": 7})) == [("Alice", "Prefers tea")]
+
+
+def test_a_user_that_a_message_named_is_known_after_a_restart() -> None:
+    entry = Entry(1, message(1, "I prefer tea.", metadata={"user_id": "u-1"}), ARRIVAL)
+    assert Entry.decode(entry.encode(), ARRIVAL).user_id == "u-1"
+    assert b"user_id" not in Entry(1, message(1), ARRIVAL).encode()
+
+
+def test_of_each_user_and_topic_the_last_holds() -> None:
+    said = (
+        ("Alice", "I prefer long answers."),
+        ("Bob", "I prefer long answers."),
+        ("Alice", "I prefer short answers."),
+    )
+    found = told(*(message(number, text, speaker=speaker) for number, (speaker, text) in enumerate(said)))
+    assert found == [("Bob", "Prefers long answers"), ("Alice", "Prefers short answers")]
+
+
+def test_neither_the_assistant_nor_somebody_unknown_has_preferences() -> None:
+    assert told(advice("I prefer short answers."), message(2, "I prefer short answers.", speaker="Unknown")) == []
+
+
+def test_what_no_memory_is_fed_with_is_not_looked_at(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    hear(subject, clock, 1)
+    summarize(subject, clock)
+    assert subject.take_changes().memory_outbox == []
+
+
+@pytest.mark.engines
+async def test_the_newest_preference_of_a_session_is_in_the_next_prompt(live: Live) -> None:
+    session = await live.start(feed_memory=True)
+    await live.push(spoken(1, "Please call me Ann. I prefer long answers."))
+    await live.shows(1)
+    await live.push(spoken(2, "On second thoughts I prefer short answers."))
+    await live.shows(1, 2)
+    session.end()
+    await live.gone(session)
+    builder = ContextBuilder.new(live.memory).for_tenant(TENANT).with_strategy(UserPreferencesStrategy())
+    context = await builder.with_token_limit(500).for_user("Alice").for_conversation("tuesday").build()
+    prompt = context.format_for_model()
+    assert "Prefers short answers" in prompt
+    assert "long answers" not in prompt
+    assert "Ann" in prompt
