@@ -76,6 +76,11 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         stack.push_async_callback(archive.close)
         memory, memory_is = memory_of(settings)
         stack.push_async_callback(memory.close)
+        if settings.context_redact != "none":
+            from context_builder.builders import redactor_of
+            from context_builder.memory.redacting import RedactingMemory
+
+            memory = RedactingMemory(memory, redactor_of(settings))
         parts = Parts(analyst, last_resort, archive, count_tokens, memory=TenantMemory(memory, settings.tenant_id))
         recordings = RecordingWriter()
         stack.push_async_callback(recordings.close)

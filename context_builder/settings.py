@@ -190,7 +190,8 @@ class Settings(BaseModel):
         default=False, description="Load tokenizer, redactor and connections before the first turn. true or false"
     )
     context_redact: Literal["none", "secrets", "personal", "all"] = Field(
-        "none", description="What is masked in a prompt; personal data needs the extra pii."
+        "none",
+        description="What is masked in prompts and in all that is remembered; personal data needs the extra pii.",
     )
     context_redact_user_message: bool = Field(
         default=False, description="The turn's own message is masked too. true or false"

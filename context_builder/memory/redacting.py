@@ -1,0 +1,105 @@
+"""A memory that is given nothing as it was said: what must not be kept is taken out before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import structlog
+
+from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating
+from context_builder.redaction.redactor import RedactorProtocol
+
+log = structlog.get_logger(__name__)
+
+_NAMES: Final = frozenset({"user_id", "source_message", "cites", "messages"})
+"""Metadata by which memories are found, not read."""
+
+
+class RedactingMemory:
+    """Sends all that ``memory`` is to remember through ``redactor`` first, in a thread.
+
+    What the redactor fails at is not remembered, and counted in the log. A keyword that is no longer in a redacted
+    text is dropped from all that is remembered with it. Users' ids stay: by them memories are found.
+
+    See :class:`~context_builder.memory.memory.MemoryStore`.
+    """
+
+    def __init__(self, memory: MemoryStore, redactor: RedactorProtocol) -> None:
+        self._memory = memory
+        self._redactor = redactor
+
+    @property
+    def name(self) -> str:
+        return self._memory.name
+
+    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        redacted = await asyncio.to_thread(self._redacted, memories)
+        if withheld := len(memories) - len(redacted):
+            log.error("memory.withheld", memories=withheld, reason="the redactor failed")
+        if redacted:
+            await self._memory.remember(tenant_id, redacted)
+
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+        return await self._memory.search(tenant_id, query)
+
+    async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
+        await self._memory.rate(tenant_id, ratings)
+
+    async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
+        return await self._memory.forget(tenant_id, ids=ids, filter=filter)
+
+    async def close(self) -> None:
+        await self._memory.close()
+
+    def _redacted(self, memories: Iterable[Memory]) -> list[Memory]:
+        pairs = [(memory, redacted) for memory in memories if (redacted := self._allowed(memory)) is not None]
+        gone = {keyword for memory, redacted in pairs for keyword in _gone(memory, redacted)}
+        return [_without(gone, redacted) for _, redacted in pairs]
+
+    def _allowed(self, memory: Memory) -> Memory | None:
+        """The memory as it may be kept; None if it may not."""
+        try:
+            return replace(
+                memory,
+                text=self._text(memory.text),
+                speaker=memory.speaker and self._text(memory.speaker),
+                tags=tuple(map(self._text, memory.tags)),
+                metadata={
+                    name: value if name in _NAMES else self._value(value) for name, value in memory.metadata.items()
+                },
+            )
+        except Exception as error:  # noqa: BLE001 a redactor of any kind; whatever stops it, the text stays here
+            log.debug("memory.not_redacted", kind=type(error).__name__)
+            return None
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return {name: self._value(inner) for name, inner in value.items()}
+        return [self._value(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+    def _text(self, text: str) -> str:
+        redacted = self._redactor.redact(text)
+        if not isinstance(redacted, str):
+            raise TypeError(f"the redactor returned {type(redacted).__name__}")
+        return redacted
+
+
+def _gone(memory: Memory, redacted: Memory) -> Iterator[str]:
+    """Keywords of a message that its redacted text does not have any more."""
+    if memory.text != redacted.text:
+        said, left = memory.text.casefold(), redacted.text.casefold()
+        for keyword in memory.metadata.get("keywords", ()):
+            if keyword.casefold() in said and keyword.casefold() not in left:
+                yield keyword
+
+
+def _without(keywords: set[str], memory: Memory) -> Memory:
+    if not keywords or "keywords" not in memory.metadata:
+        return memory
+    kept = [keyword for keyword in memory.metadata["keywords"] if keyword not in keywords]
+    return replace(memory, metadata={**memory.metadata, "keywords": kept})
