@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
@@ -19,6 +19,9 @@ from context_builder.session.point import Point
 
 _FIELDS: Final = ("id", "text", "kind", "speaker", "time", "position", "tags", "metadata")
 """Of a memory, in the order in which an outbox entry lists their values; new ones go to the end."""
+
+POINT_KEYWORDS: Final = 10
+"""Most keywords of a point; each of the messages it cites may have as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,9 @@ def remembrance(
     known = {_point_id(session_id, point): point for point in before}
     present = {_point_id(session_id, point): point for point in after}
     whole = {_point_id(session_id, point): point for point in written}
-    domains = {entry.id: entry.domains for entry in entries}
+    cited = {entry.id: entry for entry in entries}
     points = [
-        of_point(session_id, point if point.level > LEVELS else whole.get(point_id, point), domains)
+        of_point(session_id, point if point.level > LEVELS else whole.get(point_id, point), cited)
         for point_id, point in present.items()
         if point_id not in known or (point.level > LEVELS and point != known[point_id])
     ]
@@ -87,8 +90,10 @@ def of_message(session_id: str, entry: Entry) -> Memory:
     )
 
 
-def of_point(session_id: str, point: Point, domains: Mapping[int, Sequence[str]]) -> Memory:
-    """The point, with the ``domains`` of those of the messages it cites (by id) whose domains are known."""
+def of_point(session_id: str, point: Point, entries: Mapping[int, Entry]) -> Memory:
+    """The point, with domains and keywords of those of the messages it cites that are among ``entries``, by id."""
+    cited = [entries[entry_id] for entry_id in point.ids if entry_id in entries]
+    keywords = list(dict.fromkeys(keyword for entry in cited for keyword in entry.keywords))[:POINT_KEYWORDS]
     return Memory(
         id=_point_id(session_id, point),
         text=point.text,
@@ -96,14 +101,14 @@ def of_point(session_id: str, point: Point, domains: Mapping[int, Sequence[str]]
         session_id=session_id,
         speaker=", ".join(point.speakers),
         time=_moment(point.time),
-        tags=tuple(dict.fromkeys(_domains(point, domains))),
-        metadata={"point": point.kind.value, "cites": point.ids, "messages": point.messages},
+        tags=tuple(dict.fromkeys(domain for entry in cited for domain in entry.domains)),
+        metadata={
+            "point": point.kind.value,
+            "cites": point.ids,
+            "messages": point.messages,
+            **({"keywords": keywords} if keywords else {}),
+        },
     )
-
-
-def _domains(point: Point, domains: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    for cited in point.ids:
-        yield from domains.get(cited, ())
 
 
 def _point_id(session_id: str, point: Point) -> str:

@@ -55,7 +55,18 @@ def test_a_message_is_remembered_with_all_that_is_known_of_it(clock: ManualClock
     assert (said.position, said.tags) == (1, ("Biology / Life Sciences",))
     assert said.metadata == {"message_number": 7, "keywords": ["helicase"]}
     assert (point.kind, point.speaker, point.time, point.tags) == ("point", "Alice", said.time, said.tags)
-    assert point.metadata == {"point": "claim", "cites": (1,), "messages": (7,)}
+    assert point.metadata == {"point": "claim", "cites": (1,), "messages": (7,), "keywords": ["helicase"]}
+
+
+def test_a_point_has_the_keywords_of_the_messages_it_cites_and_of_no_others(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    for number, keywords in ((1, ("helicase", "DNA")), (2, ("DNA", "primer")), (3, ("weather",))):
+        hear(subject, clock, number)
+        work = subject.keywords_work(clock.now())
+        assert work is not None
+        subject.finish(work, keywords_for(work, *keywords), clock.now())
+    (point,) = points(summarize_as(subject, clock, DraftPoint("how DNA is copied", (1, 2))))
+    assert point.metadata["keywords"] == ["helicase", "DNA", "primer"]
 
 
 def test_the_same_message_has_the_same_id_in_another_run_of_the_session(clock: ManualClock) -> None:
