@@ -17,6 +17,7 @@ from context_builder.analysis.analyst import DomainReading
 from context_builder.clock import Instant
 from context_builder.errors import StoreError
 from context_builder.session.conversation import Conversation
+from context_builder.session.counters import counters, restore_counters
 from context_builder.session.entry import Entry
 from context_builder.session.explanation import read_sources
 from context_builder.session.rules import Rules
@@ -31,7 +32,7 @@ def write_head(conversation: Conversation) -> bytes:
         {
             "schema_version": SCHEMA_VERSION,
             "session_id": conversation.session_id,
-            "counters": conversation.counters(),
+            "counters": counters(conversation),
             "last_id": conversation.last_id,
             "pending_tokens": conversation.buffer.pending_tokens,
             "buffer_limit": conversation.buffer.limit,
@@ -71,7 +72,7 @@ def restore(
         raise StoreError(
             f"session {session_id} was written by a newer version (schema {head['schema_version']}); upgrade to run it"
         )
-    conversation.restore_counters(head["counters"], head["last_id"], now)
+    restore_counters(conversation, head["counters"], head["last_id"], now)
     domains = head["domains"]
     conversation.inferring.reading = DomainReading(
         domains["confidence"], tuple(domains["keywords"]), domains["analyst"]

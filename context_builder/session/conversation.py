@@ -6,8 +6,8 @@ sleeping and continued from its checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from context_builder.analysis.analyst import DomainReading, KeywordReading, SummaryReading, SummaryRequest, Usage
 from context_builder.analysis.text.recurrence import Recurrence
@@ -229,41 +229,6 @@ class Conversation:
         """The topic's keywords and, after them, the active domains: monitors match items against both."""
         return [*self.inferring.reading.keywords, *self.inferring.topic.active]
 
-    def counters(self) -> dict[str, Any]:
-        """The plain numbers and times of the state, published and checkpointed alike."""
-        return {
-            "last_message_time": self.last_message.wall,
-            "last_summary_time": self.last_summary.wall,
-            "last_domain_inference_time": self.inferring.last.wall,
-            "messages_since_summary": self.since_summary,
-            "messages_since_domain_inference": self.inferring.new,
-            "highest_message_number": self.highest_number,
-            "received_messages": self.received,
-            "dead_letters": self.dead_letters,
-            "topic_changed_at": self.inferring.topic.changed_at,
-            "domain_calls_skipped": self.inferring.skipped,
-            "analyst": self.analysts,
-            "ended_at": self.ended_at,
-            "cost": self.spending.wire(),
-        }
-
-    def restore_counters(self, counters: Mapping[str, Any], last_id: int, now: Instant) -> None:
-        """Take over what :meth:`counters` gave; moments keep their age."""
-        self.last_message = _moment(counters["last_message_time"], now)
-        self.last_summary = _moment(counters["last_summary_time"], now)
-        self.inferring.last = _moment(counters["last_domain_inference_time"], now)
-        self.since_summary = counters["messages_since_summary"]
-        self.inferring.new = counters["messages_since_domain_inference"]
-        self.highest_number = counters["highest_message_number"]
-        self.received = counters["received_messages"]
-        self.dead_letters = counters["dead_letters"]
-        self.inferring.skipped = counters.get("domain_calls_skipped", 0)
-        self.analysts = dict(counters["analyst"])
-        self.ended_at = counters["ended_at"]
-        if "cost" in counters:  # which the first versions did not write
-            self.spending.restore(counters["cost"])
-        self.last_id = last_id
-
     # Folding in
 
     def _charge(self, work: Work, usage: Usage) -> None:
@@ -314,8 +279,3 @@ class Conversation:
         if self.rules.feed_memory:
             said = () if work.again else work.entries
             self._changes.remember(remembrance(self.session_id, said, before, written, self.summary.ledger.points))
-
-
-def _moment(wall: float, now: Instant) -> Instant:
-    """A published moment on both clocks; one that lies ahead (the clock was set back) counts as now."""
-    return Instant(wall, now.monotonic - max(0.0, now.wall - wall))

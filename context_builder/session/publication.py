@@ -7,6 +7,7 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.session.checkpoint import SCHEMA_VERSION
 from context_builder.session.conversation import Conversation
+from context_builder.session.counters import counters
 from context_builder.session.state import State
 
 
@@ -26,7 +27,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> St
             "domain_confidence": topic.current,
             "current_keywords": conversation.inferring.reading.keywords,
             "pending_messages": conversation.buffer.waiting_outside(),
-            **conversation.counters(),
+            **counters(conversation),
             "schema_version": SCHEMA_VERSION,
             "revision": revision,
             "updated_at": now.wall,

@@ -174,9 +174,9 @@ def test_the_loop_wakes_at_the_next_moment_that_matters(clock: ManualClock) -> N
 def test_a_message_opens_an_ended_session_again(clock: ManualClock) -> None:
     subject = conversation(clock)
     subject.end(clock.now())
-    assert subject.counters()["ended_at"] == clock.now().wall
+    assert subject.ended_at == clock.now().wall
     hear(subject, clock, 1)
-    assert subject.counters()["ended_at"] is None
+    assert subject.ended_at is None
 
 
 def test_silence_begins_when_the_threshold_is_exceeded(clock: ManualClock) -> None:
