@@ -194,7 +194,7 @@ class Settings(BaseModel):
         description="What is masked in prompts and in all that is remembered; personal data needs the extra pii.",
     )
     context_redact_user_message: bool = Field(
-        default=False, description="The turn's own message is masked too. true or false"
+        default=False, description="The turn's own message is masked too, also for the memory. true or false"
     )
 
     # This program

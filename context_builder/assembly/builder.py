@@ -96,10 +96,16 @@ class ContextBuilder:
 
         ``turn`` has ``user_message`` and may have ``system_prompt``, ``history`` (chat messages), ``summary`` (a text
         or several, oldest first), ``tenant_id``, ``session_id``, ``persona_id``, ``user_id`` and ``query_embedding``. A
-        memory that fails or is slow leaves the context without memories, and ``debug["memory"]`` says why. Raises
+        memory that fails or is slow leaves the context without memories, and ``debug["memory"]`` says why.
+
+        Memories, summary and history are redacted; ``debug["withheld"]`` counts what could not be. The system prompt,
+        being the application's own, goes out as it is, and so does the user's message, to the model and as the query to
+        the memory, unless the rules say ``redact_user_message``. Raises
         :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit.
         """
         asked, limit = Turn.read(turn), self._rules.limit(max_prompt_tokens)
+        if self._rules.redact_user_message:
+            asked = self._governor.turn(asked)
         key = self._cache.key(asked, limit)
         if cached := self._cache.get(key, self._clock.now().monotonic):
             return cached

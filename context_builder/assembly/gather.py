@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from context_builder.errors import MemoryRejected
+from context_builder.errors import ContextBuilderError, MemoryRejected
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gath
         if not task.done() or task.cancelled():
             gathered.failures.append(Failure(name, "timeout", f"no answer within {deadline * 1000:.0f} ms"))
         elif isinstance(error := task.exception(), Exception):
-            gathered.failures.append(Failure(name, reason_of(error), f"{type(error).__name__}: {error}", error))
+            gathered.failures.append(Failure(name, reason_of(error), _told(error), error))
         elif error is not None:
             raise error
         else:
@@ -66,6 +66,12 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "timeout"
     return "rejected" if isinstance(error, MemoryRejected) else "error"
+
+
+def _told(error: Exception) -> str:
+    """The error's kind; what it says only where the words are ours: others quote keys and what people said."""
+    kind = type(error).__name__
+    return f"{kind}: {error}" if isinstance(error, ContextBuilderError) else kind
 
 
 _abandoned: set[asyncio.Future[Any]] = set()

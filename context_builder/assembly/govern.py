@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
+from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.tally import Message
+from context_builder.assembly.turn import Turn
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
+
+T = TypeVar("T")
 
 WITHHELD: Final = "[withheld: it could not be redacted]"
 
@@ -21,6 +25,20 @@ class Ruling:
 
     text: str | None
     altered: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The text, or the mark that stands in its place."""
+        return WITHHELD if self.text is None else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled(Generic[T]):
+    """A value as it may be shown, what was done to it, and whether a mark stands for some of it."""
+
+    value: T
+    altered: str = ""
+    withheld: bool = False
 
 
 class Governor:
@@ -40,24 +58,42 @@ class Governor:
             self._ruling.cache_clear()  # the next turn asks again: the failure may have passed
         return ruling
 
-    def message(self, message: Message) -> tuple[Message, str]:
-        """A chat message as it may be shown, and what was done to it: texts inside of other values are redacted too."""
+    def message(self, message: Message) -> Ruled[Message]:
+        """A chat message as it may be shown: the texts of all its values are redacted, its role is not."""
         if self._free:
-            return message, ""
-        notes: dict[str, None] = {}
-        ruled = {key: value if key == "role" else self._value(value, notes) for key, value in message.items()}
-        return ruled, ", ".join(notes)
+            return Ruled(message)
+        ruled = self.mapping(message)
+        return replace(ruled, value={**ruled.value, "role": message["role"]}) if "role" in message else ruled
 
-    def _value(self, value: Any, notes: dict[str, None]) -> Any:
+    def mapping(self, values: Mapping[str, Any]) -> Ruled[dict[str, Any]]:
+        """Values as they may be shown, with the texts inside of them redacted, however deep."""
+        if self._free:
+            return Ruled(dict(values))
+        rulings: list[Ruling] = []
+        shown = {key: self._value(value, rulings) for key, value in values.items()}
+        notes = dict.fromkeys(ruling.altered for ruling in rulings if ruling.altered)
+        return Ruled(shown, ", ".join(notes), any(ruling.text is None for ruling in rulings))
+
+    def candidate(self, candidate: Candidate) -> Ruled[Candidate]:
+        """A candidate as it may be shown: its text, its label and all that its metadata tells."""
+        if self._free:
+            return Ruled(candidate)
+        told = self.mapping({"text": candidate.text, "label": candidate.label, "metadata": candidate.metadata})
+        return Ruled(replace(candidate, **told.value), told.altered, told.withheld)
+
+    def turn(self, turn: Turn) -> Turn:
+        """The turn with its user's message as it may be shown."""
+        ruling = self.text(turn.user_message)
+        return replace(turn, user_message=ruling.shown, altered=ruling.altered, withheld=ruling.text is None)
+
+    def _value(self, value: Any, rulings: list[Ruling]) -> Any:
         if isinstance(value, str):
-            ruling = self.text(value)
-            if ruling.altered:
-                notes[ruling.altered] = None
-            return WITHHELD if ruling.text is None else ruling.text
+            rulings.append(ruling := self.text(value))
+            return ruling.shown
         if isinstance(value, Mapping):
-            return {key: self._value(inner, notes) for key, inner in value.items()}
+            return {key: self._value(inner, rulings) for key, inner in value.items()}
         if isinstance(value, list | tuple):
-            return [self._value(inner, notes) for inner in value]
+            return [self._value(inner, rulings) for inner in value]
         return value
 
     def _ask(self, text: str) -> Ruling:

@@ -73,7 +73,7 @@ class SummaryKeeper:
         self._metrics.inc_snippets("summary", 1)
 
     def _shown(self, messages: Iterable[Message]) -> Iterator[Message]:
-        shown = (self._governor.message(message)[0] for message in messages)
+        shown = (self._governor.message(message).value for message in messages)
         return (message for message in shown if message["content"] != WITHHELD)
 
     async def _summarized(self, trimmed: Sequence[Message]) -> str:

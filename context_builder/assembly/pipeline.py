@@ -11,11 +11,11 @@ from context_builder.assembly.built_context import BuiltContext
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.fit import Part, fit
 from context_builder.assembly.fuse import fused
-from context_builder.assembly.govern import WITHHELD, Governor
+from context_builder.assembly.govern import Governor
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.phases import Metrics, phase
 from context_builder.assembly.query import PLANS, kind_of
-from context_builder.assembly.receipt import Outcome, Receipt, is_withheld, receipt, receipts_of
+from context_builder.assembly.receipt import Outcome, Receipt, receipt, receipts_of
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.salience import ranked, salient
 from context_builder.assembly.section import Block, Dialogue, Item, Section, listed, numbered
@@ -25,6 +25,7 @@ from context_builder.assembly.turn import Turn
 MEMORY: Final = "memory"
 HISTORY: Final = "history"
 SUMMARY: Final = "summary"
+USER: Final = "user"
 HEADING: Final = "Relevant memory:"
 SUMMARY_HEADING: Final = "Conversation so far:"
 
@@ -66,7 +67,11 @@ class TurnPipeline:
             for name in sorted((MEMORY, SUMMARY), key=order.index):
                 offered = best if name == MEMORY else turn.summary
                 shown[name] = self._shown(name, _untold(name, offered, shown, refused), refused)
-            system, user = self._ends(turn)
+            system, user = _ends(turn)
+            if turn.altered:
+                refused.append(
+                    Receipt(USER, USER, Outcome.WITHHELD if turn.withheld else Outcome.REDACTED, turn.altered)
+                )
         with phase("tokenisation", metrics.time_tokenisation()):
             ends = self._tally.message(system) + self._tally.message(user) + REPLY_PRIMING
             sections = self._sections(turn, shown)
@@ -80,24 +85,15 @@ class TurnPipeline:
                 lambda more: self.run(turn, gathered, state=state, limit=limit + more, now=now).context,
             )
 
-    def _ends(self, turn: Turn) -> tuple[Message, Message]:
-        """The first and the last message: always there."""
-        user = turn.user_message
-        if self._rules.redact_user_message:
-            ruling = self._governor.text(user)
-            user = WITHHELD if ruling.text is None else ruling.text
-        return {"role": "system", "content": turn.system_prompt}, {"role": "user", "content": user}
-
     def _shown(self, section: str, candidates: Sequence[Candidate], refused: list[Receipt]) -> list[Item]:
         shown = []
         for candidate in candidates:
-            text, label = self._governor.text(candidate.text), self._governor.text(candidate.label)
-            altered = text.altered or label.altered
-            if text.text is None or label.text is None:
-                refused.append(receipt(candidate.id, candidate, section, Outcome.WITHHELD, altered))
+            ruled = self._governor.candidate(candidate)
+            if ruled.withheld:
+                refused.append(receipt(candidate.id, candidate, section, Outcome.WITHHELD, ruled.altered))
             else:
-                candidate = replace(candidate, text=text.text, label=label.text)
-                shown.append(Item(candidate.id, candidate.text, candidate.score, candidate=candidate, altered=altered))
+                one = ruled.value
+                shown.append(Item(one.id, one.text, one.score, candidate=one, altered=ruled.altered))
         return shown
 
     def _planned(self, turn: Turn) -> tuple[AssemblyRules, tuple[str, ...]]:
@@ -120,10 +116,10 @@ class TurnPipeline:
         """History as items, each redacted when it is looked at: what is long past costs nothing."""
         rule = self._governor.message
         for place in range(len(history) - 1, -1, -1):
-            message, altered = rule(history[place])
-            content = message["content"]
+            ruled = rule(history[place])
+            content = ruled.value["content"]
             text = content if type(content) is str else plain(content)
-            yield Item(f"history-{place}", text, 0.0, message, None, altered=altered)
+            yield Item(f"history-{place}", text, message=ruled.value, altered=ruled.altered, withheld=ruled.withheld)
 
     def _assembled(
         self,
@@ -173,6 +169,14 @@ class TurnPipeline:
         return self._tally.text(content if type(content) is str else plain(content))
 
 
+def _ends(turn: Turn) -> tuple[Message, Message]:
+    """The first and the last message: always there.
+
+    The system prompt goes out as it is: the application's own words, in which an address, for one, is meant to be.
+    """
+    return {"role": "system", "content": turn.system_prompt}, {"role": "user", "content": turn.user_message}
+
+
 def _best(scored: Sequence[Candidate], wanted: int, refused: list[Receipt]) -> list[Candidate]:
     best = ranked(scored)
     reason = f"not among the best {wanted}"
@@ -214,7 +218,7 @@ def _snippet(item: Item) -> dict[str, Any]:
 def _debug(
     turn: Turn, memory: Part, spoken: Part, refused: Sequence[Receipt], counts: dict[str, int]
 ) -> dict[str, Any]:
-    withheld = sum(one.outcome is Outcome.WITHHELD for one in refused) + sum(map(is_withheld, spoken.taken))
+    withheld = sum(one.outcome is Outcome.WITHHELD for one in refused) + sum(item.withheld for item in spoken.taken)
     return {
         "session_id": turn.session_id,
         "tenant_id": turn.tenant_id,

@@ -84,7 +84,7 @@ class Recall:
         if reason := self._why_not(turn, state, top_k):
             return Recalled((), state, reason, is_whole=state is not HealthState.DOWN)
         wanted = Wanted(
-            query=turn.user_message,
+            query=turn.query,
             top_k=top_k,
             threshold=self._rules.threshold,
             tenant_id=turn.tenant_id,
@@ -109,7 +109,7 @@ class Recall:
             return "no memory"
         if top_k <= 0:
             return f"not asked: {state.value}"
-        return "" if turn.user_message.strip() else "not asked: nothing to look for"
+        return "" if turn.query.strip() else "not asked: nothing to look for"
 
     def _learn(self, state: HealthState, failures: Sequence[Failure]) -> None:
         for failure in failures:

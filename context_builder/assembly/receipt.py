@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.fit import Part
-from context_builder.assembly.govern import WITHHELD
 from context_builder.assembly.section import Item
 
 BEGINNING: Final = 80
@@ -83,13 +82,8 @@ def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:
     return [one for one in after if one.tokens > held.get((one.section, one.id), 0)]
 
 
-def is_withheld(item: Item) -> bool:
-    """Whether a mark stands in the place of the item's text."""
-    return bool(item.altered) and item.text == WITHHELD
-
-
 def _what_happened(item: Item) -> tuple[Outcome, str]:
-    if is_withheld(item):
+    if item.withheld:
         return Outcome.WITHHELD, item.altered
     if item.clipped:
         return Outcome.CLIPPED, ", ".join(part for part in (item.altered, "too large for what was left") if part)

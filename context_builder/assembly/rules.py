@@ -15,7 +15,8 @@ class AssemblyRules:
     ``choose`` is how memories are picked when not all fit: ``greedy`` by score, or ``knapsack``, the set of
     the highest total score. ``scope`` is where memories are looked for in a :class:`MemoryStore`: in all of
     the tenant's (of the turn's user, when it names one), or in those of the turn's session.
-    ``redact_user_message`` sends the message of the turn itself through the redactor as well. For ``cache_seconds`` a
+    ``redact_user_message`` sends the message of the turn itself through the redactor as well, before memories are asked
+    with it; without, it goes out to the model and to the memory as it is. For ``cache_seconds`` a
     turn asked for again with the same content and limit is answered with the same context; 0, not.
     ``feedback_weight`` is how much it counts whether a memory helped before; 0, not.
     ``by_query`` lets the kind of the turn's message choose weights and what is kept first. ``window`` is the model's

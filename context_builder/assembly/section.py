@@ -15,7 +15,8 @@ class Item:
     """One thing that is in a section or not.
 
     ``value`` is what a knapsack adds up. An item of a dialogue has its ``message``, one of a block its ``candidate``.
-    ``altered`` says what redaction did to it, if anything; ``tokens`` is what it costs, once that was asked.
+    ``altered`` says what redaction did to it, if anything, and ``withheld`` whether a mark stands for some of it;
+    ``tokens`` is what it costs, once that was asked.
     """
 
     id: str
@@ -25,6 +26,7 @@ class Item:
     candidate: Candidate | None = None
     clipped: bool = False
     altered: str = ""
+    withheld: bool = False
     tokens: int = 0
 
 

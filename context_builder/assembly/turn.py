@@ -20,7 +20,8 @@ _CHAT_KEYS: Final = ("role", "content", "name", "tool_calls", "tool_call_id", "f
 class Turn:
     """One turn of a conversation: the ids and texts of the envelope, and its history as chat messages.
 
-    ``summary`` is what is known of the conversation before its history, newest first.
+    ``summary`` is what is known of the conversation before its history, newest first. ``altered`` says what redaction
+    did to the user's message, if anything, and ``withheld`` whether a mark stands for it.
     """
 
     system_prompt: str
@@ -32,6 +33,13 @@ class Turn:
     user_id: str | None = None
     query_embedding: Sequence[float] | None = None
     summary: tuple[Candidate, ...] = ()
+    altered: str = ""
+    withheld: bool = False
+
+    @property
+    def query(self) -> str:
+        """What memories are asked for; nothing where the message may not be shown."""
+        return "" if self.withheld else self.user_message
 
     @classmethod
     def read(cls, envelope: Mapping[str, Any]) -> Turn:
