@@ -8,7 +8,7 @@ plain talk for secrets, and two whose patterns need quadratic time on text made 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -40,6 +40,11 @@ _IN_GROUP: Final = frozenset({"aws", "basic_auth", "cloudant", "ibm_cloud_iam", 
 
 _NEWER: Final = (
     ("API_KEY", r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}"),
+    (
+        "AWS_SECRET_KEY",
+        r"(?i:\baws|\bsecret[ _]?(?:access[ _]?)?key).{0,40}?"
+        r"(?<![A-Za-z0-9/+=])(?![0-9a-f]{40}\b)([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    ),
     ("GITHUB_TOKEN", r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
     ("GOOGLE_API_KEY", r"\bAIza[A-Za-z0-9_-]{35}"),
     ("GOOGLE_TOKEN", r"\bya29\.[A-Za-z0-9_-]{20,}"),
@@ -52,14 +57,16 @@ _NEWER: Final = (
 )
 
 _NAMED: Final = (
-    r"(?i:(?:pass(?:word|wd|phrase|code)|pwd|secret|token|api[ _-]?key|access[ _-]?key|secret[ _-]?key"
-    r"|auth[ _-]?key|private[ _-]?key|client[ _-]?secret|credentials?))(?:\w{0,20})[\"'\]]{0,2}"
+    r"(?i:(?P<password>pass(?:word|wd|phrase|code)|pwd|(?<![a-z])pw(?![a-z]))|secret|token|api[ _-]?key|access[ _-]?key"
+    r"|secret[ _-]?key|auth[ _-]?key|private[ _-]?key|client[ _-]?secret|credentials?)\w{0,20}[\"'\]]{0,2}"
 )
-_ASSIGNED: Final = re.compile(
-    _NAMED + r"\s{0,4}(?::=|=>|={1,3})\s{0,4}(?:\"([^\"]{4,})\"|'([^']{4,})'|([^\s\"',;]{4,}))"
+_VALUE: Final = (
+    r"(?:\"(?P<double>[^\"]{4,})\"|'(?P<single>[^']{4,})'|`(?P<back>[^`]{4,})`|[“‘](?P<curly>[^”’]{4,})[”’]"
+    r"|[\"'`“‘]?(?P<bare>[^\s\"',;]{4,}))"
 )
-_TOLD: Final = re.compile(_NAMED + r"(?:\s{0,4}:\s{0,4}|\s{1,4}(?i:is|was)\s{1,4})[\"'`]?([^\s\"'`,;]{6,})")
-_NAMES: Final = ("pass", "pwd", "secret", "token", "key", "credential")
+_ASSIGNED: Final = re.compile(rf"{_NAMED}\s{{0,4}}(?::=|=>|={{1,3}})\s{{0,4}}{_VALUE}")
+_TOLD: Final = re.compile(rf"{_NAMED}(?:\s{{1,4}}(?i:is|was)(?=[\s:])\s{{0,4}}:?|\s{{0,4}}:)\s{{0,4}}{_VALUE}")
+_NAMES: Final = ("pass", "pw", "secret", "token", "key", "credential")
 _LIKE_A_KEY: Final = re.compile(r"[A-Za-z0-9_+/=.:-]{16}|://")
 """What every line with a key in it has: a run of 16 characters of keys, or an address; most lines have neither."""
 
@@ -114,15 +121,31 @@ def _named(line: str) -> Iterator[Secret]:
     held = [match.span() for match in _PLACEHOLDER.finditer(line)]
     for pattern in (_ASSIGNED, _TOLD):
         for match in pattern.finditer(line):
-            start, end = match.span(match.lastindex or 0)
-            if pattern is _TOLD:
-                end -= len(match[1]) - len(match[1].rstrip(".!?)"))
-                if not _looks_made_up(line[start:end]):
-                    continue
-            if not any(begun < end and start < ended for begun, ended in held):
-                yield Secret(
-                    start, end, "PASSWORD" if match[0][:1] in "pP" and "key" not in match[0][:9].lower() else "KEY"
-                )
+            kind = "PASSWORD" if match["password"] else "KEY"
+            start, end = match.span(str(match.lastgroup))
+            if pattern is _TOLD and match["bare"]:
+                end = start + len(match["bare"].rstrip(".!?)`”’"))
+            is_phrase = kind == "PASSWORD" and not match["bare"]
+            for begun, ended in _outside(held, start, end):
+                value = line[begun:ended]
+                if _looks_made_up(value) if pattern is _TOLD and not is_phrase else _says(value):
+                    yield Secret(begun, ended, kind)
+
+
+def _outside(held: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The stretches from ``start`` to ``end`` that no placeholder covers."""
+    for begun, ended in held:
+        if begun < end and start < ended:
+            if start < begun:
+                yield start, begun
+            start = ended
+    if start < end:
+        yield start, end
+
+
+def _says(value: str) -> bool:
+    """Whether a value is one: not only the full stop or bracket after a placeholder."""
+    return len(value) >= 4 or any(map(str.isalnum, value))
 
 
 def _looks_made_up(word: str) -> bool:

@@ -12,6 +12,9 @@ _KEY_ENDS: Final = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 _KEY_LINE: Final = re.compile(r"\s*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]*={0,2}|[A-Za-z-]+: .*)\s*")
 """A line within a private key: base64, a header, or nothing."""
 
+_LONGEST_PREFIX: Final = 120
+_QUOTED: Final = r"[>|\s]*"
+
 
 def placeholder(kind: str) -> str:
     """What stands where a secret was. It names no secret, so nothing can resolve it."""
@@ -46,6 +49,7 @@ class SecretStream:
     def __init__(self) -> None:
         self._held: list[str] = []
         self._within_key = False
+        self._prefix = re.compile(_QUOTED)
 
     def feed(self, piece: str) -> str:
         """Take the next piece; returns what is safe to show of all so far."""
@@ -68,7 +72,7 @@ class SecretStream:
         """A line without its secrets; nothing for a line within a private key."""
         shown: list[str] = []
         at = 0
-        if self._within_key and not _KEY_ENDS.search(line) and not _KEY_LINE.fullmatch(line):
+        if self._within_key and not _KEY_ENDS.search(line) and not self._goes_on(line):
             self._within_key = False  # the key broke off: people talk again
             shown.append("\n")
         while True:
@@ -82,6 +86,21 @@ class SecretStream:
                 return "".join((*shown, _masked(line[at:]), newline))
             shown += (_masked(line[at : begins.start()]), placeholder("PRIVATE_KEY"))
             self._within_key, at = True, begins.end()
+            self._prefix = _prefix_like(line[: begins.start()])
+
+    def _goes_on(self, line: str) -> bool:
+        """Whether a line is one of the key, behind a prefix such as the key's first line has."""
+        prefix = self._prefix.match(line)
+        return bool(_KEY_LINE.fullmatch(line, prefix.end() if prefix else 0))
+
+
+def _prefix_like(prefix: str) -> re.Pattern[str]:
+    """What stands before each line of a text that was quoted or logged: the marks of a quotation, or the same words
+    with other numbers, as times have them."""
+    if len(prefix) > _LONGEST_PREFIX:
+        return re.compile(_QUOTED)
+    same = re.sub(r"[0-9]+", "[0-9]+", re.escape(prefix.rstrip()))
+    return re.compile(rf"(?:{same})?{_QUOTED}")
 
 
 def _masked(line: str) -> str:
