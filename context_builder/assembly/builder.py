@@ -114,13 +114,15 @@ class ContextBuilder:
             now = self._now()
             assembled = self._pipeline.run(asked, recalled.candidates, state=recalled.state, limit=limit, now=now)
             assembled.context.debug.update(
-                somabrain_state=recalled.state.value,
+                somabrain_state=next(iter(recalled.states.values()), recalled.state).value,
+                memory_states={name: state.value for name, state in recalled.states.items()},
                 memory=recalled.outcome,
                 retrieval_seconds=round(recalled.seconds, 6),
                 max_prompt_tokens=limit,
             )
-            if assembled.trimmed and self._rules.store_summaries and recalled.state is not HealthState.DOWN:
-                self._keeper.keep(asked, assembled.trimmed, now)
+            if assembled.trimmed and self._rules.store_summaries:
+                up = [name for name, state in recalled.states.items() if state is not HealthState.DOWN]
+                self._keeper.keep(asked, assembled.trimmed, now, into=up)
             self._record(assembled, limit)
             if recalled.is_whole:
                 self._cache.put(key, assembled.context, self._clock.now().monotonic)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.gather import Failure, gather
+from context_builder.assembly.gather import Gathered, gather
 from context_builder.assembly.health import Health, HealthState
 from context_builder.assembly.phases import Metrics, phase
 from context_builder.assembly.recollection import TurnMemory, Wanted
@@ -24,18 +24,23 @@ OnDegraded = Callable[[float], object]
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What the memories gave, their health when they were asked, and ``outcome`` in words: ``ok`` or why not."""
+    """What the memories gave, and ``outcome`` in words: ``ok`` or why not.
+
+    ``states`` tells the health of each memory by its name when they were asked, ``state`` that of the healthiest: how
+    much the turn may hold.
+    """
 
     candidates: tuple[Sequence[Candidate], ...]
     state: HealthState
     outcome: str
+    states: Mapping[str, HealthState]
     seconds: float = 0.0
     is_whole: bool = True
     """Whether nothing is missing that another try might bring."""
 
 
 class Recall:
-    """Keeps the health of the memories from their outcomes; or asks ``health_provider`` for it, when given.
+    """Keeps the health of each memory from its outcomes; or asks ``health_provider`` for it, when given.
 
     ``on_degraded`` is called when less will be asked from now on, with the seconds that lasts.
     """
@@ -56,22 +61,14 @@ class Recall:
         self._health_provider = health_provider
         self._on_degraded = on_degraded
         self._monotonic = monotonic
-        self._health = Health(
-            degraded_window=rules.degraded_window,
-            down_window=rules.down_window,
-            failures_until_down=rules.failures_until_down,
-        )
-
-    def state(self) -> HealthState:
-        """How the memories are now; their own outcomes tell when the provider cannot."""
-        own = self._health.state(self._monotonic())
-        if self._health_provider is None:
-            return own
-        try:
-            return HealthState(getattr(provided := self._health_provider(), "value", provided))
-        except Exception:  # the application's own code, of any kind: a turn is built without its advice
-            log.exception("memory.health_provider_failed")
-            return own
+        self._health = [
+            Health(
+                degraded_window=rules.degraded_window,
+                down_window=rules.down_window,
+                failures_until_down=rules.failures_until_down,
+            )
+            for _ in memories
+        ]
 
     async def warm_up(self) -> None:
         """Have the memories connect; one that fails or is slow is not waited for, and nothing is learned from it."""
@@ -79,11 +76,45 @@ class Recall:
 
     async def for_turn(self, turn: Turn) -> Recalled:
         """What fits the turn's message; a memory that fails raises nothing here, and a slow one is cut off."""
-        state = self.state()
-        top_k = self._rules.memories_wanted(state)
-        if reason := self._why_not(turn, state, top_k):
-            return Recalled((), state, reason, is_whole=state is not HealthState.DOWN)
-        wanted = Wanted(
+        provided, own = self._provided(), self._states()
+        states = own if provided is None else [provided] * len(own)
+        state = provided or min(states, key=list(HealthState).index, default=HealthState.NORMAL)
+        named = {memory.name: its for memory, its in zip(self._memories, states, strict=True)}
+        if reason := self._why_not(turn, state):
+            return Recalled((), state, reason, named, is_whole=state is not HealthState.DOWN)
+        asked = {
+            memory.name: memory.find(self._wanted(turn, top_k))
+            for memory in self._memories
+            if (top_k := self._rules.memories_wanted(named[memory.name])) > 0
+        }
+        unasked = [f"{name}: not asked: {its.value}" for name, its in named.items() if name not in asked]
+        started = time.perf_counter()
+        with phase("retrieval", self._metrics.time_retrieval(state.value)):
+            gathered = await gather(asked, self._rules.deadline)
+        seconds = time.perf_counter() - started
+        candidates = tuple(gathered.answers.values())
+        self._metrics.observe_retrieval(seconds, sum(map(len, candidates)))
+        self._learn(state, gathered)
+        told = [*unasked, *(f"{failure.name}: {failure.message}" for failure in gathered.failures)]
+        is_whole = not told and all(its is HealthState.NORMAL for its in states)
+        return Recalled(candidates, state, "; ".join(told) or "ok", named, seconds, is_whole)
+
+    def _states(self) -> list[HealthState]:
+        now = self._monotonic()
+        return [health.state(now) for health in self._health]
+
+    def _provided(self) -> HealthState | None:
+        """What the provider says; None without one, and when it cannot tell."""
+        if self._health_provider is None:
+            return None
+        try:
+            return HealthState(getattr(provided := self._health_provider(), "value", provided))
+        except Exception:  # the application's own code, of any kind: a turn is built without its advice
+            log.exception("memory.health_provider_failed")
+            return None
+
+    def _wanted(self, turn: Turn, top_k: int) -> Wanted:
+        return Wanted(
             query=turn.query,
             top_k=top_k,
             threshold=self._rules.threshold,
@@ -93,37 +124,30 @@ class Recall:
             user_id=turn.user_id,
             embedding=turn.query_embedding,
         )
-        started = time.perf_counter()
-        with phase("retrieval", self._metrics.time_retrieval(state.value)):
-            gathered = await gather({one.name: one.find(wanted) for one in self._memories}, self._rules.deadline)
-        seconds = time.perf_counter() - started
-        candidates = tuple(gathered.answers.values())
-        self._metrics.observe_retrieval(seconds, sum(map(len, candidates)))
-        self._learn(state, gathered.failures)
-        outcome = "; ".join(f"{failure.name}: {failure.message}" for failure in gathered.failures)
-        is_whole = not gathered.failures and state is HealthState.NORMAL
-        return Recalled(candidates, state, outcome or "ok", seconds, is_whole)
 
-    def _why_not(self, turn: Turn, state: HealthState, top_k: int) -> str:
+    def _why_not(self, turn: Turn, state: HealthState) -> str:
         if not self._memories:
             return "no memory"
-        if top_k <= 0:
+        if self._rules.memories_wanted(state) <= 0:
             return f"not asked: {state.value}"
         return "" if turn.query.strip() else "not asked: nothing to look for"
 
-    def _learn(self, state: HealthState, failures: Sequence[Failure]) -> None:
-        for failure in failures:
-            self._metrics.inc_degradation(failure.reason)
-            log.warning("memory.failed", memory=failure.name, reason=failure.reason)
+    def _learn(self, state: HealthState, gathered: Gathered[list[Candidate]]) -> None:
         now = self._monotonic()
-        if not failures:
-            self._health.succeeded(now)
-        elif any(failure.counts for failure in failures):
-            worse = self._health.failed(now)
-            if self._health_provider is not None:
-                worse = self._rules.degraded_window if state is HealthState.NORMAL else None
-            if worse is not None and self._on_degraded is not None:
-                _tell(self._on_degraded, worse)
+        failures = {failure.name: failure for failure in gathered.failures}
+        worse: list[float | None] = []
+        for memory, health in zip(self._memories, self._health, strict=True):
+            if memory.name in gathered.answers:
+                health.succeeded(now)
+            elif (failure := failures.get(memory.name)) is not None:
+                self._metrics.inc_degradation(failure.reason)
+                log.warning("memory.failed", memory=failure.name, reason=failure.reason)
+                if failure.counts:
+                    worse.append(health.failed(now))
+        if worse and self._health_provider is not None:
+            worse = [self._rules.degraded_window if state is HealthState.NORMAL else None]
+        if self._on_degraded is not None and (lasting := [seconds for seconds in worse if seconds is not None]):
+            _tell(self._on_degraded, max(lasting))
 
 
 def _tell(listener: OnDegraded, seconds: float) -> None:

@@ -10,6 +10,7 @@ import pytest
 from context_builder.assembly import AssemblyRules, HealthState
 from context_builder.assembly.health import Health
 from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.memory.memory import Memory
 from context_builder.testing import MemoryMemory
 from tests.assembly.turns import Brain, memories
 
@@ -61,6 +62,19 @@ async def test_a_turn_asks_for_eight_then_three_then_nothing(builder, clock):
     context = await build(TURN)
     assert (context.debug["somabrain_state"], len(context.snippets)) == ("degraded", 3)
     assert len((await build(TURN)).snippets) == 8
+
+
+async def test_a_dead_memory_does_not_silence_a_healthy_one(builder):
+    brain, store = Brain(), MemoryMemory()
+    await store.remember("t", [Memory("m", "what it is")])
+    brain.failure = ConnectionError("gone")
+    build = builder(somabrain=brain, store=store).build_for_turn
+    contexts = [await build(TURN) for _ in range(7)]
+    assert [context.debug["snippet_ids"] for context in contexts] == [["m"]] * 7
+    assert len(brain.asked) == 5
+    assert [search.limit for search in store.searches] == [8] * 7
+    assert contexts[-1].debug["memory"] == "somabrain: not asked: down"
+    assert contexts[-1].debug["memory_states"] == {"somabrain": "down", "memory": "normal"}
 
 
 async def test_a_context_without_memory_says_why(builder):

@@ -75,6 +75,41 @@ async def test_a_summary_that_could_not_be_kept_is_tried_again(builder):
     assert len(brain.remembered) == 2
 
 
+async def test_a_summary_that_found_no_room_is_kept_by_a_later_turn(builder):
+    store = MemoryMemory()
+    store.gate.clear()
+    made = builder(store=store, rules=AssemblyRules(deadline=0.01, background_max=1))
+    await made.build_for_turn(TURN | {"session_id": "another"}, max_prompt_tokens=60)
+    await made.build_for_turn(TURN, max_prompt_tokens=60)
+    store.gate.set()
+    await made.drain()
+    await made.build_for_turn(TURN, max_prompt_tokens=60)
+    await made.drain()
+    assert {memory.session_id for memory in store.kept["t"].values()} == {"another", "s"}
+
+
+async def test_a_memory_that_fails_does_not_keep_another_from_remembering(builder):
+    brain, store = Brain(), MemoryMemory()
+    made = builder(somabrain=brain, store=store)
+    brain.failure = ConnectionError("gone")
+    for _ in range(7):
+        await made.build_for_turn(TURN, max_prompt_tokens=60)
+        await made.drain()
+    assert len(store.kept["t"]) == 1
+    assert len(brain.remembered) == 5
+
+
+async def test_a_summarizer_that_hangs_gives_way_to_the_extract(builder):
+    async def hang(messages):
+        await asyncio.Event().wait()
+
+    brain = Brain()
+    made = builder(somabrain=brain, summarizer=hang, rules=AssemblyRules(background_timeout=0.02))
+    await made.build_for_turn(TURN, max_prompt_tokens=60)
+    await made.drain()
+    assert brain.remembered[0]["memories"][0]["text"].startswith("user: user says 0")
+
+
 async def test_an_analyst_may_sum_up_and_the_extract_stands_in_for_it(builder):
     async def sum_up(messages):
         return f"{len(messages)} messages of small talk"
