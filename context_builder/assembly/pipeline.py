@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -13,6 +13,7 @@ from context_builder.assembly.fit import Part, fit
 from context_builder.assembly.fuse import fused
 from context_builder.assembly.govern import Governor
 from context_builder.assembly.health import HealthState
+from context_builder.assembly.history import HISTORY, History
 from context_builder.assembly.phases import Metrics, phase
 from context_builder.assembly.query import PLANS, kind_of
 from context_builder.assembly.receipt import Outcome, Receipt, receipt, receipts_of
@@ -23,7 +24,6 @@ from context_builder.assembly.tally import REPLY_PRIMING, Message, Tally, plain
 from context_builder.assembly.turn import Turn
 
 MEMORY: Final = "memory"
-HISTORY: Final = "history"
 SUMMARY: Final = "summary"
 USER: Final = "user"
 HEADING: Final = "Relevant memory:"
@@ -74,13 +74,15 @@ class TurnPipeline:
                 )
         with phase("tokenisation", metrics.time_tokenisation()):
             ends = self._tally.message(system) + self._tally.message(user) + REPLY_PRIMING
-            sections = self._sections(turn, shown)
+            history = History(turn.history, self._governor)
+            sections = self._sections(shown, history)
             parts = fit([sections[name] for name in order], required=ends, limit=limit, choose=self._rules.choose)
         with phase("prompt", metrics.time_prompt()):
             return self._assembled(
                 turn,
                 (system, user),
                 parts,
+                history,
                 refused,
                 lambda more: self.run(turn, gathered, state=state, limit=limit + more, now=now).context,
             )
@@ -104,28 +106,20 @@ class TurnPipeline:
         similarity, recency = plan.similarity_weight, plan.recency_weight
         return replace(self._rules, similarity_weight=similarity, recency_weight=recency), plan.order
 
-    def _sections(self, turn: Turn, shown: Mapping[str, Sequence[Item]]) -> dict[str, Section]:
+    def _sections(self, shown: Mapping[str, Sequence[Item]], history: History) -> dict[str, Section]:
         known = shown[SUMMARY]
         return {
             MEMORY: Block(MEMORY, HEADING, shown[MEMORY], self._tally, entry=numbered),
             SUMMARY: Block(SUMMARY, SUMMARY_HEADING, known, self._tally, entry=listed, backwards=True),
-            HISTORY: Dialogue(HISTORY, self._newest_first(turn.history), self._tally),
+            HISTORY: Dialogue(HISTORY, history, self._tally),
         }
-
-    def _newest_first(self, history: Sequence[Message]) -> Iterator[Item]:
-        """History as items, each redacted when it is looked at: what is long past costs nothing."""
-        rule = self._governor.message
-        for place in range(len(history) - 1, -1, -1):
-            ruled = rule(history[place])
-            content = ruled.value["content"]
-            text = content if type(content) is str else plain(content)
-            yield Item(f"history-{place}", text, message=ruled.value, altered=ruled.altered, withheld=ruled.withheld)
 
     def _assembled(
         self,
         turn: Turn,
         ends: tuple[Message, Message],
         parts: dict[str, Part],
+        past: History,
         refused: Sequence[Receipt],
         fit_again: Callable[[int], BuiltContext],
     ) -> Assembled:
@@ -134,29 +128,29 @@ class TurnPipeline:
         block = memory.section.messages(memory.taken)
         summary = known.section.messages(known.taken)
         messages = [ends[0], *summary, *history, *block, ends[1]]
-        past = len(turn.history) - len(spoken.taken) - len(spoken.left)
         contents = {"system": ends[:1], "history": history, "snippets": block, "user": ends[1:]}
         counts = self._counts(
             contents | ({"summary": summary} if turn.summary else {}),
             self._tally.prompt(ends) + sum(part.tokens for part in parts.values()),
         )
+        withheld = sum(one.outcome is Outcome.WITHHELD for one in refused) + sum(one.withheld for one in spoken.taken)
         context = BuiltContext(
             system_prompt=turn.system_prompt,
             messages=messages,
             token_counts=counts,
-            debug=_debug(turn, memory, spoken, refused, counts),
+            debug=_debug(turn, memory, history, counts) | {"withheld": withheld},
             snippets=[_snippet(item) for item in memory.taken],
             history=history,
             write_receipts=lambda: [
-                *receipts_of(memory), *refused, *receipts_of(known), *receipts_of(spoken), *_past(past)
+                *receipts_of(memory), *refused, *receipts_of(known), *receipts_of(spoken), *past.receipts()
             ],
             fit_again=fit_again,
         )  # fmt: skip
         left = sum(part.section.cost(item) for part in parts.values() for item, _ in part.left)
         return Assembled(
             context,
-            turn.history[: len(turn.history) - len(history)],
-            counts["total"] + left + sum(len(plain(message["content"])) // 4 for message in turn.history[:past]),
+            past.before(len(spoken.taken)),
+            counts["total"] + left + sum(map(self._tally.message, past.unseen)),
         )
 
     def _counts(self, contents: Mapping[str, Sequence[Message]], total: int) -> dict[str, int]:
@@ -197,12 +191,6 @@ def _untold(
     return [one for one in offered if one not in twice]
 
 
-def _past(count: int) -> Iterator[Receipt]:
-    """Receipts of the oldest messages, which nobody looked at any more; newest first."""
-    for place in range(count - 1, -1, -1):
-        yield Receipt(f"history-{place}", HISTORY, Outcome.DROPPED, "older than what fits")
-
-
 def _snippet(item: Item) -> dict[str, Any]:
     candidate = item.candidate or Candidate(item.id, item.text)
     return {
@@ -215,18 +203,14 @@ def _snippet(item: Item) -> dict[str, Any]:
     }
 
 
-def _debug(
-    turn: Turn, memory: Part, spoken: Part, refused: Sequence[Receipt], counts: dict[str, int]
-) -> dict[str, Any]:
-    withheld = sum(one.outcome is Outcome.WITHHELD for one in refused) + sum(item.withheld for item in spoken.taken)
+def _debug(turn: Turn, memory: Part, history: Sequence[Message], counts: dict[str, int]) -> dict[str, Any]:
     return {
         "session_id": turn.session_id,
         "tenant_id": turn.tenant_id,
         "snippet_ids": [item.id for item in memory.taken],
         "snippet_count": len(memory.taken),
         "snippet_tokens": counts["snippets"],
-        "history_count": len(spoken.taken),
-        "history_trimmed": len(turn.history) - len(spoken.taken),
+        "history_count": len(history),
+        "history_trimmed": len(turn.history) - len(history),
         "total_tokens": counts["total"],
-        "withheld": withheld,
     }

@@ -14,7 +14,8 @@ from context_builder.assembly.tally import Message, Tally
 class Item:
     """One thing that is in a section or not.
 
-    ``value`` is what a knapsack adds up. An item of a dialogue has its ``message``, one of a block its ``candidate``.
+    ``value`` is what a knapsack adds up. An item of a dialogue has its ``message`` and, where that calls tools, their
+    ``answers``; its text is then the longest of theirs. One of a block has its ``candidate``.
     ``altered`` says what redaction did to it, if anything, and ``withheld`` whether a mark stands for some of it;
     ``tokens`` is what it costs, once that was asked.
     """
@@ -23,6 +24,7 @@ class Item:
     text: str
     value: float = 0.0
     message: Message | None = None
+    answers: tuple[Message, ...] = ()
     candidate: Candidate | None = None
     clipped: bool = False
     altered: str = ""
@@ -82,19 +84,22 @@ class Dialogue:
 
     def cost(self, item: Item) -> int:
         if not item.tokens:
-            item.tokens = self._tally.message(item.message or {})
+            item.tokens = sum(map(self._tally.message, _spoken(item)))
         return item.tokens
 
     def measure(self, chosen: Sequence[Item]) -> int:
         return sum([item.tokens or self.cost(item) for item in chosen])
 
     def messages(self, chosen: Sequence[Item]) -> list[Message]:
-        return [dict(item.message or {}) for item in reversed(chosen)]
+        return [dict(message) for item in reversed(chosen) for message in _spoken(item)]
 
     def with_text(self, item: Item, text: str) -> Item | None:
-        if item.message is None or not isinstance(item.message.get("content"), str):
+        messages = list(_spoken(item))
+        place = next((place for place, one in enumerate(messages) if one.get("content") == item.text), None)
+        if place is None:
             return None
-        return replace(item, text=text, message={**item.message, "content": text}, tokens=0)
+        messages[place] = {**messages[place], "content": text}
+        return replace(item, text=text, message=messages[0], answers=tuple(messages[1:]), tokens=0)
 
 
 class Block:
@@ -143,6 +148,11 @@ class Block:
 
     def _message(self, content: str) -> Message:
         return {"role": "system", "name": self.name, "content": content}
+
+
+def _spoken(item: Item) -> tuple[Message, ...]:
+    """An item's messages, in their order."""
+    return () if item.message is None else (item.message, *item.answers)
 
 
 def numbered(number: int, item: Item) -> str:

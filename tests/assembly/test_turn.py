@@ -111,6 +111,36 @@ async def test_a_message_too_large_alone_is_clipped_with_a_mark(builder):
     assert [one.outcome for one in context.receipts] == ["clipped"]
 
 
+CALLING = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "look"}}]}
+ANSWER = {"role": "tool", "tool_call_id": "1", "content": "it is Paris"}
+
+
+@pytest.mark.parametrize("limit", range(22, 70))
+async def test_a_call_of_tools_and_their_answers_stay_together(builder, limit):
+    history = [TURN["history"][0], CALLING, ANSWER, ANSWER | {"tool_call_id": "2"}, TURN["history"][1]]
+    context = await builder().build_for_turn(TURN | {"history": history}, max_prompt_tokens=limit)
+    assert len(context.history) in (0, 1, 4, 5)
+    assert context.token_counts["total"] <= limit
+    told = {one.id: one.outcome for one in context.receipts}
+    whole = "included" if len(context.history) >= 4 else "dropped"
+    assert told.get("history-1..3", told.get("history-1")) == whole
+
+
+async def test_an_answer_without_its_call_stays_out(builder):
+    context = await builder().build_for_turn(TURN | {"history": [ANSWER, *TURN["history"], ANSWER]})
+    assert context.history == TURN["history"]
+    told = [(one.id, one.reason) for one in context.receipts if one.outcome == "dropped"]
+    assert told == [("history-3", "what it answers is not there"), ("history-0", "what it answers is not there")]
+
+
+async def test_an_answer_too_large_is_clipped_with_its_call(builder):
+    history = [CALLING, ANSWER | {"content": "word " * 500}]
+    context = await builder().build_for_turn(TURN | {"history": history}, max_prompt_tokens=100)
+    assert context.history[0]["tool_calls"] == CALLING["tool_calls"]
+    assert context.history[1]["content"].endswith("word…")
+    assert 90 < context.token_counts["total"] <= 100
+
+
 async def test_a_knapsack_takes_what_is_worth_most_together(builder):
     answer = {
         "candidates": [

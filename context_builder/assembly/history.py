@@ -1,0 +1,96 @@
+"""A turn's history as items that are kept or dropped as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from context_builder.assembly.govern import Governor
+from context_builder.assembly.receipt import Outcome, Receipt
+from context_builder.assembly.section import Item
+from context_builder.assembly.tally import Message, plain
+
+HISTORY: Final = "history"
+
+_ANSWERS: Final = frozenset({"tool", "function"})
+"""Roles of a tool's answer, which chat endpoints take directly after the message that called it and nowhere else."""
+
+_CALLS: Final = ("tool_calls", "function_call")
+
+
+class History:
+    """The items, newest first, each redacted when it is looked at: what is long past costs nothing.
+
+    A message that calls tools is one item with their answers. An answer whose call is not there is passed over, with
+    a receipt.
+    """
+
+    def __init__(self, messages: Sequence[Message], governor: Governor) -> None:
+        self._messages = messages
+        self._rule = governor.message
+        self._begins: list[int] = []
+        self._seen_from = len(messages)
+        self._refused: list[Receipt] = []
+
+    def __iter__(self) -> Iterator[Item]:
+        messages = self._messages
+        end = len(messages)
+        while end > 0:
+            begin = end - 1
+            if messages[begin].get("role") in _ANSWERS:
+                begin = self._call(begin)
+            self._seen_from = begin
+            if messages[begin].get("role") in _ANSWERS:
+                self._refused.append(Receipt(_name(begin), HISTORY, Outcome.DROPPED, "what it answers is not there"))
+            else:
+                self._begins.append(begin)
+                yield self._item(begin, end)
+            end = begin
+
+    def before(self, kept: int) -> Sequence[Message]:
+        """The messages older than the newest ``kept`` items."""
+        return self._messages[: self._begins[kept - 1]] if kept else self._messages
+
+    @property
+    def unseen(self) -> Sequence[Message]:
+        """The oldest messages, which nobody has looked at."""
+        return self._messages[: self._seen_from]
+
+    def receipts(self) -> Iterator[Receipt]:
+        """Of the messages that never became items: answers without a call, then the oldest, newest first."""
+        yield from self._refused
+        for place in range(self._seen_from - 1, -1, -1):
+            yield Receipt(_name(place), HISTORY, Outcome.DROPPED, "older than what fits")
+
+    def _call(self, answer: int) -> int:
+        """Where the message is that called for an answer; the answer's own place when none did."""
+        place = answer
+        while place > 0 and self._messages[place].get("role") in _ANSWERS:
+            place -= 1
+        return place if any(self._messages[place].get(key) for key in _CALLS) else answer
+
+    def _item(self, begin: int, end: int) -> Item:
+        ruled = self._rule(self._messages[begin])
+        if end - begin == 1:
+            text = _text(ruled.value)
+            name = _name(begin)
+            return Item(name, text, message=ruled.value, altered=ruled.altered, withheld=ruled.withheld)
+        answers = [self._rule(message) for message in self._messages[begin + 1 : end]]
+        exchange = [ruled, *answers]
+        return Item(
+            f"{_name(begin)}..{end - 1}",
+            max((_text(one.value) for one in exchange), key=len),
+            message=ruled.value,
+            answers=tuple(one.value for one in answers),
+            altered=", ".join(dict.fromkeys(one.altered for one in exchange if one.altered)),
+            withheld=any(one.withheld for one in exchange),
+        )
+
+
+def _name(place: int) -> str:
+    return f"{HISTORY}-{place}"
+
+
+def _text(message: Message) -> str:
+    content = message["content"]
+    return content if type(content) is str else plain(content)
