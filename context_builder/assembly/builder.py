@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
+from context_builder.assembly.background import Background
 from context_builder.assembly.built_context import BuiltContext
 from context_builder.assembly.cache import ContextCache
 from context_builder.assembly.compose import DEFAULT_TOKEN_LIMIT, Composer, Ingredients
@@ -90,6 +91,7 @@ class ContextBuilder:
         self._composer = Composer(rules, self._tally, self._governor)
         self._cache = ContextCache(rules.cache_seconds, rules.cache_size)
         self._wishes = Wishes()
+        self._beside = Background(most=rules.background_max, timeout=rules.background_timeout)
 
     async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int | None = None) -> BuiltContext:
         """The messages of a turn, never of more than ``max_prompt_tokens``; of 4000 unless given or set otherwise.
@@ -103,9 +105,8 @@ class ContextBuilder:
         the memory, unless the rules say ``redact_user_message``. Raises
         :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit.
         """
-        asked, limit = Turn.read(turn), self._rules.limit(max_prompt_tokens)
-        if self._rules.redact_user_message:
-            asked = self._governor.turn(asked)
+        given, limit = Turn.read(turn), self._rules.limit(max_prompt_tokens)
+        asked = self._governor.turn(given) if self._rules.redact_user_message else given
         key = self._cache.key(asked, limit)
         if cached := self._cache.get(key, self._clock.now().monotonic):
             return cached
@@ -123,7 +124,7 @@ class ContextBuilder:
             if assembled.trimmed and self._rules.store_summaries:
                 up = [name for name, state in recalled.states.items() if state is not HealthState.DOWN]
                 self._keeper.keep(asked, assembled.trimmed, now, into=up)
-            self._record(assembled, limit)
+            self._record(assembled, limit, given)
             if recalled.is_whole:
                 self._cache.put(key, assembled.context, self._clock.now().monotonic)
             return assembled.context
@@ -152,7 +153,7 @@ class ContextBuilder:
 
     async def drain(self) -> None:
         """Wait until summaries under way are kept; call it before the program ends."""
-        await self._keeper.drain()
+        await asyncio.gather(self._keeper.drain(), self._beside.drain())
 
     @classmethod
     def new(cls, store: MemoryStore | None = None, **parts: Any) -> Self:
@@ -217,9 +218,15 @@ class ContextBuilder:
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now().wall, UTC)
 
-    def _record(self, assembled: Assembled, limit: int) -> None:
+    def _record(self, assembled: Assembled, limit: int, given: Turn) -> None:
         total = assembled.context.token_counts["total"]
-        self._metrics.record_tokens(assembled.competing_tokens, total, assembled.competing_tokens, total)
+        self._beside.start("count tokens", self._record_tokens(assembled, given))
         self._metrics.inc_prompt()
         self._metrics.inc_snippets("final", len(assembled.context.snippets))
         self._metrics.observe_utilization(total / limit)
+
+    async def _record_tokens(self, assembled: Assembled, given: Turn) -> None:
+        """Count the whole history, beside the turns."""
+        before, redacted = await asyncio.to_thread(assembled.offered_tokens, self._tally, given)
+        total = assembled.context.token_counts["total"]
+        self._metrics.record_tokens(before, total, redacted, total)

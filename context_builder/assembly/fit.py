@@ -28,21 +28,33 @@ class Part:
     tokens: int = 0
 
 
+class Room:
+    """What ``required`` tokens leave of ``limit``, filled section by section.
+
+    Raises :class:`~context_builder.errors.TokenLimitExceeded` when the required ones alone are over.
+    """
+
+    def __init__(self, required: int, limit: int, choose: Choose = "greedy") -> None:
+        if required > limit:
+            raise TokenLimitExceeded(required, limit)
+        self._left = limit - required
+        self._choose = choose
+
+    def fill(self, section: Section) -> Part:
+        """Take what fits of a section into the room that is left."""
+        part = _fill(section, self._left, self._choose)
+        self._left -= part.tokens
+        return part
+
+
 def fit(sections: Sequence[Section], *, required: int, limit: int, choose: Choose = "greedy") -> dict[str, Part]:
     """Fill what ``required`` tokens leave of ``limit``, section by section in the order given.
 
     The tokens of all parts and the required ones never exceed ``limit``. Raises
     :class:`~context_builder.errors.TokenLimitExceeded` when the required ones alone do.
     """
-    if required > limit:
-        raise TokenLimitExceeded(required, limit)
-    room = limit - required
-    parts: dict[str, Part] = {}
-    for section in sections:
-        part = _fill(section, room, choose)
-        room -= part.tokens
-        parts[section.name] = part
-    return parts
+    room = Room(required, limit, choose)
+    return {section.name: room.fill(section) for section in sections}
 
 
 def _fill(section: Section, room: int, choose: Choose) -> Part:

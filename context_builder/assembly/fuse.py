@@ -8,10 +8,10 @@ from dataclasses import replace
 from context_builder.assembly.candidate import Candidate
 
 
-def fused(lists: Iterable[Sequence[Candidate]]) -> list[Candidate]:
+def fused(lists: Iterable[Sequence[Candidate]], merged: list[Candidate]) -> list[Candidate]:
     """Every candidate once: of those with the same id or the same text the most similar is kept, in first place.
 
-    It remembers the origins of all of them.
+    It remembers the origins of all of them; the others are added to ``merged``.
     """
     kept: list[Candidate] = []
     places: dict[tuple[str, str], int] = {}
@@ -22,12 +22,15 @@ def fused(lists: Iterable[Sequence[Candidate]]) -> list[Candidate]:
             place = len(kept)
             kept.append(candidate)
         else:
-            kept[place] = _merged(kept[place], candidate)
+            better, other = _by_similarity(kept[place], candidate)
+            origins = tuple(dict.fromkeys((*kept[place].origins, *candidate.origins)))
+            kept[place] = replace(better, origins=origins)
+            merged.append(other)
         for name in names:
             places.setdefault(name, place)
     return kept
 
 
-def _merged(one: Candidate, other: Candidate) -> Candidate:
-    better = other if other.base_score > one.base_score else one
-    return replace(better, origins=tuple(dict.fromkeys((*one.origins, *other.origins))))
+def _by_similarity(one: Candidate, other: Candidate) -> tuple[Candidate, Candidate]:
+    """The better one first; the earlier one of equals."""
+    return (other, one) if other.base_score > one.base_score else (one, other)

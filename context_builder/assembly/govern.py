@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.tally import Message
@@ -32,8 +32,7 @@ class Ruling:
         return WITHHELD if self.text is None else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Ruled(Generic[T]):
+class Ruled(NamedTuple, Generic[T]):
     """A value as it may be shown, what was done to it, and whether a mark stands for some of it."""
 
     value: T
@@ -63,7 +62,7 @@ class Governor:
         if self._free:
             return Ruled(message)
         ruled = self.mapping(message)
-        return replace(ruled, value={**ruled.value, "role": message["role"]}) if "role" in message else ruled
+        return ruled._replace(value={**ruled.value, "role": message["role"]}) if "role" in message else ruled
 
     def mapping(self, values: Mapping[str, Any]) -> Ruled[dict[str, Any]]:
         """Values as they may be shown, with the texts inside of them redacted, however deep."""

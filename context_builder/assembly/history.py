@@ -22,29 +22,34 @@ class History:
     """The items, newest first, each redacted when it is looked at: what is long past costs nothing.
 
     A message that calls tools is one item with their answers. An answer whose call is not there is passed over, with
-    a receipt.
+    a receipt. ``masked`` are the messages looked at that redaction changed, before and after.
     """
 
     def __init__(self, messages: Sequence[Message], governor: Governor) -> None:
         self._messages = messages
-        self._rule = governor.message
+        self._governor = governor
+        self.masked: list[tuple[Message, Message]] = []
         self._begins: list[int] = []
         self._seen_from = len(messages)
         self._refused: list[Receipt] = []
 
     def __iter__(self) -> Iterator[Item]:
-        messages = self._messages
-        end = len(messages)
+        messages, rule, end = self._messages, self._governor.message, len(self._messages)
         while end > 0:
             begin = end - 1
-            if messages[begin].get("role") in _ANSWERS:
-                begin = self._call(begin)
-            self._seen_from = begin
-            if messages[begin].get("role") in _ANSWERS:
+            if messages[begin].get("role") in _ANSWERS and (begin := self._call(begin)) == end - 1:
                 self._refused.append(Receipt(_name(begin), HISTORY, Outcome.DROPPED, "what it answers is not there"))
+                self._seen_from = end = begin
+                continue
+            self._begins.append(begin)
+            self._seen_from = begin
+            if end - begin == 1:  # nearly all there are
+                message, altered, withheld = rule(messages[begin])
+                if altered:
+                    self.masked.append((messages[begin], message))
+                yield Item(_name(begin), _text(message), 0.0, message, altered=altered, withheld=withheld)
             else:
-                self._begins.append(begin)
-                yield self._item(begin, end)
+                yield self._exchange(begin, end)
             end = begin
 
     def before(self, kept: int) -> Sequence[Message]:
@@ -69,21 +74,19 @@ class History:
             place -= 1
         return place if any(self._messages[place].get(key) for key in _CALLS) else answer
 
-    def _item(self, begin: int, end: int) -> Item:
-        ruled = self._rule(self._messages[begin])
-        if end - begin == 1:
-            text = _text(ruled.value)
-            name = _name(begin)
-            return Item(name, text, message=ruled.value, altered=ruled.altered, withheld=ruled.withheld)
-        answers = [self._rule(message) for message in self._messages[begin + 1 : end]]
-        exchange = [ruled, *answers]
+    def _exchange(self, begin: int, end: int) -> Item:
+        """A call of tools with their answers."""
+        given = self._messages[begin:end]
+        ruled = [self._governor.message(message) for message in given]
+        self.masked += ((before, one.value) for before, one in zip(given, ruled, strict=True) if one.altered)
+        call, *answers = (one.value for one in ruled)
         return Item(
             f"{_name(begin)}..{end - 1}",
-            max((_text(one.value) for one in exchange), key=len),
-            message=ruled.value,
-            answers=tuple(one.value for one in answers),
-            altered=", ".join(dict.fromkeys(one.altered for one in exchange if one.altered)),
-            withheld=any(one.withheld for one in exchange),
+            max(map(_text, (call, *answers)), key=len),
+            message=call,
+            answers=tuple(answers),
+            altered=", ".join(dict.fromkeys(one.altered for one in ruled if one.altered)),
+            withheld=any(one.withheld for one in ruled),
         )
 
 

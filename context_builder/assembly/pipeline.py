@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 from context_builder.assembly.built_context import BuiltContext
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.fit import Part, fit
+from context_builder.assembly.fit import Part
+from context_builder.assembly.fitting import MEMORY, SUMMARY, Fitted, Fitting, Offer
 from context_builder.assembly.fuse import fused
 from context_builder.assembly.govern import Governor
 from context_builder.assembly.health import HealthState
-from context_builder.assembly.history import HISTORY, History
+from context_builder.assembly.history import HISTORY
 from context_builder.assembly.phases import Metrics, phase
 from context_builder.assembly.query import PLANS, kind_of
 from context_builder.assembly.receipt import Outcome, Receipt, receipt, receipts_of
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.salience import ranked, salient
-from context_builder.assembly.section import Block, Dialogue, Item, Section, listed, numbered
-from context_builder.assembly.tally import REPLY_PRIMING, Message, Tally, plain
+from context_builder.assembly.section import Item
+from context_builder.assembly.tally import Message, Tally, plain
 from context_builder.assembly.turn import Turn
 
-MEMORY: Final = "memory"
-SUMMARY: Final = "summary"
 USER: Final = "user"
-HEADING: Final = "Relevant memory:"
-SUMMARY_HEADING: Final = "Conversation so far:"
 
 ORDER: Final = (MEMORY, SUMMARY, HISTORY)
 """What is kept first, after the system prompt and the user's message, unless the kind of query chooses."""
@@ -35,11 +32,27 @@ ORDER: Final = (MEMORY, SUMMARY, HISTORY)
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A context; what did not fit into it of the history, oldest first; the tokens that competed."""
+    """A context; what did not fit into it of the history, oldest first; and what there was to choose from."""
 
     context: BuiltContext
     trimmed: Sequence[Message]
-    competing_tokens: int
+    offer: Offer
+    fitted: Fitted
+
+    def offered_tokens(self, tally: Tally, given: Turn) -> tuple[int, int]:
+        """Tokens of all that competed for the prompt, as it was ``given`` and as it was redacted.
+
+        Messages that are long past are counted as they were given: nobody redacted them. Takes as long as counting
+        the whole history does, so it is not for where a turn waits.
+        """
+        parts = self.fitted.parts.values()
+        left = sum(part.section.cost(item) for part in parts for item, _ in part.left)
+        past = sum(map(tally.message, self.fitted.history.unseen))
+        redacted = self.context.token_counts["total"] + left + past
+        texts = (*self.offer.masked, (given.user_message, self.offer.turn.user_message))
+        masked = sum(tally.text(before) - tally.text(after) for before, after in texts)
+        spoken = sum(tally.message(before) - tally.message(after) for before, after in self.fitted.history.masked)
+        return redacted + masked + spoken, redacted
 
 
 class TurnPipeline:
@@ -50,6 +63,7 @@ class TurnPipeline:
         self._tally = tally
         self._governor = governor
         self._metrics = metrics
+        self._fitting = Fitting(tally, governor, rules.choose)
 
     def run(
         self, turn: Turn, gathered: Sequence[Sequence[Candidate]], *, state: HealthState, limit: int, now: datetime
@@ -59,44 +73,35 @@ class TurnPipeline:
         refused: list[Receipt] = []
         rules, order = self._planned(turn)
         with phase("salience", metrics.time_salience()):
-            scored = salient(fused(gathered), now, rules)
+            merged: list[Candidate] = []
+            scored = salient(fused(gathered, merged), now, rules)
+            refused += (receipt(one.id, one, MEMORY, Outcome.DROPPED, "found twice") for one in merged)
         with phase("ranking", metrics.time_ranking()):
             best = _best(scored, self._rules.memories_wanted(state), refused)
         with phase("redaction", metrics.time_redaction()):
-            shown: dict[str, list[Item]] = {}
-            for name in sorted((MEMORY, SUMMARY), key=order.index):
-                offered = best if name == MEMORY else turn.summary
-                shown[name] = self._shown(name, _untold(name, offered, shown, refused), refused)
-            system, user = _ends(turn)
-            if turn.altered:
-                refused.append(
-                    Receipt(USER, USER, Outcome.WITHHELD if turn.withheld else Outcome.REDACTED, turn.altered)
-                )
+            offer = self._offer(turn, best, order, refused)
         with phase("tokenisation", metrics.time_tokenisation()):
-            ends = self._tally.message(system) + self._tally.message(user) + REPLY_PRIMING
-            history = History(turn.history, self._governor)
-            sections = self._sections(shown, history)
-            parts = fit([sections[name] for name in order], required=ends, limit=limit, choose=self._rules.choose)
+            fitted = self._fitting.fitted(offer, limit)
         with phase("prompt", metrics.time_prompt()):
-            return self._assembled(
-                turn,
-                (system, user),
-                parts,
-                history,
-                refused,
-                lambda more: self.run(turn, gathered, state=state, limit=limit + more, now=now).context,
-            )
+            return self._assembled(offer, fitted, limit)
 
-    def _shown(self, section: str, candidates: Sequence[Candidate], refused: list[Receipt]) -> list[Item]:
-        shown = []
-        for candidate in candidates:
-            ruled = self._governor.candidate(candidate)
-            if ruled.withheld:
-                refused.append(receipt(candidate.id, candidate, section, Outcome.WITHHELD, ruled.altered))
-            else:
+    def _offer(self, turn: Turn, best: Sequence[Candidate], order: Sequence[str], refused: list[Receipt]) -> Offer:
+        """What may be shown of the turn and of its memories."""
+        masked: list[tuple[str, str]] = []
+        shown: dict[str, list[Item]] = {MEMORY: [], SUMMARY: []}
+        for section, candidates in ((MEMORY, best), (SUMMARY, turn.summary)):
+            for given in candidates:
+                ruled = self._governor.candidate(given)
                 one = ruled.value
-                shown.append(Item(one.id, one.text, one.score, candidate=one, altered=ruled.altered))
-        return shown
+                if ruled.withheld:
+                    refused.append(receipt(given.id, given, section, Outcome.WITHHELD, ruled.altered))
+                else:
+                    shown[section].append(Item(one.id, one.text, one.score, candidate=one, altered=ruled.altered))
+                if ruled.altered:
+                    masked.append((given.text, "" if ruled.withheld else one.text))
+        if turn.altered:
+            refused.append(Receipt(USER, USER, Outcome.WITHHELD if turn.withheld else Outcome.REDACTED, turn.altered))
+        return Offer(turn, _ends(turn), shown, order, refused, masked)
 
     def _planned(self, turn: Turn) -> tuple[AssemblyRules, tuple[str, ...]]:
         """The rules and the order of sections; where that is set, as the kind of the turn's message wants them."""
@@ -106,52 +111,34 @@ class TurnPipeline:
         similarity, recency = plan.similarity_weight, plan.recency_weight
         return replace(self._rules, similarity_weight=similarity, recency_weight=recency), plan.order
 
-    def _sections(self, shown: Mapping[str, Sequence[Item]], history: History) -> dict[str, Section]:
-        known = shown[SUMMARY]
-        return {
-            MEMORY: Block(MEMORY, HEADING, shown[MEMORY], self._tally, entry=numbered),
-            SUMMARY: Block(SUMMARY, SUMMARY_HEADING, known, self._tally, entry=listed, backwards=True),
-            HISTORY: Dialogue(HISTORY, history, self._tally),
-        }
-
-    def _assembled(
-        self,
-        turn: Turn,
-        ends: tuple[Message, Message],
-        parts: dict[str, Part],
-        past: History,
-        refused: Sequence[Receipt],
-        fit_again: Callable[[int], BuiltContext],
-    ) -> Assembled:
-        memory, known, spoken = (parts[name] for name in ORDER)
+    def _assembled(self, offer: Offer, fitted: Fitted, limit: int) -> Assembled:
+        turn, ends = offer.turn, offer.ends
+        memory, known, spoken = (fitted.parts[name] for name in ORDER)
         history = spoken.section.messages(spoken.taken)
         block = memory.section.messages(memory.taken)
         summary = known.section.messages(known.taken)
-        messages = [ends[0], *summary, *history, *block, ends[1]]
         contents = {"system": ends[:1], "history": history, "snippets": block, "user": ends[1:]}
         counts = self._counts(
             contents | ({"summary": summary} if turn.summary else {}),
-            self._tally.prompt(ends) + sum(part.tokens for part in parts.values()),
+            self._tally.prompt(ends) + sum(part.tokens for part in fitted.parts.values()),
         )
+        refused = (*offer.refused, *fitted.refused)
         withheld = sum(one.outcome is Outcome.WITHHELD for one in refused) + sum(one.withheld for one in spoken.taken)
         context = BuiltContext(
             system_prompt=turn.system_prompt,
-            messages=messages,
+            messages=[ends[0], *summary, *history, *block, ends[1]],
             token_counts=counts,
             debug=_debug(turn, memory, history, counts) | {"withheld": withheld},
             snippets=[_snippet(item) for item in memory.taken],
             history=history,
             write_receipts=lambda: [
-                *receipts_of(memory), *refused, *receipts_of(known), *receipts_of(spoken), *past.receipts()
+                *receipts_of(memory), *refused, *receipts_of(known), *receipts_of(spoken), *fitted.history.receipts()
             ],
-            fit_again=fit_again,
+            fit_again=lambda more: self._assembled(
+                offer, self._fitting.fitted(offer, limit + more), limit + more
+            ).context,
         )  # fmt: skip
-        left = sum(part.section.cost(item) for part in parts.values() for item, _ in part.left)
-        return Assembled(
-            context,
-            past.before(len(spoken.taken)),
-            counts["total"] + left + sum(map(self._tally.message, past.unseen)),
-        )
+        return Assembled(context, fitted.history.before(len(spoken.taken)), offer, fitted)
 
     def _counts(self, contents: Mapping[str, Sequence[Message]], total: int) -> dict[str, int]:
         """Tokens by what they are for."""
@@ -176,19 +163,6 @@ def _best(scored: Sequence[Candidate], wanted: int, refused: list[Receipt]) -> l
     reason = f"not among the best {wanted}"
     refused.extend(receipt(one.id, one, MEMORY, Outcome.DROPPED, reason) for one in best[wanted:])
     return best[:wanted]
-
-
-def _untold(
-    section: str, offered: Sequence[Candidate], shown: Mapping[str, Sequence[Item]], refused: list[Receipt]
-) -> Sequence[Candidate]:
-    """What the sections before this one, which have the room first, do not tell already."""
-    told = {name for items in shown.values() for item in items for name in (item.id, item.text)}
-    if not told:
-        return offered
-    reason = f"told by the {' and the '.join(shown)}"
-    twice = [one for one in offered if one.id in told or one.text in told]
-    refused.extend(receipt(one.id, one, section, Outcome.DROPPED, reason) for one in twice)
-    return [one for one in offered if one not in twice]
 
 
 def _snippet(item: Item) -> dict[str, Any]:

@@ -78,7 +78,9 @@ def receipt(
 
 def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:
     """What is in the prompt ``after`` and was not, or not as a whole, ``before``: what a larger limit would add."""
-    held = {(one.section, one.id): one.tokens for one in before}
+    held: dict[tuple[str, str], int] = {}
+    for one in before:  # several may have one id: of those found twice, the one that was kept counts
+        held[one.section, one.id] = max(one.tokens, held.get((one.section, one.id), 0))
     return [one for one in after if one.tokens > held.get((one.section, one.id), 0)]
 
 

@@ -84,17 +84,19 @@ class Dialogue:
 
     def cost(self, item: Item) -> int:
         if not item.tokens:
-            item.tokens = sum(map(self._tally.message, _spoken(item)))
+            item.tokens = self._tally.message(item.message or {})
+            if item.answers:
+                item.tokens += sum(map(self._tally.message, item.answers))
         return item.tokens
 
     def measure(self, chosen: Sequence[Item]) -> int:
         return sum([item.tokens or self.cost(item) for item in chosen])
 
     def messages(self, chosen: Sequence[Item]) -> list[Message]:
-        return [dict(message) for item in reversed(chosen) for message in _spoken(item)]
+        return [dict(message) for item in reversed(chosen) for message in (item.message or {}, *item.answers)]
 
     def with_text(self, item: Item, text: str) -> Item | None:
-        messages = list(_spoken(item))
+        messages = [item.message or {}, *item.answers]
         place = next((place for place, one in enumerate(messages) if one.get("content") == item.text), None)
         if place is None:
             return None
@@ -148,11 +150,6 @@ class Block:
 
     def _message(self, content: str) -> Message:
         return {"role": "system", "name": self.name, "content": content}
-
-
-def _spoken(item: Item) -> tuple[Message, ...]:
-    """An item's messages, in their order."""
-    return () if item.message is None else (item.message, *item.answers)
 
 
 def numbered(number: int, item: Item) -> str:

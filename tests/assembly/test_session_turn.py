@@ -61,6 +61,19 @@ async def test_a_point_that_the_memory_tells_too_is_told_once(builder):
     ]
 
 
+async def test_a_point_is_told_by_the_summary_when_the_memory_has_no_room_for_it(builder):
+    long = {"id": "monday:point:1:1700000000", "text": "First point " * 40, "score": 0.8}
+    short = {"id": "m", "text": "something else", "score": 0.9}
+    state = STATE | {"rolling_summary": {"points": [{"id": 1, "text": "First point", "time": 1700000000.4}]}}
+    brain = Brain({"candidates": [short, long]})
+    context = await builder(somabrain=brain).build_for_turn(session_turn(state, "And?"), 60)
+    assert context.debug["snippet_ids"] == ["m"]
+    assert "- First point" in context.messages[1]["content"]
+    told = {(one.section, one.id): one.outcome for one in context.receipts}
+    assert told["memory", long["id"]] == "dropped"
+    assert told["summary", long["id"]] == "included"
+
+
 async def test_a_point_whose_whole_words_the_memory_has_is_told_once_and_whole(builder):
     short = {"id": 1, "text": "boat loud", "speakers": ["Ann"], "time": 1700000000.4}
     state = STATE | {"rolling_summary": {"points": [short]}}

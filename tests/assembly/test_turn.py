@@ -166,6 +166,39 @@ async def test_every_candidate_leaves_with_a_receipt(builder):
     assert all(one.reason for one in context.receipts if one.outcome == "dropped")
 
 
+SAID = {"candidates": [{"id": "m", "text": "Hi there! ", "score": 0.9}, {"id": "n", "text": "Bonjour", "score": 0.8}]}
+
+
+@pytest.mark.parametrize("limit", range(22, 60))
+async def test_what_the_history_says_is_no_memory_too_and_is_never_lost_for_that(builder, limit):
+    context = await builder(somabrain=Brain(SAID)).build_for_turn(TURN, max_prompt_tokens=limit)
+    said = str([message["content"] for message in context.messages]).lower()
+    assert said.count("hi there!") <= 1
+    if "m" not in context.debug["snippet_ids"]:
+        (told,) = (one for one in context.receipts if (one.section, one.id) == ("memory", "m"))
+        assert told.outcome == "dropped"
+        assert told.reason.startswith("does not fit") or (told.reason, "hi there!" in said) == (
+            "told by the history",
+            True,
+        )
+    assert limit < 44 or ("hi there!" in said and context.debug["snippet_ids"] == ["n"])
+
+
+async def test_the_users_message_is_no_memory_too(builder):
+    answer = {"candidates": [{"id": "m", "text": TURN["user_message"], "score": 1.0}]}
+    context = await builder(somabrain=Brain(answer)).build_for_turn(TURN)
+    assert [(one.id, one.reason) for one in context.receipts if one.outcome == "dropped"] == [
+        ("m", "told by the user's message")
+    ]
+
+
+async def test_a_memory_found_twice_leaves_with_two_receipts(builder):
+    found = [{"id": name, "text": "Bonjour", "score": score} for name, score in (("a", 0.7), ("b", 0.8))]
+    context = await builder(somabrain=Brain({"candidates": found})).build_for_turn(TURN)
+    told = [(one.id, one.outcome, one.reason) for one in context.receipts if one.section == "memory"]
+    assert told == [("b", "included", ""), ("a", "dropped", "found twice")]
+
+
 async def test_unknown_keys_of_history_entries_stay_out_of_the_prompt(builder):
     turn = TURN | {"history": [{"role": "user", "content": "Hello", "internal_id": 7, "name": "Ann"}, "not a message"]}
     context = await builder().build_for_turn(turn)
