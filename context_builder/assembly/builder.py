@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
@@ -31,7 +31,7 @@ from context_builder.assembly.turn import DEFAULT_TENANT, Turn
 from context_builder.assembly.wishes import Wishes
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import NoMemoryStore
-from context_builder.memory.memory import MemoryStore, Rating
+from context_builder.memory.memory import MemoryFilter, MemoryStore, Rating
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
 from context_builder.tokens import TokenCounter
 
@@ -150,6 +150,25 @@ class ContextBuilder:
             raise ValueError(f"not among the context's snippets: {', '.join(sorted(unknown))}")
         ratings = [Rating(name, score, self._now()) for name, score in helped.items()]
         await self._store.rate(context.debug["tenant_id"] or DEFAULT_TENANT, ratings)
+        self._cache.clear()
+
+    async def forget(
+        self,
+        tenant_id: str = DEFAULT_TENANT,
+        *,
+        ids: Sequence[str] = (),
+        filter: MemoryFilter | None = None,  # noqa: A002
+    ) -> int:
+        """Delete memories, as :meth:`MemoryStore.forget` does, and the contexts that are cached; how many there were.
+
+        Raises :class:`~context_builder.errors.NoMemoryStore`, and what the store raises.
+        """
+        if self._store is None:
+            raise NoMemoryStore("the builder was given no memory store that could forget")
+        try:
+            return await self._store.forget(tenant_id, ids=ids, filter=filter)
+        finally:
+            self._cache.clear()
 
     async def drain(self) -> None:
         """Wait until summaries under way are kept; call it before the program ends."""

@@ -44,6 +44,10 @@ class ContextCache:
             while len(self._kept) > self._size:
                 del self._kept[next(iter(self._kept))]
 
+    def clear(self) -> None:
+        """Forget all contexts: the memories that they were made of have changed."""
+        self._kept.clear()
+
 
 def _copied(context: BuiltContext, **marks: bool) -> BuiltContext:
     return replace(
@@ -52,5 +56,5 @@ def _copied(context: BuiltContext, **marks: bool) -> BuiltContext:
         history=copy.deepcopy(context.history),
         snippets=copy.deepcopy(context.snippets),
         token_counts=dict(context.token_counts),
-        debug=context.debug | marks,
+        debug=copy.deepcopy(context.debug) | marks,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from context_builder.assembly import AssemblyRules, added
+from context_builder.memory.memory import Memory
+from context_builder.testing import MemoryMemory
 from tests.assembly.turns import Brain, memories
 
 TURN = {"user_message": "what is it", "history": [{"role": "user", "content": "Hello"}]}
@@ -28,7 +30,9 @@ async def test_what_a_caller_does_to_a_context_is_not_kept(builder):
     for context in [await build(TURN), await build(TURN)]:
         context.messages[0]["content"] = "changed"
         context.snippets[0]["metadata"]["source"] = "changed"
+        context.debug["snippet_ids"].append("changed")
     again = await build(TURN)
+    assert again.debug["snippet_ids"] == ["m0"]
     assert (again.messages[0]["content"], again.snippets[0]["metadata"]["source"]) == ("", "talk")
 
 
@@ -49,6 +53,17 @@ async def test_a_context_that_lacks_its_memories_is_not_kept(builder):
     await build(TURN)
     brain.failure = None
     assert (await build(TURN)).snippets
+
+
+async def test_what_is_told_or_forgotten_through_the_builder_counts_at_once(builder):
+    store = MemoryMemory()
+    await store.remember("default", [Memory("a", "what is it now"), Memory("b", "what is it then")])
+    made = builder(store=store, rules=AssemblyRules(cache_seconds=10, feedback_weight=0.2))
+    first = await made.build_for_turn(TURN)
+    await made.feedback(first, {"b": 1.0})
+    assert (await made.build_for_turn(TURN)).debug["snippet_ids"] == ["b", "a"]
+    assert await made.forget(ids=["b"]) == 1
+    assert (await made.build_for_turn(TURN)).debug["snippet_ids"] == ["a"]
 
 
 async def test_without_the_setting_every_turn_is_built_anew(builder):
