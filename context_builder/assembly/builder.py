@@ -27,7 +27,7 @@ from context_builder.assembly.somabrain import SomaBrain, SomaBrainMemory
 from context_builder.assembly.stored import StoredMemory
 from context_builder.assembly.strategies.strategy import ContextStrategy
 from context_builder.assembly.tally import Tally
-from context_builder.assembly.turn import DEFAULT_TENANT, Turn
+from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.assembly.wishes import Wishes
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import NoMemoryStore
@@ -166,7 +166,7 @@ class ContextBuilder:
         if self._store is None:
             raise NoMemoryStore("the builder was given no memory store that could forget")
         try:
-            return await self._store.forget(tenant_id, ids=ids, filter=filter)
+            return await self._store.forget(tenant(tenant_id) or DEFAULT_TENANT, ids=ids, filter=filter)
         finally:
             self._cache.clear()
 
@@ -194,8 +194,8 @@ class ContextBuilder:
         return self._with(system_message=text)
 
     def for_tenant(self, tenant_id: str) -> Self:
-        """Of this tenant's memories only."""
-        return self._with(tenant_id=tenant_id)
+        """Of this tenant's memories only. Raises :class:`~context_builder.errors.ContextError` for an empty name."""
+        return self._with(tenant_id=tenant(tenant_id))
 
     def for_user(self, user_id: str) -> Self:
         """For this user."""

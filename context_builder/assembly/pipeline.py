@@ -77,7 +77,7 @@ class TurnPipeline:
             scored = salient(fused(gathered, merged), now, rules)
             refused += (receipt(one.id, one, MEMORY, Outcome.DROPPED, "found twice") for one in merged)
         with phase("ranking", metrics.time_ranking()):
-            best = _best(scored, self._rules.memories_wanted(state), refused)
+            best = _best(scored, self._rules.memories_wanted(state), self._rules.threshold, refused)
         with phase("redaction", metrics.time_redaction()):
             offer = self._offer(turn, best, order, refused)
         with phase("tokenisation", metrics.time_tokenisation()):
@@ -158,8 +158,15 @@ def _ends(turn: Turn) -> tuple[Message, Message]:
     return {"role": "system", "content": turn.system_prompt}, {"role": "user", "content": turn.user_message}
 
 
-def _best(scored: Sequence[Candidate], wanted: int, refused: list[Receipt]) -> list[Candidate]:
-    best = ranked(scored)
+def _best(scored: Sequence[Candidate], wanted: int, threshold: float, refused: list[Receipt]) -> list[Candidate]:
+    """The best of those that are similar enough; a memory may have ignored the threshold it was asked with."""
+    best = []
+    for one in ranked(scored):
+        if one.base_score >= threshold:
+            best.append(one)
+        else:
+            reason = f"similarity {one.base_score:.2f} is below {threshold:g}"
+            refused.append(receipt(one.id, one, MEMORY, Outcome.DROPPED, reason))
     reason = f"not among the best {wanted}"
     refused.extend(receipt(one.id, one, MEMORY, Outcome.DROPPED, reason) for one in best[wanted:])
     return best[:wanted]

@@ -64,6 +64,8 @@ def moment(value: object) -> datetime | None:
 
 def _scored(candidate: Candidate, now: datetime, rules: AssemblyRules) -> Candidate:
     fresh = recency(candidate.metadata, now, rules.recency_days)
-    score = rules.similarity_weight * candidate.base_score + rules.recency_weight * fresh
+    similarity = min(1.0, max(0.0, candidate.base_score))  # memories may give anything; what is no number comes to 0
+    score = rules.similarity_weight * similarity + rules.recency_weight * fresh
     told = helped(candidate.metadata, now, rules.recency_days) if rules.feedback_weight else 0.0
-    return replace(candidate, recency=fresh, feedback=told, score=score + rules.feedback_weight * told)
+    score += rules.feedback_weight * told
+    return replace(candidate, base_score=similarity, recency=fresh, feedback=told, score=score)

@@ -46,7 +46,7 @@ class SomaBrainMemory:
             "threshold": wanted.threshold,
         }
         evaluate = getattr(self._somabrain, "context_evaluate", None) or self._somabrain.recall  # type: ignore[attr-defined]
-        return read_candidates(await evaluate(payload))
+        return read_candidates(await evaluate(payload), wanted.threshold)
 
     async def warm_up(self) -> None:
         """Nothing: every question would count as one of a turn's."""
@@ -63,9 +63,13 @@ class SomaBrainMemory:
         await self._somabrain.remember_batch({"tenant_id": recollection.tenant_id, "memories": [memory]})
 
 
-def read_candidates(answer: object) -> list[Candidate]:
-    """The candidates of an answer, from ``candidates[]`` and ``results[]``; entries without a text are passed over."""
-    return [candidate for place, entry in enumerate(_entries(answer)) if (candidate := _candidate(entry, place))]
+def read_candidates(answer: object, unscored: float = 0.0) -> list[Candidate]:
+    """The candidates of an answer, from ``candidates[]`` and ``results[]``; entries without a text are passed over.
+
+    One without a score that is a number is taken to be as similar as was asked for, ``unscored``, and no more.
+    """
+    entries = enumerate(_entries(answer))
+    return [candidate for place, entry in entries if (candidate := _candidate(entry, place, unscored))]
 
 
 def _entries(answer: object) -> Iterator[Mapping[str, Any]]:
@@ -77,7 +81,7 @@ def _entries(answer: object) -> Iterator[Mapping[str, Any]]:
             yield from (entry for entry in found if isinstance(entry, Mapping))
 
 
-def _candidate(entry: Mapping[str, Any], place: int) -> Candidate | None:
+def _candidate(entry: Mapping[str, Any], place: int, unscored: float) -> Candidate | None:
     text = next((entry[key] for key in _TEXT_KEYS if isinstance(entry.get(key), str) and entry[key].strip()), None)
     if text is None:
         return None
@@ -86,7 +90,7 @@ def _candidate(entry: Mapping[str, Any], place: int) -> Candidate | None:
     return Candidate(
         id=str(entry["id"]) if entry.get("id") is not None else f"somabrain-{place + 1}",
         text=text,
-        base_score=_number(entry.get("score")),
+        base_score=_number(entry.get("score"), unscored),
         label=label_of(metadata),
         time=moment(metadata.get("timestamp") or metadata.get("created_at")),
         origins=("somabrain",),
@@ -94,9 +98,9 @@ def _candidate(entry: Mapping[str, Any], place: int) -> Candidate | None:
     )
 
 
-def _number(value: object) -> float:
+def _number(value: object, otherwise: float) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return number if math.isfinite(number) else 0.0
+        return otherwise
+    return number if math.isfinite(number) else otherwise

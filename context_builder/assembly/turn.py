@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.tally import Message, plain
+from context_builder.errors import ContextError
 
 DEFAULT_TENANT: Final = "default"
 """Whose memories are meant when a turn names no tenant and a store needs one."""
@@ -43,18 +44,28 @@ class Turn:
 
     @classmethod
     def read(cls, envelope: Mapping[str, Any]) -> Turn:
-        """The turn of an envelope; what is missing is empty, and keys it does not know are ignored."""
+        """The turn of an envelope; what is missing is empty, and keys it does not know are ignored.
+
+        Raises :class:`~context_builder.errors.ContextError` for a tenant without a name.
+        """
         return cls(
             system_prompt=_text(envelope.get("system_prompt")),
             user_message=_text(envelope.get("user_message")),
             history=tuple(_messages(envelope.get("history") or ())),
-            tenant_id=_id(envelope.get("tenant_id")),
+            tenant_id=tenant(_id(envelope.get("tenant_id"))),
             session_id=_id(envelope.get("session_id")),
             persona_id=_id(envelope.get("persona_id")),
             user_id=_id(envelope.get("user_id")),
             query_embedding=envelope.get("query_embedding"),
             summary=tuple(_points(envelope.get("summary") or ()))[::-1],
         )
+
+
+def tenant(tenant_id: str | None) -> str | None:
+    """The tenant, if one is named: no name is not the default tenant's name, whose memories are another's."""
+    if tenant_id is not None and not tenant_id.strip():
+        raise ContextError("tenant_id: is empty; leave it out for the default tenant")
+    return tenant_id
 
 
 def _points(summary: str | Iterable[Any]) -> Iterable[Candidate]:

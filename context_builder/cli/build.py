@@ -84,7 +84,7 @@ async def _build(
 
     settings = settings_in_force()
     log.configure("error", settings.log_format)  # what the memory failed at is said in the output
-    turn = turn | {"tenant_id": turn["tenant_id"] or settings.tenant_id}
+    turn = turn | {"tenant_id": settings.tenant_id if turn["tenant_id"] is None else turn["tenant_id"]}
     async with (
         open_redis(settings) as redis,
         open_builder(settings, store_summaries=False) as (builder, memory_is),

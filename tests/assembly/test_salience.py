@@ -46,6 +46,12 @@ def test_a_time_without_an_offset_is_utc_and_the_future_counts_as_now():
     assert recency({"timestamp": "2026-12-09T00:00:00Z"}, NOW) == 1.0
 
 
+@pytest.mark.parametrize(("given", "taken"), [(7.0, 1.0), (-0.5, 0.0), (float("nan"), 0.0), (0.4, 0.4)])
+def test_similarity_is_between_nothing_and_all(given, taken):
+    (scored,) = salient([Candidate("m", "text", base_score=given)], NOW, AssemblyRules())
+    assert (scored.base_score, scored.score) == (taken, pytest.approx(0.7 * taken + 0.3 * 0.5))
+
+
 def test_equals_keep_their_order():
     same = [Candidate(name, name, score=0.5) for name in "abc"]
     assert [one.id for one in ranked(same)] == ["a", "b", "c"]

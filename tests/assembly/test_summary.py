@@ -104,7 +104,7 @@ async def test_a_summarizer_that_hangs_gives_way_to_the_extract(builder):
         await asyncio.Event().wait()
 
     brain = Brain()
-    made = builder(somabrain=brain, summarizer=hang, rules=AssemblyRules(background_timeout=0.02))
+    made = builder(somabrain=brain, summarizer=hang, rules=AssemblyRules(background_timeout=0.5))
     await made.build_for_turn(TURN, max_prompt_tokens=60)
     await made.drain()
     assert brain.remembered[0]["memories"][0]["text"].startswith("user: user says 0")

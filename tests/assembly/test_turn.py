@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from context_builder.assembly import AssemblyRules, ContextBuilder, ContextBuilderMetrics, SomabrainHealthState
-from context_builder.errors import TokenLimitExceeded
+from context_builder.errors import ContextError, TokenLimitExceeded
+from context_builder.memory.memory import Memory
+from context_builder.testing import MemoryMemory
 from tests.assembly.turns import Brain, memories
 
 TURN = {
@@ -197,6 +199,25 @@ async def test_a_memory_found_twice_leaves_with_two_receipts(builder):
     context = await builder(somabrain=Brain({"candidates": found})).build_for_turn(TURN)
     told = [(one.id, one.outcome, one.reason) for one in context.receipts if one.section == "memory"]
     assert told == [("b", "included", ""), ("a", "dropped", "found twice")]
+
+
+async def test_a_memory_below_the_threshold_stays_out_whoever_ignored_it(builder):
+    scores = {"near": 0.6, "far": 0.2, "odd": 40, "none": None}
+    found = [{"id": name, "text": name, "score": score} for name, score in scores.items()]
+    context = await builder(somabrain=Brain({"candidates": found})).build_for_turn(TURN)
+    assert {one["id"]: one["base_score"] for one in context.snippets} == {"near": 0.6, "odd": 1.0, "none": 0.5}
+    told = {one.id: one.reason for one in context.receipts if one.outcome == "dropped"}
+    assert told == {"far": "similarity 0.20 is below 0.5"}
+
+
+async def test_no_name_is_not_the_default_tenants_name(builder):
+    store = MemoryMemory()
+    await store.remember("default", [Memory("m", "What is the capital of France?")])
+    with pytest.raises(ContextError, match="tenant_id: is empty; leave it out for the default tenant"):
+        await builder(store=store).build_for_turn(TURN | {"tenant_id": ""})
+    with pytest.raises(ContextError, match="tenant_id: is empty"):
+        builder(store=store).for_tenant(" ")
+    assert store.searches == []
 
 
 async def test_unknown_keys_of_history_entries_stay_out_of_the_prompt(builder):
