@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.context import Context, ContextMetadata
+from context_builder.assembly.context import Context, ContextMetadata, ModelType
 from context_builder.assembly.fit import Part, fit
 from context_builder.assembly.formatter import ContextFormatter, name_of, spoken
 from context_builder.assembly.govern import Governor
@@ -44,13 +44,29 @@ class Composer:
         self._formatter = ContextFormatter(tally)
 
     def compose(self, given: Ingredients) -> Context:
-        """Raises :class:`~context_builder.errors.EmptyContext` and
-        :class:`~context_builder.errors.TokenLimitExceeded`, when the system message alone is over the limit."""
+        """Raises :class:`~context_builder.errors.EmptyContext` when there is nothing that may be shown and fits, and
+        :class:`~context_builder.errors.TokenLimitExceeded` when the system message alone is over the limit."""
         refused: list[Receipt] = []
         items = self._items(given.candidates, refused)
         system = self._system(given, refused)
         if system is None and not any(items.values()):
-            raise EmptyContext("no system message, and no strategy found anything")
+            raise EmptyContext(_why_empty(refused))
+        plain = self._within(given, system, items, refused, ModelType.PLAIN)
+
+        def fit_for(model: ModelType) -> Context:
+            return plain if model is ModelType.PLAIN else self._within(given, system, items, refused, model)
+
+        return replace(plain, fit_for=fit_for)
+
+    def _within(
+        self,
+        given: Ingredients,
+        system: str | None,
+        items: Mapping[ContextType, Sequence[Item]],
+        refused: Sequence[Receipt],
+        model: ModelType,
+    ) -> Context:
+        """The context within the limit, as messages and as ``model`` takes them in one text."""
         required = REPLY_PRIMING
         if system is not None:
             required += self._tally.message({"role": "system", "content": system})
@@ -58,11 +74,14 @@ class Composer:
         while True:
             parts = fit(self._formatter.sections(items), required=required, limit=limit, choose=self._rules.choose)
             context = self._context(given, system, parts, refused)
-            over = self._tally.text(context.format_for_model()) - given.token_limit
+            over = self._tally.text(context.written(model)) - given.token_limit
+            if not any(part.taken for part in parts.values()):
+                if system is None:
+                    raise EmptyContext(f"nothing fits into {given.token_limit} tokens")
+                if over > 0:
+                    raise TokenLimitExceeded(given.token_limit + over, given.token_limit)
             if over <= 0:
                 return context
-            if not any(part.taken for part in parts.values()):
-                raise TokenLimitExceeded(given.token_limit + over, given.token_limit)
             limit = max(required, context.metadata.total_tokens - over)
 
     def _items(self, candidates: Sequence[Candidate], refused: list[Receipt]) -> dict[ContextType, list[Item]]:
@@ -128,6 +147,13 @@ class Composer:
             receipts=[*(one for part in parts.values() for one in _all_receipts(part)), *refused],
             skipped=given.skipped,
         )
+
+
+def _why_empty(refused: Sequence[Receipt]) -> str:
+    withheld = [one for one in refused if one.outcome is Outcome.WITHHELD]
+    if not withheld:
+        return "no system message, and no strategy found anything"
+    return f"no system message, and all {len(withheld)} that strategies found was {withheld[0].reason}"
 
 
 def _all_receipts(part: Part) -> list[Receipt]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -30,9 +31,10 @@ class ContextMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a model should know, within the token limit both as chat ``messages`` and as plain text.
+    """What a model should know, within the token limit as chat ``messages``, as plain text, and as ChatML.
 
-    ``relevant`` are the memories found, best first. ``skipped`` names each optional strategy that failed, and why.
+    ChatML takes more room than messages do, so some that ``messages`` hold may not be in it. ``relevant`` are the
+    memories found, best first. ``skipped`` names each optional strategy that failed, and why.
     """
 
     system_message: str | None
@@ -44,9 +46,17 @@ class Context:
     messages: list[Message] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
     skipped: tuple[str, ...] = ()
+    fit_for: Callable[[ModelType], Context] | None = field(default=None, repr=False, compare=False)
 
     def format_for_model(self, model: ModelType = ModelType.PLAIN) -> str:
-        """The whole context as one text."""
+        """The whole context as one text, within the token limit.
+
+        Raises :class:`~context_builder.errors.ContextError` when nothing fits as ChatML.
+        """
+        return (self if self.fit_for is None else self.fit_for(model)).written(model)
+
+    def written(self, model: ModelType) -> str:
+        """What ``messages`` holds as one text, however long."""
         if model is ModelType.CHATML:
             return "\n".join(f"<|im_start|>{one['role']}\n{one['content']}<|im_end|>" for one in self.messages)
         parts = (self.format_system(), "\n".join(self.format_history()))

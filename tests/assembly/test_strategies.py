@@ -106,13 +106,39 @@ async def test_what_is_kept_first_is_system_then_recent_then_memories_then_prefe
     ]]  # fmt: skip
 
 
-@pytest.mark.parametrize("limit", [4, 20, 40, 80, 200])
+@pytest.mark.parametrize("limit", [40, 60, 80, 200])
 async def test_the_limit_holds_for_messages_and_for_plain_text(store, limit):
     builder = ContextBuilder.new(store, token_counter=len).for_user("user123").for_conversation("conv456")
     builder = builder.with_strategy(RecentMessagesStrategy()).with_strategy(UserPreferencesStrategy())
     context = await builder.with_system_message("").with_query("today").with_token_limit(limit).build()
     assert context.metadata.total_tokens <= limit
     assert len(context.format_for_model()) <= limit
+
+
+@pytest.mark.parametrize("limit", [60, 80, 120, 200, 300])
+async def test_the_limit_holds_for_chatml(store, limit):
+    builder = ContextBuilder.new(store, token_counter=len).for_user("user123").for_conversation("conv456")
+    context = await builder.with_strategy(RecentMessagesStrategy()).with_token_limit(limit).build()
+    written = context.format_for_model(ModelType.CHATML)
+    assert len(written) <= limit
+    assert written.endswith("<|im_end|>")
+
+
+@pytest.mark.parametrize("limit", [4, 20])
+async def test_what_does_not_fit_at_all_is_no_context(store, limit):
+    builder = ContextBuilder.new(store, token_counter=len).for_conversation("conv456")
+    with pytest.raises(EmptyContext, match=f"nothing fits into {limit} tokens"):
+        await builder.with_strategy(RecentMessagesStrategy()).with_token_limit(limit).build()
+
+
+async def test_what_is_all_withheld_is_no_context_and_says_so(store):
+    class Failing:
+        def redact(self, text: str) -> str:
+            raise ValueError(text)
+
+    builder = ContextBuilder.new(store, redactor=Failing()).for_conversation("conv456")
+    with pytest.raises(EmptyContext, match="all 4 that strategies found was withheld: the redactor failed with Value"):
+        await builder.with_strategy(RecentMessagesStrategy()).build()
 
 
 async def test_a_system_message_over_the_limit_is_refused(store):
