@@ -187,10 +187,9 @@ class MemoryMemory:
 
 
 def _passes(memory: Memory, where: MemoryFilter) -> bool:
-    owned = ((where.user_id, memory.user_id), (where.persona_id, memory.metadata.get("persona_id")))
     return (
         where.session_id in (None, memory.session_id)
-        and all(one is None or one == other or (where.with_unowned and other is None) for one, other in owned)
+        and where.lets_through(memory.user_id, memory.metadata.get("persona_id"))
         and (not where.kinds or memory.kind in where.kinds)
         and set(where.tags) <= set(memory.tags)
         and (where.since is None or (memory.time is not None and memory.time >= where.since))

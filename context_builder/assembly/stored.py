@@ -15,8 +15,8 @@ from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQue
 
 
 class StoredMemory:
-    """Searches a :class:`MemoryStore`: all of the tenant, without what belongs to other users and personas
-    than those the turn names, and narrowed to its session with the scope ``session``."""
+    """Searches a :class:`MemoryStore`: of the tenant, what belongs to the turn's user and persona or to none, so of a
+    turn without a user only the latter; narrowed to its session with the scope ``session``."""
 
     def __init__(self, store: MemoryStore, scope: Literal["tenant", "session"] = "tenant") -> None:
         self._store = store

@@ -50,7 +50,7 @@ def build(
     ] = None,
     system: Annotated[str, typer.Option("--system", help="System prompt to begin with.")] = "",
     tenant: Annotated[str | None, typer.Option("--tenant", help="Whose memories; else TENANT_ID's.")] = None,
-    user: Annotated[str | None, typer.Option("--user", help="Only this user's memories.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Whose memories count beside those of nobody.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell what became of each candidate, with its score and why.")
     ] = False,

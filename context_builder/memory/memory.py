@@ -33,8 +33,8 @@ class Memory:
 class MemoryFilter:
     """Which memories count; what is empty does not restrict. ``tags`` must all be there.
 
-    ``with_unowned`` lets through, beside the user's and the persona's, what belongs to none: what was said in a
-    session, for one.
+    ``with_unowned`` lets through what belongs to the user and the persona named here or to none, as what was said in a
+    session does; where none is named, only the latter. Without it, a filter that names nobody lets through everybody's.
     """
 
     session_id: str | None = None
@@ -45,6 +45,13 @@ class MemoryFilter:
     since: datetime | None = None
     until: datetime | None = None
     with_unowned: bool = False
+
+    def lets_through(self, user_id: str | None, persona_id: str | None) -> bool:
+        """Whether what belongs to this user and persona, or to none, is meant."""
+        owned = ((self.user_id, user_id), (self.persona_id, persona_id))
+        if self.with_unowned:
+            return all(owner in (None, named) for named, owner in owned)
+        return all(named in (None, owner) for named, owner in owned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,10 +127,10 @@ def _memory(entry: Mapping[str, Any], text: str) -> Memory:
 
 
 def _passes(memory: Memory, where: MemoryFilter) -> bool:
-    """Whether it is known to meet the filter; session and persona were SomaBrain's to look after."""
+    """Whether it is known to meet the filter; a memory that tells no session is SomaBrain's to have looked after."""
     return (
         (where.session_id is None or memory.session_id in (None, where.session_id))
-        and (where.user_id in (None, memory.user_id) or (where.with_unowned and memory.user_id is None))
+        and where.lets_through(memory.user_id, _name(memory.metadata.get("persona_id")))
         and (not where.kinds or memory.kind in where.kinds)
         and set(where.tags) <= set(memory.tags)
         and (where.since is None or (memory.time is not None and memory.time >= _aware(where.since)))

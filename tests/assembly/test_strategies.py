@@ -226,3 +226,10 @@ def test_a_window_fills_up_and_keeps_the_newest():
 
 def test_the_estimate_is_four_characters_a_token():
     assert [estimate_tokens(text) for text in ("", "a", "abcd", "abcde")] == [0, 1, 1, 2]
+
+
+async def test_a_conversation_shows_nobody_what_another_user_said_there(store):
+    await store.remember("default", [Memory("all", "Hello all", session_id="conv456", time=datetime(2025, 1, 1, 8))])
+    asked = ContextBuilder.new(store).for_conversation("conv456").with_strategy(RecentMessagesStrategy())
+    for anyone in (asked, asked.for_user("bob")):
+        assert (await anyone.build()).conversation_history == ["user: Hello all"]

@@ -11,11 +11,12 @@ from context_builder.assembly.published import ASSISTANT, LONG_AGO, State, said
 from context_builder.assembly.salience import moment
 from context_builder.assembly.stored import candidate_of
 from context_builder.assembly.strategies.strategy import Request
-from context_builder.memory.memory import Found, MemoryFilter, MemoryQuery
+from context_builder.memory.memory import Found, MemoryQuery
 
 
 class RecentMessagesStrategy:
-    """The newest ``count`` messages of the request's conversation, from the memory store."""
+    """The newest ``count`` messages of the request's conversation that are its user's or nobody's, from the memory
+    store."""
 
     def __init__(self, count: int = 10) -> None:
         self._count = count
@@ -23,8 +24,8 @@ class RecentMessagesStrategy:
     async def candidates(self, request: Request) -> Sequence[Candidate]:
         if request.conversation_id is None:
             return []
-        where = MemoryFilter(session_id=request.conversation_id, kinds=("message",))
-        found = await request.search(MemoryQuery("", limit=self._count, filter=where))
+        wanted = MemoryQuery("", limit=self._count, filter=request.where(kinds=("message",)))
+        found = await request.search(wanted)
         return [_message(one) for one in sorted(found, key=_place, reverse=True)[: self._count]]
 
 

@@ -1,0 +1,125 @@
+"""Every store of memories behaves alike."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+
+from context_builder.archive.migrations import apply
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.memory.somabrain_store import SomaBrainStore
+from context_builder.memory.supabase import SupabaseMemory
+from context_builder.testing import MemoryMemory
+from tests.services.postgrest import PROJECT, PostgrestFront, api_key
+from tests.services.somabrain import SomaBrainServer
+from tests.services.waiting import wait_until
+
+ENGINES = ("PostgreSQL", "Supabase")
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+MINE, THEIRS, SAID = (
+    Memory("mine", "my tortoise", "preference", "s-1", "ann", time=NOW),
+    Memory("theirs", "their tortoise", "preference", "s-1", "bob", time=NOW),
+    Memory("said", "a tortoise for all", session_id="s-1", time=NOW),
+)
+SAGES = Memory("sage's", "its tortoise", time=NOW, metadata={"persona_id": "sage"})
+
+
+@pytest.fixture(
+    params=["memory", "SomaBrain", *(pytest.param(engine, marks=pytest.mark.engines) for engine in ENGINES)]
+)
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
+    if request.param in ENGINES:
+        async with in_database(request.getfixturevalue("database_url"), supabase=request.param == "Supabase") as opened:
+            yield opened
+    elif request.param == "SomaBrain":
+        async with in_somabrain() as opened:
+            yield opened
+    else:
+        yield MemoryMemory()
+
+
+@asynccontextmanager
+async def in_database(url: str, *, supabase: bool) -> AsyncIterator[MemoryStore]:
+    connection = await asyncpg.connect(url)
+    await connection.execute(PROJECT)
+    await connection.close()
+    await apply(url)
+    front = PostgrestFront(url)
+    opened = SupabaseMemory(front.url, api_key("service_role")) if supabase else PostgresMemory(url)
+    if supabase:
+        front.start()
+        await wait_until(lambda: front.started, "the HTTP front listens")
+    yield opened
+    await opened.close()
+    if supabase:
+        front.stop()
+
+
+@asynccontextmanager
+async def in_somabrain() -> AsyncIterator[MemoryStore]:
+    server = SomaBrainServer()
+    server.start()
+    await wait_until(lambda: server.started, "SomaBrain listens")
+    opened = SomaBrainStore(SomaBrainClient(SomaBrainOptions(server.url)))
+    yield opened
+    await opened.close()
+    server.stop()
+
+
+async def ids(store: MemoryStore, query: MemoryQuery, tenant: str = "lab") -> set[str]:
+    return {found.memory.id for found in await store.search(tenant, query)}
+
+
+@pytest.mark.parametrize(
+    ("where", "met"),
+    [
+        (MemoryFilter(), {"mine", "theirs", "said", "sage's"}),
+        (MemoryFilter(user_id="ann"), {"mine"}),
+        (MemoryFilter(user_id="ann", with_unowned=True), {"mine", "said"}),
+        (MemoryFilter(with_unowned=True), {"said"}),
+        (MemoryFilter(persona_id="sage", with_unowned=True), {"said", "sage's"}),
+        (MemoryFilter(persona_id="sage"), {"sage's"}),
+        (MemoryFilter(session_id="s-1", with_unowned=True), {"said"}),
+        (MemoryFilter(kinds=("preference",), user_id="bob", with_unowned=True), {"theirs"}),
+    ],
+)
+async def test_what_belongs_to_others_is_not_found(store: MemoryStore, where: MemoryFilter, met: set[str]) -> None:
+    await store.remember("lab", [MINE, THEIRS, SAID, SAGES])
+    assert await ids(store, MemoryQuery("tortoise", filter=where)) == met
+    if not isinstance(store, SomaBrainStore):  # which finds nothing where nothing is looked for
+        assert await ids(store, MemoryQuery("", filter=where)) == met
+    assert await ids(store, MemoryQuery("tortoise"), "other") == set()
+
+
+async def test_a_memory_comes_back_as_it_was(store: MemoryStore) -> None:
+    kept = replace(SAID, speaker="Zoë", position=7, tags=("a", "b"), metadata={"n": 1.5})
+    await store.remember("lab", [kept])
+    (found,) = await store.search("lab", MemoryQuery("tortoise"))
+    assert replace(found.memory, metadata={}) == replace(kept, metadata={})
+    assert found.memory.metadata["n"] == 1.5
+
+
+async def test_remembering_again_leaves_one(store: MemoryStore) -> None:
+    await store.remember("lab", [SAID])
+    await store.remember("lab", [SAID])
+    assert len(await store.search("lab", MemoryQuery("tortoise"))) == 1
+
+
+async def test_filters_narrow(store: MemoryStore) -> None:
+    tagged = replace(SAID, id="tagged", tags=("a", "b"), kind="point", session_id="s-2")
+    await store.remember("lab", [SAID, tagged])
+    for where in (
+        MemoryFilter(tags=("b", "a")),
+        MemoryFilter(kinds=("point",)),
+        MemoryFilter(session_id="s-2"),
+        MemoryFilter(tags=("a",), since=NOW),
+    ):
+        assert await ids(store, MemoryQuery("tortoise", filter=where)) <= {"tagged"}
+    assert await ids(store, MemoryQuery("tortoise", filter=MemoryFilter(until=NOW))) == set()
