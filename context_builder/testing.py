@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from statistics import fmean
 
 from context_builder.analysis.analyst import (
     MIN_KEYWORD_TEXT,
@@ -132,6 +133,7 @@ class MemoryMemory:
     def __init__(self) -> None:
         self.kept: dict[str, dict[str, Memory]] = {}
         self.feedback: dict[str, dict[str, Feedback]] = {}
+        self._ratings: dict[tuple[str, str], dict[str | None, Rating]] = {}
         self.searches: list[MemoryQuery] = []
         self.failure: MemoryStoreError | None = None
         self.gate = asyncio.Event()
@@ -169,9 +171,10 @@ class MemoryMemory:
         told, kept = self.feedback.setdefault(tenant_id, {}), self.kept.get(tenant_id, {})
         for rating in ratings:
             if rating.id in kept:
-                before = told.get(rating.id, Feedback(0.0, 0))
-                mean = (before.score * before.count + rating.score) / (before.count + 1)
-                told[rating.id] = Feedback(mean, before.count + 1, rating.time)
+                by_user = self._ratings.setdefault((tenant_id, rating.id), {})
+                by_user[rating.user_id] = rating
+                mean = fmean(one.score for one in by_user.values())
+                told[rating.id] = Feedback(mean, len(by_user), max(one.time for one in by_user.values()))
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         await self._answer()
@@ -180,6 +183,7 @@ class MemoryMemory:
         for name in gone:
             del kept[name]
             self.feedback.get(tenant_id, {}).pop(name, None)
+            self._ratings.pop((tenant_id, name), None)
         return len(gone)
 
     async def close(self) -> None:

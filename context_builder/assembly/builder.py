@@ -141,14 +141,15 @@ class ContextBuilder:
     async def feedback(self, context: BuiltContext, helped: Mapping[str, float]) -> None:
         """Tell the memory store which of a context's snippets helped: by id, from 0 (not at all) to 1.
 
-        It counts in later rankings where ``feedback_weight`` is set. Raises :class:`ValueError` for a snippet that the
-        context has not, or another number, :class:`~context_builder.errors.NoMemoryStore`, and what the store raises.
+        It counts in later rankings where ``feedback_weight`` is set, of each user the latest rating. Raises
+        :class:`ValueError` for a snippet that the context has not, or another number, :class:`~context_builder.errors.NoMemoryStore`, and what the store raises.
         """
         if self._store is None:
             raise NoMemoryStore("the builder was given no memory store that could learn")
         if unknown := helped.keys() - {snippet["id"] for snippet in context.snippets}:
             raise ValueError(f"not among the context's snippets: {', '.join(sorted(unknown))}")
-        ratings = [Rating(name, score, self._now()) for name, score in helped.items()]
+        user_id = context.debug["user_id"]
+        ratings = [Rating(name, score, self._now(), user_id) for name, score in helped.items()]
         await self._store.rate(context.debug["tenant_id"] or DEFAULT_TENANT, ratings)
         self._cache.clear()
 

@@ -188,6 +188,7 @@ def _debug(turn: Turn, memory: Part, history: Sequence[Message], counts: dict[st
     return {
         "session_id": turn.session_id,
         "tenant_id": turn.tenant_id,
+        "user_id": turn.user_id,
         "snippet_ids": [item.id for item in memory.taken],
         "snippet_count": len(memory.taken),
         "snippet_tokens": counts["snippets"],

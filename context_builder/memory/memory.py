@@ -71,11 +71,13 @@ class MemoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """Whether a memory helped where it was used: ``score`` from 0, not at all, to 1."""
+    """Whether a memory helped where it was used: ``score`` from 0, not at all, to 1. Of a user, or of nobody in
+    particular, the latest rating of a memory counts."""
 
     id: str
     score: float
     time: datetime
+    user_id: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.score <= 1:
@@ -84,7 +86,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a memory's ``count`` ratings come to: their mean, 0..1, and when the latest was given."""
+    """What the ratings of ``count`` users come to: their mean, 0..1, and when the latest was given."""
 
     score: float
     count: int

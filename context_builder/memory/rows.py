@@ -88,9 +88,12 @@ def found_of(rows: Sequence[Row]) -> list[Found]:
 
 
 def rating_rows(ratings: Sequence[Rating]) -> list[Row]:
-    """As ``context_memory_rate`` takes them: of several of one memory the last."""
-    last = {rating.id: rating for rating in ratings}
-    return [storable({"id": one.id, "score": one.score, "timestamp": _aware(one.time)}) for one in last.values()]
+    """As ``context_memory_rate`` takes them: of several of one memory by one user the last."""
+    last = {(rating.id, rating.user_id): rating for rating in ratings}
+    return [
+        storable({"id": one.id, "user_id": one.user_id, "score": one.score, "timestamp": _aware(one.time)})
+        for one in last.values()
+    ]
 
 
 def _memory(row: Row) -> Memory:

@@ -45,12 +45,12 @@ def test_feedback_fades_like_memories_do():
     assert [helped({}, NOW), at("high", 0), at(7, 0), at(None, 0)] == [0.0] * 4
 
 
-async def test_several_ratings_come_to_their_mean(builder, store):
+async def test_the_latest_ratings_of_all_users_come_to_their_mean(builder, store):
     made = builder(store=store)
-    context = await made.build_for_turn(TURN)
-    for score in (1.0, 0.0, 0.5):
+    for user, score in ((None, 1.0), ("ann", 0.0), ("ann", 0.0), ("ann", 0.5)):
+        context = await made.build_for_turn({**TURN, "user_id": user})
         await made.feedback(context, {"a": score})
-    assert (store.feedback["lab"]["a"].score, store.feedback["lab"]["a"].count) == (0.5, 3)
+    assert (store.feedback["lab"]["a"].score, store.feedback["lab"]["a"].count) == (0.75, 2)
 
 
 async def test_wrong_feedback_is_refused(builder, store):

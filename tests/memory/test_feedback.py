@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import pytest
 
+from context_builder.archive.migrations import migrations
 from context_builder.memory.memory import Feedback, Memory, MemoryQuery, Rating
 from context_builder.memory.postgres import PostgresMemory
 
 pytestmark = pytest.mark.engines
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
 BOAT = Memory("a", "boat noise at dawn")
 
 
@@ -22,12 +24,31 @@ async def feedback(memory: PostgresMemory, tenant: str = "lab") -> Feedback | No
     return found.feedback
 
 
-async def test_ratings_come_to_their_mean_and_outlive_being_remembered_again(memory: PostgresMemory) -> None:
+async def test_the_latest_ratings_of_all_users_come_to_their_mean(memory: PostgresMemory) -> None:
     await memory.remember("lab", [BOAT])
     assert await feedback(memory) is None
     await memory.rate("lab", [Rating("a", 1.0, NOW), Rating("gone", 1.0, NOW)])
-    await memory.rate("lab", [Rating("a", 0.0, NOW)])
+    for score in (1.0, 0.3, 0.0):
+        await memory.rate("lab", [Rating("a", score, LATER, "ann"), Rating("a", 0.5, NOW, "bob")])
     await memory.remember("lab", [BOAT])
+    assert await feedback(memory) == Feedback(0.5, 3, LATER)
+
+
+async def test_of_very_many_who_rate_the_newest_count(memory: PostgresMemory) -> None:
+    await memory.remember("lab", [BOAT])
+    await memory.rate("lab", [Rating("a", 0.0, NOW, f"early {n}") for n in range(50)])
+    await memory.rate("lab", [Rating("a", 1.0, LATER, f"late {n}") for n in range(100)])
+    assert await feedback(memory) == Feedback(1.0, 100, LATER)
+
+
+async def test_what_was_rated_before_there_were_raters_stays_as_one_rating(
+    memory: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await memory.remember("lab", [BOAT])
+    told = '{"score": 1.0, "count": 7, "timestamp": "2024-01-01T00:00:00+00:00"}'
+    await database.execute("UPDATE context_memories SET feedback = $1", told)
+    await database.execute(migrations()["007_memory_raters"])
+    await memory.rate("lab", [Rating("a", 0.0, NOW, "ann")])
     assert await feedback(memory) == Feedback(0.5, 2, NOW)
 
 
