@@ -142,7 +142,8 @@ class ContextBuilder:
         """Tell the memory store which of a context's snippets helped: by id, from 0 (not at all) to 1.
 
         It counts in later rankings where ``feedback_weight`` is set, of each user the latest rating. Raises
-        :class:`ValueError` for a snippet that the context has not, or another number, :class:`~context_builder.errors.NoMemoryStore`, and what the store raises.
+        :class:`ValueError` for a snippet that the context has not, or another number,
+        :class:`~context_builder.errors.NoMemoryStore`, and what the store raises.
         """
         if self._store is None:
             raise NoMemoryStore("the builder was given no memory store that could learn")
