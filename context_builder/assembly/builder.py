@@ -27,6 +27,7 @@ from context_builder.assembly.somabrain import SomaBrain, SomaBrainMemory
 from context_builder.assembly.stored import StoredMemory
 from context_builder.assembly.strategies.strategy import ContextStrategy
 from context_builder.assembly.tally import Tally
+from context_builder.assembly.tracing import span
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.assembly.wishes import Wishes
 from context_builder.clock import Clock, SystemClock
@@ -124,7 +125,8 @@ class ContextBuilder:
             if assembled.trimmed and self._rules.store_summaries:
                 up = [name for name, state in recalled.states.items() if state is not HealthState.DOWN]
                 self._keeper.keep(asked, assembled.trimmed, now, into=up)
-            self._record(assembled, limit, given)
+            with span("recording"):
+                self._record(assembled, limit, given)
             if recalled.is_whole:
                 self._cache.put(key, assembled.context, self._clock.now().monotonic)
             return assembled.context

@@ -15,6 +15,7 @@ from context_builder.assembly.phases import Metrics
 from context_builder.assembly.recollection import Recollection, TurnMemory
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.tally import Message
+from context_builder.assembly.tracing import span
 from context_builder.assembly.turn import Turn
 
 log = structlog.get_logger(__name__)
@@ -76,8 +77,10 @@ class SummaryKeeper:
         recollection = summary.recollection(
             turn, text, trimmed_from=len(turn.history), trimmed_to=len(turn.history) - len(trimmed), now=now
         )
-        tries = (self._remember(key, memory, recollection) for key, memory in wanting.items())
-        failures = [failure for failure in await asyncio.gather(*tries, return_exceptions=True) if failure is not None]
+        with span("summary"):
+            tries = (self._remember(key, memory, recollection) for key, memory in wanting.items())
+            results = await asyncio.gather(*tries, return_exceptions=True)
+        failures = [failure for failure in results if failure is not None]
         if len(failures) < len(wanting):
             self._metrics.inc_snippets("summary", 1)
         if failures:

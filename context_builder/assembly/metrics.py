@@ -30,9 +30,9 @@ class _Collectors:
         self.redaction = histogram("thinking_redaction_seconds", "Redacting memories.", _PHASE)
         self.tokenisation = histogram("thinking_tokenisation_seconds", "Counting and budgeting.", _PHASE)
         self.prompt = histogram("thinking_prompt_seconds", "Putting the messages together.", _PHASE)
-        self.before_budget = Gauge("context_tokens_before_budget", "Tokens before the budget.", registry=registry)
+        self.before_budget = Gauge("context_tokens_before_budget", "Tokens offered, as given.", registry=registry)
         self.after_budget = Gauge("context_tokens_after_budget", "Tokens after the budget.", registry=registry)
-        self.after_redaction = Gauge("context_tokens_after_redaction", "Tokens after redaction.", registry=registry)
+        self.after_redaction = Gauge("context_tokens_after_redaction", "Tokens offered, redacted.", registry=registry)
         self.prompt_tokens = Gauge("context_prompt_tokens", "Tokens of the prompt.", registry=registry)
         self.prompts = Counter("context_builder_prompt_total", "Prompts built.", registry=registry)
         self.snippets = Counter("context_builder_snippets_total", "Snippets by stage.", ["stage"], registry=registry)
@@ -83,7 +83,7 @@ class ContextBuilderMetrics:
         return self._of.prompt.time()
 
     def record_tokens(self, before_budget: int, after_budget: int, after_redaction: int, prompt_tokens: int) -> None:
-        """Tokens of the latest prompt at each stage."""
+        """Tokens of the latest prompt: of all that was offered, as given and as redacted, and of what is in it."""
         self._of.before_budget.set(before_budget)
         self._of.after_budget.set(after_budget)
         self._of.after_redaction.set(after_redaction)

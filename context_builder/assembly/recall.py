@@ -14,6 +14,7 @@ from context_builder.assembly.health import Health, HealthState
 from context_builder.assembly.phases import Metrics, phase
 from context_builder.assembly.recollection import TurnMemory, Wanted
 from context_builder.assembly.rules import AssemblyRules
+from context_builder.assembly.tracing import span
 from context_builder.assembly.turn import Turn
 
 log = structlog.get_logger(__name__)
@@ -76,8 +77,9 @@ class Recall:
 
     async def for_turn(self, turn: Turn) -> Recalled:
         """What fits the turn's message; a memory that fails raises nothing here, and a slow one is cut off."""
-        provided, own = self._provided(), self._states()
-        states = own if provided is None else [provided] * len(own)
+        with span("health"):
+            provided, own = self._provided(), self._states()
+            states = own if provided is None else [provided] * len(own)
         state = provided or min(states, key=list(HealthState).index, default=HealthState.NORMAL)
         named = {memory.name: its for memory, its in zip(self._memories, states, strict=True)}
         if reason := self._why_not(turn, state):

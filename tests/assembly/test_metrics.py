@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import CollectorRegistry
 
-from context_builder.assembly import AssemblyRules, ContextBuilderMetrics, tracing
+from context_builder.assembly import AssemblyRules, ContextBuilderMetrics
 from tests.assembly.turns import Brain, memories
 
 TURN = {"user_message": "what is it", "history": [{"role": "user", "content": "word"}] * 50}
@@ -78,34 +81,54 @@ async def test_failures_are_counted_by_reason(builder, registry):
     assert registry.get_sample_value("context_builder_degradation_total", {"reason": "timeout"}) == 1.0
 
 
+PHASE = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0]
+
+
 @pytest.mark.parametrize(
-    ("name", "labels", "buckets"),
+    ("name", "buckets"),
     [
-        ("thinking_total_seconds", {}, 11),
-        ("thinking_retrieval_seconds", {"state": "down"}, 10),
-        ("thinking_prompt_seconds", {}, 9),
-        ("context_builder_retrieval_seconds", {}, 7),
-        ("context_builder_snippet_count", {}, 9),
-        ("context_builder_token_utilization", {}, 8),
+        ("thinking_total_seconds", [*PHASE, 2.0, 5.0]),
+        ("thinking_retrieval_seconds", [*PHASE, 2.0]),
+        ("thinking_salience_seconds", PHASE),
+        ("thinking_ranking_seconds", PHASE),
+        ("thinking_redaction_seconds", PHASE),
+        ("thinking_tokenisation_seconds", PHASE),
+        ("thinking_prompt_seconds", PHASE),
+        ("context_builder_retrieval_seconds", [0.01, 0.05, 0.1, 0.2, 0.5, 1.0]),
+        ("context_builder_snippet_count", [0, 1, 3, 5, 8, 10, 15, 20]),
+        ("context_builder_token_utilization", [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0]),
     ],
 )
-def test_the_buckets_are_the_documented_ones(registry, name, labels, buckets):
+def test_the_buckets_are_the_documented_ones(registry, name, buckets):
     metrics = ContextBuilderMetrics(registry)
     with metrics.time_retrieval("down"):
         pass
     (metric,) = [one for one in registry.collect() if one.name == name]
-    assert len([sample for sample in metric.samples if sample.name.endswith("_bucket")]) == buckets
+    bounds = [float(sample.labels["le"]) for sample in metric.samples if sample.name.endswith("_bucket")]
+    assert bounds == [*buckets, float("inf")]
 
 
 def test_any_number_of_builders_share_the_metrics():
     assert ContextBuilderMetrics()._of is ContextBuilderMetrics()._of
 
 
-async def test_each_phase_is_a_span(builder, monkeypatch):
+@pytest.fixture(scope="module")
+def spans() -> Iterator[InMemorySpanExporter]:
+    """What the OpenTelemetry SDK exports, set up as a program does it: once in a process."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(tracing, "_tracer", lambda: provider.get_tracer("test"))
-    await builder(somabrain=Brain(memories(1))).build_for_turn(TURN)
-    names = [span.name.removeprefix("context.") for span in exporter.get_finished_spans()]
-    assert names == ["retrieval", "salience", "ranking", "redaction", "tokenisation", "prompt", "total"]
+    trace.set_tracer_provider(provider)
+    yield exporter
+    provider.shutdown()
+
+
+async def test_each_phase_is_a_span_within_that_of_the_turn(builder, spans):
+    made = builder(somabrain=Brain(memories(1)))
+    spans.clear()
+    await made.build_for_turn(TURN, max_prompt_tokens=100)
+    await made.drain()
+    told = {one.name.removeprefix("context."): one for one in spans.get_finished_spans()}
+    phases = ["health", "retrieval", "salience", "ranking", "redaction", "tokenisation", "prompt", "recording"]
+    assert list(told) == [*phases, "total", "summary"]
+    assert all(told[name].parent.span_id == told["total"].context.span_id for name in [*phases, "summary"])
