@@ -140,8 +140,11 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
     """What makes prompts of the memory that the settings name; ``rules`` replace those of the settings."""
     from context_builder.builders import builder_of
 
-    async with open_memory(settings) as (store, memory_is):
-        builder = builder_of(settings, store, **rules)
+    async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
+        analyst = None
+        if settings.context_summarizer == "analyst":
+            analyst, _ = await stack.enter_async_context(open_analyst(settings))
+        builder = builder_of(settings, store, analyst, **rules)
         if settings.context_preload:
             await builder.preload()
         yield builder, memory_is

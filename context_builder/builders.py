@@ -2,23 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
 from context_builder.assembly.builder import ContextBuilder
+from context_builder.assembly.keeper import Summarizer
 from context_builder.assembly.model_window import window_of
 from context_builder.assembly.rules import AssemblyRules
+from context_builder.assembly.tally import Message
 from context_builder.errors import SettingError
 from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol
 from context_builder.settings import Settings
+from context_builder.tokens import TokenCounter
+
+UNNAMED_MODEL: Final = "gpt-4o"
+"""As which tokens are counted when no model is named."""
 
 
-def builder_of(settings: Settings, store: MemoryStore | None, **rules: Any) -> ContextBuilder:
-    """A builder that remembers by ``store``; ``rules`` replace those of the settings."""
+def builder_of(
+    settings: Settings, store: MemoryStore | None, analyst: Analyst | None = None, **rules: Any
+) -> ContextBuilder:
+    """A builder that remembers by ``store``; ``rules`` replace those of the settings. With an ``analyst``, it sums up
+    what leaves the prompts."""
     return ContextBuilder(
-        store=store, redactor=redactor_of(settings), rules=replace(assembly_rules_of(settings), **rules)
+        store=store,
+        token_counter=counter_of(settings).count,
+        redactor=redactor_of(settings),
+        summarizer=summarizer_of(analyst) if analyst is not None else None,
+        rules=replace(assembly_rules_of(settings), **rules),
     )
+
+
+def counter_of(settings: Settings) -> TokenCounter:
+    """What counts the tokens of prompts: as the model that reads them does."""
+    return TokenCounter(settings.context_model or UNNAMED_MODEL)
+
+
+def summarizer_of(analyst: Analyst) -> Summarizer:
+    """Sums up chat messages in the analyst's points; what is no text is passed over."""
+
+    async def summarized(messages: Sequence[Message]) -> str:
+        texts = [(one, one.get("content")) for one in messages]
+        said = [
+            Said(place, str(one.get("name") or one["role"]), text, consilience=one["role"] == "assistant")
+            for place, (one, text) in enumerate(texts, 1)
+            if isinstance(text, str) and text.strip()
+        ]
+        reading = await analyst.summarize(SummaryRequest(said))
+        return " | ".join(point.text for point in reading.points)
+
+    return summarized
 
 
 def assembly_rules_of(settings: Settings) -> AssemblyRules:

@@ -181,6 +181,9 @@ class Settings(BaseModel):
     context_store_summaries: bool = Field(
         default=True, description="What leaves a prompt is remembered in short. true or false"
     )
+    context_summarizer: Literal["extract", "analyst"] = Field(
+        "extract", description="How: in its own words, or in points of what reads messages (OPENAI_…, LOCAL_MODEL_URL)."
+    )
     context_summary_chars: Count = Field(1024, description="Longest such summary. characters")
     context_cache_time: float = Field(
         0.0, ge=0, allow_inf_nan=False, description="The same turn gets the same prompt for so long; 0: never. seconds"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from context_builder.app import open_builder
 from context_builder.assembly import AssemblyRules
-from context_builder.builders import assembly_rules_of, builder_of
-from context_builder.errors import SettingError
+from context_builder.builders import assembly_rules_of, builder_of, counter_of
+from context_builder.described import Described
+from context_builder.errors import AnalystUnavailable, SettingError
 from context_builder.settings import Settings, load_settings
+from context_builder.testing import MemoryMemory, StubAnalyst
 
 TURN = {"user_message": "Mail ann@example.org about it", "history": [{"role": "user", "content": "ann@example.org"}]}
 
@@ -36,6 +39,47 @@ def test_the_models_window_is_the_limit() -> None:
 def test_a_window_that_cannot_be_is_refused(environ: dict[str, str], told: str) -> None:
     with pytest.raises(SettingError, match=told):
         assembly_rules_of(settings(**environ))
+
+
+TRIMMED = [{"role": "user", "name": "Ann", "content": f"We measured {n} whales at dawn"} for n in range(20)]
+
+
+async def test_an_analyst_sums_up_what_leaves_a_prompt() -> None:
+    analyst, store = StubAnalyst(), MemoryMemory()
+    made = builder_of(settings(), store, analyst)
+    await made.build_for_turn({"user_message": "And now?", "history": TRIMMED}, 100)
+    await made.drain()
+    (kept,) = store.kept["default"].values()
+    assert kept.text.startswith("We measured 0 whales at dawn | We measured 1 whales")
+    assert len(kept.text) <= 1024
+    assert {said.speaker for said in analyst.summary_calls[0].messages} == {"Ann"}
+
+
+async def test_an_analyst_is_never_in_the_way_of_a_turn() -> None:
+    analyst, store = StubAnalyst(), MemoryMemory()
+    analyst.gate.clear()
+    made = builder_of(settings(), store, analyst)
+    assert (await made.build_for_turn({"user_message": "And now?", "history": TRIMMED}, 100)).history
+    analyst.failure = AnalystUnavailable("away")
+    analyst.gate.set()
+    await made.drain()
+    (kept,) = store.kept["default"].values()
+    assert kept.text.startswith("user: We measured 0 whales at dawn | user:")
+
+
+@pytest.mark.parametrize(("summarizer", "label"), [("extract", "user: We"), ("analyst", "We measured")])
+async def test_who_sums_up_is_a_setting(summarizer: str, label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryMemory()
+    monkeypatch.setattr("context_builder.app.memory_of", lambda _: (store, Described("memory")))
+    async with open_builder(settings(CONTEXT_SUMMARIZER=summarizer)) as (made, _):
+        await made.build_for_turn({"user_message": "And now?", "history": TRIMMED}, 100)
+    (kept,) = store.kept["default"].values()
+    assert kept.text.startswith(label)
+
+
+@pytest.mark.parametrize(("model", "assumed"), [(None, False), ("gpt-4o", False), ("llama-3.1-8b", True)])
+def test_tokens_are_counted_as_the_model_that_reads_them_does(model: str | None, assumed: bool) -> None:
+    assert counter_of(settings(**({"CONTEXT_MODEL": model} if model else {}))).assumed is assumed
 
 
 @pytest.mark.parametrize(
