@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import orjson
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -14,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import run, settings_in_force
+from context_builder.cli.command import print_json, run, settings_in_force
 from context_builder.cli.view.plain import plain
 from context_builder.client import SessionClient
 
@@ -80,6 +79,7 @@ async def _build(
 ) -> None:
     from context_builder import log
     from context_builder.app import open_builder, open_redis
+    from context_builder.builders import counter_of
     from context_builder.session_prompt import build_for_session
 
     settings = settings_in_force()
@@ -92,30 +92,34 @@ async def _build(
         await builder.preload()
         client = SessionClient(redis, session_id)
         built = await build_for_session(client, builder, max_prompt_tokens=max_tokens, **turn)
+        counter = counter_of(settings)
+        counted = f"{counter.encoding_name}, assumed for {counter.model}" if counter.assumed else counter.encoding_name
         if as_json:
-            typer.echo(as_text(built, explain=explain))
+            print_json(document(built, counted, explain=explain), str)
         else:
-            show(built, console)
+            show(built, console, counted if counter.assumed else "")
             if explain:
                 console.print(explanation(built))
             console.print(memory_line(built, memory_is.what, memory_is.hint))
 
 
-def as_text(built: BuiltContext, *, explain: bool) -> str:
-    """Indented JSON; with ``explain`` the receipts, and those of what more tokens would add."""
-    document: dict[str, Any] = {
+def document(built: BuiltContext, counted: str, *, explain: bool) -> dict[str, Any]:
+    """What programs read; with ``explain`` the receipts, and those of what more tokens would add. ``counted`` names
+    the encoding that tokens are counted in."""
+    told: dict[str, Any] = {
         "messages": built.messages,
         "token_counts": built.token_counts,
+        "encoding": counted,
         "debug": built.debug,
     }
     if explain:
-        document["receipts"] = [one._asdict() for one in built.receipts]
-        document[f"added_by_{MORE}"] = [one._asdict() for one in built.added_by(MORE)]
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+        told["receipts"] = [one._asdict() for one in built.receipts]
+        told[f"added_by_{MORE}"] = [one._asdict() for one in built.added_by(MORE)]
+    return told
 
 
-def show(built: BuiltContext, console: Console) -> None:
-    """Print the messages, and what they cost."""
+def show(built: BuiltContext, console: Console, assumed: str = "") -> None:
+    """Print the messages, and what they cost; ``assumed`` is the encoding, where it may be another than the model's."""
     for message in built.messages:
         if message["content"] or message["role"] != "system":
             name = f" ({plain(message['name'], 60)})" if message.get("name") else ""
@@ -126,6 +130,8 @@ def show(built: BuiltContext, console: Console) -> None:
     parts = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count and name != "total")
     console.print(Rule(style="bright_black"))
     console.print(Text(f"{counts['total']:,} of {built.debug['max_prompt_tokens']:,} tokens: {parts}"))
+    if assumed:
+        console.print(Text(f"counted as {plain(assumed, 120)}", style="yellow"))
 
 
 def explanation(built: BuiltContext) -> RenderableType:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from context_builder.assembly import AssemblyRules, ContextBuilder
 from context_builder.assembly.session_turn import session_turn
-from context_builder.cli.build import as_text, build, explanation, memory_line, show
+from context_builder.cli.build import build, document, explanation, memory_line, show
 from context_builder.engines.ports import free_port
 from context_builder.errors import MemoryUnavailable
 from context_builder.memory.memory import Memory
@@ -58,7 +58,7 @@ async def test_each_candidate_is_explained(memory: MemoryMemory) -> None:
     assert float(score) == pytest.approx(0.7 * 1 + 0.3 * 0.5)
     assert "does not fit: " in output
     assert "500 more tokens would add: " in output
-    added = orjson.loads(as_text(built, explain=True))["added_by_500"]
+    added = document(built, "words", explain=True)["added_by_500"]
     assert {one["section"] for one in added} == {"history", "summary"}
 
 
@@ -104,16 +104,44 @@ def test_the_prompt_of_a_session_is_printed(store: Redis) -> None:
     output = invoke("monday", "--query", "What is the recall?", "--max-tokens", "400").output
     assert "recall of 0.64" in output
     assert " of 400 tokens: " in output
-    document = orjson.loads(invoke("monday", "-q", "What is the recall?", "--json").output)
-    assert document["messages"][-1] == {"role": "user", "content": "What is the recall?"}
-    assert document["debug"]["session_id"] == "monday"
+    told = orjson.loads(invoke("monday", "-q", "What is the recall?", "--json").output)
+    assert told["messages"][-1] == {"role": "user", "content": "What is the recall?"}
+    assert told["debug"]["session_id"] == "monday"
+    assert told["encoding"] == "o200k_base"
+
+
+@pytest.mark.engines
+def test_an_encoding_that_is_assumed_is_told(store: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXT_MODEL", "llama-3.1-8b")
+    assert "counted as o200k_base, assumed for llama-3.1-8b" in invoke("monday", "-q", "Why?").output
+    told = orjson.loads(invoke("monday", "-q", "Why?", "--json").output)
+    assert told["encoding"] == "o200k_base, assumed for llama-3.1-8b"
+
+
+@pytest.mark.engines
+def test_nothing_in_the_json_acts_on_a_terminal(store: Redis) -> None:
+    said = sample_state(session_id="monday")
+    said["raw_recent_buffer"][0]["text"] = HOSTILE
+    store.set("context_builder:monday:state", orjson.dumps(said))
+    output = invoke("monday", "-q", "Why?", "--json", "--explain").stdout
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(output)
+    assert any(HOSTILE in message["content"] for message in orjson.loads(output)["messages"])
+
+
+@pytest.mark.engines
+def test_a_tenant_without_a_name_is_refused(store: Redis) -> None:
+    result = invoke("monday", "-q", "Why?", "--tenant", "")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "context-builder: tenant_id: is empty; leave it out for the default tenant\n",
+    )
 
 
 @pytest.mark.engines
 def test_a_memory_that_is_away_leaves_the_output_clean(store: Redis) -> None:
-    document = orjson.loads(invoke("monday", "-q", "What is the recall?", "--json").stdout)
-    assert document["debug"]["memory"].startswith("PostgreSQL at 127.0.0.1")
-    assert document["debug"]["snippet_ids"] == []
+    told = orjson.loads(invoke("monday", "-q", "What is the recall?", "--json").stdout)
+    assert told["debug"]["memory"].startswith("PostgreSQL at 127.0.0.1")
+    assert told["debug"]["snippet_ids"] == []
 
 
 @pytest.mark.engines
