@@ -84,6 +84,7 @@ async def test_the_deep_dives_integration_with_an_agent() -> None:
         turn={
             "tenant_id": "acme-corp",
             "session_id": "sess-123",
+            "persona_id": "agent-1",
             "user_message": "How do I deploy to production?",
             "history": [
                 {"role": "user", "content": "Tell me about CI/CD"},
