@@ -126,7 +126,7 @@ async def test_the_limit_holds_for_chatml(store, limit):
 
 @pytest.mark.parametrize("limit", [4, 20])
 async def test_what_does_not_fit_at_all_is_no_context(store, limit):
-    builder = ContextBuilder.new(store, token_counter=len).for_conversation("conv456")
+    builder = ContextBuilder.new(store, token_counter=len).for_user("user123").for_conversation("conv456")
     with pytest.raises(EmptyContext, match=f"nothing fits into {limit} tokens"):
         await builder.with_strategy(RecentMessagesStrategy()).with_token_limit(limit).build()
 
@@ -136,7 +136,7 @@ async def test_what_is_all_withheld_is_no_context_and_says_so(store):
         def redact(self, text: str) -> str:
             raise ValueError(text)
 
-    builder = ContextBuilder.new(store, redactor=Failing()).for_conversation("conv456")
+    builder = ContextBuilder.new(store, redactor=Failing()).for_user("user123").for_conversation("conv456")
     with pytest.raises(EmptyContext, match="all 4 that strategies found was withheld: the redactor failed with Value"):
         await builder.with_strategy(RecentMessagesStrategy()).build()
 
