@@ -243,13 +243,19 @@ class ContextBuilder:
 
     def _record(self, assembled: Assembled, limit: int, given: Turn) -> None:
         total = assembled.context.token_counts["total"]
-        self._beside.start("count tokens", self._record_tokens(assembled, given))
+        if assembled.fitted.history.unseen:
+            self._beside.start("count tokens", self._count_history(assembled, given))
+        else:
+            self._record_tokens(assembled.offered_tokens(self._tally, given), total)
         self._metrics.inc_prompt()
         self._metrics.inc_snippets("final", len(assembled.context.snippets))
         self._metrics.observe_utilization(total / limit)
 
-    async def _record_tokens(self, assembled: Assembled, given: Turn) -> None:
-        """Count the whole history, beside the turns."""
-        before, redacted = await asyncio.to_thread(assembled.offered_tokens, self._tally, given)
-        total = assembled.context.token_counts["total"]
+    async def _count_history(self, assembled: Assembled, given: Turn) -> None:
+        """Count what is long past, too; nothing but a metric needs that, so no turn waits for it."""
+        offered = await asyncio.to_thread(assembled.offered_tokens, self._tally, given)
+        self._record_tokens(offered, assembled.context.token_counts["total"])
+
+    def _record_tokens(self, offered: tuple[int, int], total: int) -> None:
+        before, redacted = offered
         self._metrics.record_tokens(before, total, redacted, total)

@@ -63,6 +63,14 @@ async def test_tokens_are_told_before_redaction_and_before_the_budget_as_they_ar
     }
 
 
+async def test_without_a_budget_to_speak_of_the_tokens_differ_by_what_was_masked(builder, registry):
+    history = [{"role": "user", "content": "my secret word"}] * 3
+    made = builder(metrics=ContextBuilderMetrics(registry), redactor=Shortening())
+    total = (await made.build_for_turn(TURN | {"history": history})).token_counts["total"]
+    names = ("tokens_before_budget", "tokens_after_redaction", "tokens_after_budget")
+    assert [registry.get_sample_value(f"context_{name}") for name in names] == [total + 3 * 2, total, total]
+
+
 async def test_looking_into_a_context_or_getting_it_again_is_no_building(builder, registry):
     rules = AssemblyRules(cache_seconds=10)
     build = builder(somabrain=Brain(memories(2)), metrics=ContextBuilderMetrics(registry), rules=rules).build_for_turn
