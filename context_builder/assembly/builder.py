@@ -210,7 +210,8 @@ class ContextBuilder:
         return self._with(conversation_id=conversation_id)
 
     def with_query(self, query: str) -> Self:
-        """What the context should help with."""
+        """What the context should help with: the memory is asked for it, redacted where the rules say
+        ``redact_user_message``."""
         return self._with(query=query)
 
     async def build(self) -> Context:
@@ -221,6 +222,8 @@ class ContextBuilder:
         :class:`~context_builder.errors.EmptyContext` or :class:`~context_builder.errors.TokenLimitExceeded`.
         """
         now, wishes = self._now(), self._wishes
+        if self._rules.redact_user_message:
+            wishes = replace(wishes, query=self._governor.text(wishes.query).text or "")
         offered = await wishes.offered(self._store, now, self._rules.deadline)
         ingredients = Ingredients(
             system_message=wishes.system_message,

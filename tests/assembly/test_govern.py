@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from context_builder.assembly import AssemblyRules
+from context_builder.assembly import AssemblyRules, SemanticSearchStrategy
+from context_builder.testing import MemoryMemory
 from tests.assembly.turns import Brain
 
 SECRET = "hunter2"
@@ -45,6 +46,14 @@ async def test_the_turns_own_message_is_redacted_when_set(builder):
     assert SECRET not in str(context.messages)
     assert [payload["query"] for payload in brain.asked] == ["is it §§secret(PASSWORD)"]
     assert ("user", "redacted") in [(one.section, one.outcome) for one in context.receipts]
+
+
+async def test_the_query_of_strategies_is_redacted_when_set(builder):
+    store = MemoryMemory()
+    made = builder(store=store, redactor=Masking(), rules=AssemblyRules(redact_user_message=True))
+    asking = made.with_system_message("Be kind.").with_strategy(SemanticSearchStrategy())
+    await asking.with_query(f"is it {SECRET}").build()
+    assert [search.text for search in store.searches] == ["is it §§secret(PASSWORD)"]
 
 
 async def test_the_turns_own_message_goes_out_as_it_is_unless_set(builder):
