@@ -9,8 +9,8 @@ from typing import Final
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.context import Context, ContextMetadata, ModelType
-from context_builder.assembly.fit import Part, fit
-from context_builder.assembly.formatter import ContextFormatter, name_of, spoken
+from context_builder.assembly.fit import Part, Room
+from context_builder.assembly.formatter import PRIORITY, ContextFormatter, name_of, spoken
 from context_builder.assembly.govern import Governor
 from context_builder.assembly.receipt import Outcome, Receipt, receipt, receipts_of
 from context_builder.assembly.rules import AssemblyRules
@@ -72,8 +72,8 @@ class Composer:
             required += self._tally.message({"role": "system", "content": system})
         limit = given.token_limit
         while True:
-            parts = fit(self._formatter.sections(items), required=required, limit=limit, choose=self._rules.choose)
-            context = self._context(given, system, parts, refused)
+            parts, told = self._parts(items, Room(required, limit, self._rules.choose))
+            context = self._context(given, system, parts, [*refused, *told])
             over = self._tally.text(context.written(model)) - given.token_limit
             if not any(part.taken for part in parts.values()):
                 if system is None:
@@ -84,17 +84,29 @@ class Composer:
                 return context
             limit = max(required, context.metadata.total_tokens - over)
 
+    def _parts(self, items: Mapping[ContextType, Sequence[Item]], room: Room) -> tuple[dict[str, Part], list[Receipt]]:
+        """What fits, section by section; and receipts of the memories that the messages taken tell already."""
+        parts: dict[str, Part] = {}
+        told: list[Receipt] = []
+        for kind in PRIORITY:
+            offered = list(items.get(kind, ()))
+            if kind is ContextType.SEMANTIC and (recent := parts.get(name_of(ContextType.RECENT))):
+                said = {item.candidate.text for item in recent.taken if item.candidate and not item.clipped}
+                twice = [item.candidate for item in offered if item.candidate and item.text in said]
+                told += (_receipt(one, Outcome.DROPPED, "among the recent messages") for one in twice)
+                offered = [item for item in offered if item.text not in said]
+            for section in self._formatter.sections({kind: offered}):
+                parts[section.name] = room.fill(section)
+        return parts, told
+
     def _items(self, candidates: Sequence[Candidate], refused: list[Receipt]) -> dict[ContextType, list[Item]]:
         items: dict[ContextType, list[Item]] = {kind: [] for kind in ContextType}
-        said = {candidate.text for candidate in candidates if candidate.type is ContextType.RECENT}
         seen: set[tuple[ContextType, str]] = set()
         for candidate in candidates:
             if candidate.type is ContextType.SYSTEM:
                 continue
             if (candidate.type, candidate.text) in seen:
                 refused.append(_receipt(candidate, Outcome.DROPPED, "found twice"))
-            elif candidate.type is ContextType.SEMANTIC and candidate.text in said:
-                refused.append(_receipt(candidate, Outcome.DROPPED, "among the recent messages"))
             elif item := self._item(candidate, refused):
                 items[candidate.type].append(item)
             if candidate.type is not ContextType.RECENT:

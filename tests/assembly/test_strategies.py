@@ -146,6 +146,20 @@ async def test_a_system_message_over_the_limit_is_refused(store):
         await asking(store).with_system_message("word " * 50).with_token_limit(20).build()
 
 
+@pytest.mark.parametrize(("limit", "told"), [(200, "among the recent messages"), (40, "")])
+async def test_a_memory_that_a_message_tells_is_left_out_only_if_the_message_is_there(store, limit, told):
+    class Dentist:
+        async def candidates(self, request):
+            said = ("thanks", "word " * 50, "the dentist is at nine")
+            recent = [Candidate(text[:4], text, ContextType.RECENT) for text in said]
+            return [*recent, Candidate("m", "the dentist is at nine")]
+
+    context = await asking(store).with_strategy(Dentist()).with_token_limit(limit).build()
+    assert context.format_for_model().count("dentist") == 1
+    (memory,) = (one for one in context.receipts if one.section == "memory")
+    assert memory.reason == told
+
+
 async def test_a_builder_can_be_shared_because_each_step_is_a_copy(store):
     shared = asking(store).with_strategy(RecentMessagesStrategy(1))
     here, nowhere = await asyncio.gather(
