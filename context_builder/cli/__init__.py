@@ -18,6 +18,7 @@ from context_builder.cli.explain import explain_command
 from context_builder.cli.forget import forget
 from context_builder.cli.local_model import local_model
 from context_builder.cli.migrate import migrate
+from context_builder.cli.record import record
 from context_builder.cli.replay import replay_command
 from context_builder.cli.replay_log import replay_log
 from context_builder.cli.run import run_session
@@ -60,6 +61,7 @@ def _options(
 _LIVE, _LOOK, _KEEP = "While people talk", "Looking", "Keeping house"
 for _name, _command, _panel in (
     ("run", run_session, _LIVE),
+    ("record", record, _LIVE),
     ("demo", demo, _LIVE),
     ("send", send, _LIVE),
     ("replay", replay_command, _LIVE),

@@ -31,7 +31,7 @@ class Wanted:
 
 
 def diff(
-    file: Annotated[Path, typer.Argument(help="What `run --record` wrote.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="What `record` wrote.", show_default=False)],
     other: Annotated[
         Path | None, typer.Argument(help="Another recording of the same messages.", show_default=False)
     ] = None,

@@ -19,7 +19,7 @@ from context_builder.recording.replay import Rebuilt, rebuild
 
 
 def replay_log(
-    file: Annotated[Path, typer.Argument(help="What `run --record` wrote.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="What `record` wrote.", show_default=False)],
     at: Annotated[
         str, typer.Option("--at", metavar="TIME", help="ISO 8601, or seconds from the recording's start, or end.")
     ] = "end",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from context_builder.app import App
     from context_builder.session.session import Session
 
+TAKEOVER = Annotated[bool, typer.Option("--takeover", help="Take the session from the process that runs it.")]
+NO_WAIT = Annotated[bool, typer.Option("--no-wait", help="Exit with status 3 when another process runs it.")]
+
 SWEEP_INTERVAL: Final = 3600.0
 SWITCH_INTERVAL: Final = 0.0002
 """Seconds after which text analysis in its thread makes way for the loop (Python's default is 0.005)."""
@@ -29,12 +32,8 @@ SWITCH_INTERVAL: Final = 0.0002
 
 def run_session(
     session_id: SESSION_ID,
-    takeover: Annotated[
-        bool, typer.Option("--takeover", help="Take the session from the process that runs it.")
-    ] = False,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Exit with status 3 when another process runs it.")
-    ] = False,
+    takeover: TAKEOVER = False,
+    no_wait: NO_WAIT = False,
     record: Annotated[
         Path | None,
         typer.Option("--record", help="File that keeps all that happens, to replay-log and diff.", dir_okay=False),
@@ -51,10 +50,11 @@ def run_session(
 
         REDIS_URL=redis://cache:6379/0 OPENAI_API_KEY=... context-builder run session-123
     """
-    run(_run(session_id, record, takeover=takeover, wait=not no_wait), interrupted=0)
+    run(serve(session_id, record, takeover=takeover, wait=not no_wait), interrupted=0)
 
 
-async def _run(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
+async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
+    """Keep the session's state until told to stop, recorded in the file ``record`` if there is one."""
     from context_builder import log
     from context_builder.app import open_app, recording_of
     from context_builder.session.keys import validate_session_id

@@ -1,4 +1,4 @@
-"""``run --record``, ``replay-log`` and ``diff`` as they are typed."""
+"""``record``, ``run --record``, ``replay-log`` and ``diff`` as they are typed."""
 
 from __future__ import annotations
 
@@ -107,15 +107,24 @@ async def test_another_model_needs_one_that_can_be_asked(recording: Recording) -
     assert (await invoke("diff", recording.path, recording.path, "--model", "gpt-4.1-mini")).exit_code == 2
 
 
-@pytest.mark.parametrize("asked_by", ["option", "setting"])
+@pytest.mark.parametrize("asked_by", ["option", "setting", "command", "command alone"])
 async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_path: Path, asked_by: str) -> None:
     path = tmp_path / "monday.jsonl"
-    option = ["--record", str(path)] if asked_by == "option" else []
+    arguments = {
+        "option": ["run", "monday", "--record", str(path)],
+        "setting": ["run", "monday"],
+        "command": ["record", "monday", str(path)],
+        "command alone": ["record", "monday"],
+    }[asked_by]
     env = {"CONTEXT_BUILDER_REDIS_URL": redis_server.url, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
-    setting = {} if option else {"RECORD_DIR": str(tmp_path)}
-    command = [sys.executable, "-m", "context_builder", "run", "monday", *option]
+    setting = {"RECORD_DIR": str(tmp_path)} if asked_by == "setting" else {}
+    command = [sys.executable, "-m", "context_builder", *arguments]
     process = await asyncio.create_subprocess_exec(
-        *command, env={**os.environ, **env, **setting}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        *command,
+        cwd=tmp_path,
+        env={**os.environ, **env, **setting},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     try:
         await redis.lpush("context_builder:monday:input", raw(spoken(1)))
@@ -125,7 +134,7 @@ async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_pa
     finally:
         if process.returncode is None:
             process.kill()
-    assert f"Recorded {path}" in output.decode()
+    assert f"Recorded {path.name if asked_by == 'command alone' else path}" in output.decode()
     published = orjson.loads(await redis.get("context_builder:monday:state") or b"{}")
     result = await invoke("replay-log", path, "--json")
     assert orjson.loads(result.stdout) == published

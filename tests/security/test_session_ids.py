@@ -15,6 +15,7 @@ from tests.services.redis_server import RedisServer
 
 COMMANDS = [
     ("run",),
+    ("record",),
     ("end",),
     ("forget", "--yes"),
     ("dead",),
