@@ -1,4 +1,4 @@
-"""``./scripts/faults``: run the campaign, print its table; exit status 1 when anything was lost or doubled."""
+"""``./scripts/faults``: run the campaign, print its table; exit status 0 for proof that nothing was lost or doubled."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import asyncio
 import itertools
 import json
 import math
-import signal
 import sys
 import time
 from contextlib import suppress
 
+from context_builder.cli.stopping import stopping_signals
 from scripts.campaign.deck import Decks
 from scripts.campaign.faults import FAULTS, decks, inflict
 from scripts.campaign.lane import Lane, Plan
@@ -24,17 +24,18 @@ PROGRESS_SECONDS = 10.0
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # leave no process behind
     options = _options()
     tally = Tally(options.seed)
-    with suppress(KeyboardInterrupt):
-        asyncio.run(_campaign(options, tally))
+    with suppress(asyncio.CancelledError):
+        asyncio.run(_interruptible(options, tally))
     tally.seconds = time.monotonic() - tally.started
     if options.json:
         print(json.dumps(tally.as_json(), indent=2))
     else:
         tally.print()
-    sys.exit(0 if tally.passed else 1)
+    if tally.unproven:
+        print(f"./scripts/faults: {tally.unproven}", file=sys.stderr)
+    sys.exit(tally.status)
 
 
 def _options() -> argparse.Namespace:
@@ -57,6 +58,18 @@ def _options() -> argparse.Namespace:
     return options
 
 
+async def _interruptible(options: argparse.Namespace, tally: Tally) -> None:
+    """The campaign, until Ctrl-C or SIGTERM; no process is left behind."""
+    campaign = asyncio.create_task(_campaign(options, tally), name="campaign")
+
+    def interrupt() -> None:
+        tally.interrupted = True  # for a lane that misses being cancelled: redis-py may swallow it
+        campaign.cancel()
+
+    with stopping_signals(interrupt):
+        await campaign
+
+
 async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
     total = options.kills or math.inf
     kills = math.ceil(min(KILLS_A_SESSION, total / options.lanes))
@@ -74,7 +87,7 @@ async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
         while (
             tally.kills < total
             and time.monotonic() < plan.deadline
-            and not (plan.mutation and (tally.lost or tally.doubled))
+            and not (tally.interrupted or (plan.mutation and (tally.lost or tally.doubled)))
         ):
             await Lane(world, tally, plan, next(sessions), dealt).run(inflict)
 

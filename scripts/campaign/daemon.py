@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from tests.services.waiting import wait_until
 
@@ -29,6 +30,9 @@ SETTINGS: Mapping[str, str] = {
     "PENDING_MAX_TOKENS": "10000000",
 }
 """Everything happens often, so that a fault falls into everything."""
+
+CROWDED: Final[Mapping[str, str]] = {"PENDING_MAX_MESSAGES": "30"}
+"""Of a session that does without the model as soon as it fails; its summaries do not name every message."""
 
 
 class Daemon:

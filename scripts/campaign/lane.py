@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from redis.exceptions import RedisError
 
@@ -15,8 +15,8 @@ from context_builder.errors import ContextBuilderError
 from context_builder.session.availability import until_available
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import Keys
-from scripts.campaign.audit import Places, judge, judge_archive, judge_memory
-from scripts.campaign.daemon import Daemon
+from scripts.campaign.audit import Places, judge, judge_archive, judge_memory, remembered_in
+from scripts.campaign.daemon import CROWDED, Daemon
 from scripts.campaign.deck import Decks
 from scripts.campaign.link import Link
 from scripts.campaign.listener import Listener
@@ -60,6 +60,7 @@ class Lane:
         self.link = Link(world.redis_server.port)
         self.patience = PATIENCE if plan.mutation is None else MUTANTS_PATIENCE
         self.kills = 0
+        self.crowded = plan.mutation is None and session % 3 == 2
         self._plan = plan
         self._keys = Keys(self.session_id)
         self._talk = random.Random(f"{plan.seed}/{session}/talk")
@@ -74,7 +75,7 @@ class Lane:
         try:
             await self.revive()
             await self._suffer(inflict)
-            if not self._is_found_out:
+            if not self._is_over:
                 await self._account()
             await self._stop()
         except Stuck as stuck:
@@ -85,7 +86,8 @@ class Lane:
             await self.link.close()
 
     def new_daemon(self) -> Daemon:
-        daemon = Daemon(self.session_id, self.world.environ(self.link), self.world.folder, self._plan.mutation)
+        environ = {**self.world.environ(self.link), **(CROWDED if self.crowded else {})}
+        daemon = Daemon(self.session_id, environ, self.world.folder, self._plan.mutation)
         self._daemons.append(daemon)
         return daemon
 
@@ -133,7 +135,7 @@ class Lane:
             while self.kills < self._plan.kills and not self._ends_early():
                 fault = await inflict(self)
                 self.tally.faults[fault] += 1
-                if self._plan.mutation or self.rng.random() < 0.2:
+                if self._plan.mutation or (self.rng.random() < 0.2 and not self.crowded):
                     await self.audit(fault)
             await talking
         finally:
@@ -143,13 +145,14 @@ class Lane:
         return messages >= self._plan.messages or self._ends_early()
 
     def _ends_early(self) -> bool:
-        """Time is up, or a mutant has been found out."""
-        return time.monotonic() > self._plan.deadline or self._is_found_out
+        """Time is up, or there is nothing more to find out."""
+        return time.monotonic() > self._plan.deadline or self._is_over
 
     @property
-    def _is_found_out(self) -> bool:
-        """A mutant is of no more use once it lost or doubled something."""
-        return self._plan.mutation is not None and bool(self.tally.lost or self.tally.doubled)
+    def _is_over(self) -> bool:
+        """Interrupted, or a mutant that lost or doubled something, and is of no more use."""
+        found_out = self._plan.mutation is not None and bool(self.tally.lost or self.tally.doubled)
+        return self.tally.interrupted or found_out
 
     async def _account(self) -> None:
         """Everything summarized, archived and remembered exactly once, also after all of it was sent again."""
@@ -159,10 +162,12 @@ class Lane:
         await self.revive()
         places = await self._settle("sending everything again")
         rows = await self.world.archived(self.session_id)
-        self.tally.find(self.session_id, judge_archive(places, rows), "archiving")
+        named = not self.crowded
+        self.tally.find(self.session_id, judge_archive(places, rows, named=named), "archiving")
         memories = await self.world.remembered(self.session_id)
-        self.tally.find(self.session_id, judge_memory(places, memories), "remembering")
-        self.tally.close_session(self.listener.sent, places.dead.total(), len(rows))
+        self.tally.find(self.session_id, judge_memory(places, memories, named=named), "remembering")
+        degraded = places.summary.get("degraded_messages", 0)
+        self.tally.close_session(self.listener.sent, places.dead.total(), len(rows), degraded)
 
     async def _settle(self, context: str) -> Places:
         async def settled() -> bool:
@@ -174,7 +179,10 @@ class Lane:
     async def _places(self) -> Places:
         """Read when Redis is there: another lane may just have killed it."""
         async with self.world.calm.beside():
-            return await Places.read(self.world.redis, self.session_id)
+            places = await Places.read(self.world.redis, self.session_id)
+        if self.crowded:  # looked at when all has settled: what is summarized is in the memory word for word
+            places = replace(places, summarized=remembered_in(await self.world.remembered(self.session_id)))
+        return places
 
     async def _stop(self) -> None:
         self.daemon.signal(signal.SIGTERM)

@@ -23,6 +23,7 @@ class Tally:
     seed: str
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
+    interrupted: bool = False
     faults: Counter[str] = field(default_factory=Counter)
     kills: int = 0
     sessions: int = 0
@@ -32,6 +33,7 @@ class Tally:
     repeated: int = 0
     dead_letters: int = 0
     summaries: int = 0
+    degraded: int = 0
     lost: set[str] = field(default_factory=set)
     doubled: set[str] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
@@ -55,17 +57,32 @@ class Tally:
         self.wrong.append(wrong)
         Console(stderr=True, soft_wrap=True, markup=False).print(wrong)
 
-    def close_session(self, sent: Sent, dead_letters: int, summaries: int) -> None:
+    def close_session(self, sent: Sent, dead_letters: int, summaries: int, degraded: int) -> None:
         self.sessions += 1
         self.acknowledged += len(sent.acknowledged)
         self.retried += sent.retried
         self.repeated += sent.repeated
         self.dead_letters += dead_letters
         self.summaries += summaries
+        self.degraded += degraded
 
     @property
-    def passed(self) -> bool:
-        return not (self.lost or self.doubled or self.wrong)
+    def unproven(self) -> str:
+        """Why this proves nothing although nothing was found wrong; empty when it does."""
+        if self.interrupted:
+            return "interrupted: of the sessions that were not accounted for nothing is known"
+        if not (self.sessions and self.faults):
+            return "nothing is proven: no session was accounted for after a fault"
+        return ""
+
+    @property
+    def status(self) -> int:
+        """The campaign's exit status: 0 for a proof, 1 for a failure or nothing proven, 130 after Ctrl-C."""
+        if self.lost or self.doubled or self.wrong:
+            return 1
+        if self.interrupted:
+            return 130
+        return 1 if self.unproven else 0
 
     def line(self) -> str:
         """Progress."""
@@ -80,7 +97,8 @@ class Tally:
             **{
                 name: getattr(self, name) for name in ("seed", "sessions", "kills", "audits", "acknowledged", "retried")
             },
-            **{name: getattr(self, name) for name in ("repeated", "dead_letters", "summaries", "seconds", "passed")},
+            **{name: getattr(self, name) for name in ("repeated", "dead_letters", "summaries", "degraded", "seconds")},
+            "passed": self.status == 0,
             "faults": dict(self.faults),
             "lost": sorted(self.lost),
             "doubled": sorted(self.doubled),
@@ -101,6 +119,7 @@ class Tally:
         table.add_row("sent again: unacknowledged; by a restarted listener", f"{self.retried:,}; {self.repeated:,}")
         table.add_row("dead letters, as expected", f"{self.dead_letters:,}")
         table.add_row("summaries archived, each once", f"{self.summaries:,}")
+        table.add_row("messages summarized without the model, which failed for too long", f"{self.degraded:,}")
         table.add_section()
         for what, samples, unit in (
             ("kill -9 → published by the next process", self.after_kill, 1),
