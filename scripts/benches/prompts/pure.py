@@ -18,7 +18,8 @@ from context_builder.assembly.tally import Tally
 from context_builder.assembly.turn import Turn
 from context_builder.redaction import NoopRedactor
 from context_builder.tokens import TokenCounter
-from scripts.benches.prompts.report import MODEL, Options, Report, p95
+from scripts.benches.prompts.options import MODEL, Options
+from scripts.benches.shared.report import Line, Report, p95
 
 Spent = tuple[float, float]
 """Milliseconds on the clock and of the processor; they differ by what others took on a busy machine."""
@@ -54,7 +55,13 @@ async def measure_pure(options: Options, report: Report) -> None:
                 times, work = zip(*spent, strict=True)
                 measured = f"{statistics.median(times):.2f} / {p95(times):.2f} ms, CPU {p95(work):.2f} ms"
                 report.add(
-                    f"{what}, {name}", measured, reach=f"{reach:.0f} ms", baseline="18 ms", ok=p95(times) <= reach
+                    Line(
+                        f"{what}, {name}",
+                        measured,
+                        goal=f"{reach:.0f} ms",
+                        reached=p95(times) <= reach,
+                        published="SomaAgent's builder: 18 ms",
+                    )
                 )
 
 
@@ -99,7 +106,9 @@ async def measure_choice(options: Options, report: Report) -> None:
     for choose in choices:
         share = statistics.mean(best / most for best, most in zip(kept[choose], kept["knapsack"], strict=True))
         report.add(
-            f"value kept of {CANDIDATES} candidates, half of which fit, {choose}; CPU p50 / p95",
-            f"{100 * share:.1f} %; {statistics.median(spent[choose]):.2f} / {p95(spent[choose]):.2f} ms",
-            baseline="the best possible: 100 %",
+            Line(
+                f"value kept of {CANDIDATES} candidates, half of which fit, {choose}; CPU p50 / p95",
+                f"{100 * share:.1f} %; {statistics.median(spent[choose]):.2f} / {p95(spent[choose]):.2f} ms",
+                baseline="the best possible: 100 %",
+            )
         )

@@ -9,9 +9,8 @@ from __future__ import annotations
 import random
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from context_builder.analysis.analyst import Analyst, DomainReading
 from context_builder.analysis.text.sentences import sentences
@@ -23,9 +22,10 @@ from context_builder.session.rules import Rules
 from context_builder.session.work import DomainWork
 from context_builder.testing import ManualClock
 from context_builder.tokens import estimate_tokens
+from scripts.benches.shared.labelled import Row
+from scripts.benches.shared.report import Line
 
-Row = Mapping[str, Any]
-Line = tuple[str, str]
+Utterance = tuple[str, str]
 """A domain and what was said about it."""
 
 TOPIC_LENGTHS = ((6, 12), (15, 40), (40, 80))
@@ -111,7 +111,9 @@ def messages_per_text(rows: Sequence[Row]) -> float:
     return statistics.mean(sum(1 for sentence in sentences(row["text"]) if sentence.strip()) for row in rows)
 
 
-def session_of(rows: Sequence[Row], chance: random.Random, run: tuple[int, int], topics: int = 8) -> Iterator[Line]:
+def session_of(
+    rows: Sequence[Row], chance: random.Random, run: tuple[int, int], topics: int = 8
+) -> Iterator[Utterance]:
     """``topics`` stretches of talk, each of ``run`` messages (fewest, most) about one domain."""
     by_domain = defaultdict(list)
     for row in rows:
@@ -127,7 +129,7 @@ def session_of(rows: Sequence[Row], chance: random.Random, run: tuple[int, int],
         before = domain
 
 
-async def play(lines: Sequence[Line], gate: Gate, model: Simulated) -> Outcome:
+async def play(lines: Sequence[Utterance], gate: Gate, model: Simulated) -> Outcome:
     """The session's own triggers, smoothing and gate; one message every five seconds."""
     clock, outcome = ManualClock(), Outcome()
     conversation = Conversation("bench", Rules(), clock.now(), estimate_tokens)
@@ -171,23 +173,25 @@ async def domain_calls(
     return Compared(*totals)
 
 
-async def domain_call_rows(rows: Sequence[Row], plain: Analyst) -> list[tuple[str, str, str]]:
-    """Lines of the table: what was measured, the figures, the baseline."""
-    lines = [("messages (sentences) in a text about one domain, mean", f"{messages_per_text(rows):.1f}", "–")]
+async def domain_call_lines(rows: Sequence[Row], plain: Analyst) -> list[Line]:
+    """How many calls the gate saves, and what of the accuracy that costs."""
+    lines = [Line("messages (sentences) in a text about one domain, mean", f"{messages_per_text(rows):.1f}")]
     for plain_model, who in ((False, "a simulated model"), (True, "plain text analysis as the model")):
         for run in TOPIC_LENGTHS:
             found = await domain_calls(rows, run, plain, plain_model=plain_model)
             every, gated = found.every, found.gated
+            calls, points = gated.calls / every.calls, 100 * (gated.accuracy - every.accuracy)
             lines.append(
-                (
+                Line(
                     f"domain calls, accuracy of {who}; a topic lasts {run[0]}-{run[1]} messages",
-                    f"{gated.calls} ({gated.calls / every.calls:.0%}), {gated.accuracy:.3f}"
-                    f" ({100 * (gated.accuracy - every.accuracy):+.1f} points)",
-                    f"{every.calls}, {every.accuracy:.3f} (every 5 messages)",
+                    f"{gated.calls} ({calls:.0%}), {gated.accuracy:.3f} ({points:+.1f} points)",
+                    goal="50 %, -2 points",
+                    reached=calls <= 0.5 and points >= -2,
+                    baseline=f"{every.calls}, {every.accuracy:.3f} (every 5 messages)",
                 )
             )
             if not plain_model:
                 knowing = found.knowing
                 figures = f"{knowing.calls} ({knowing.calls / every.calls:.0%}), {knowing.accuracy:.3f}"
-                lines.append(("  asking only when the labels say that the answer is another", figures, "–"))
+                lines.append(Line("  asking only when the labels say that the answer is another", figures))
     return lines

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
@@ -18,8 +17,7 @@ from context_builder.session.ledger import Ledger
 from context_builder.session.message import from_fields
 from context_builder.session.point import Point
 from context_builder.tokens import TokenCounter
-
-Row = Mapping[str, Any]
+from scripts.benches.shared.labelled import Row
 
 ROUNDS = 10
 BUDGET = 1000

@@ -26,10 +26,11 @@ from context_builder.session.message import from_fields
 from context_builder.session.rules import Rules
 from context_builder.testing import ManualClock
 from context_builder.tokens import TokenCounter
+from scripts.benches.shared.report import Line
 from tests.services.model_answers import TASKS, task_of
 from tests.services.model_server import ModelServer
 
-BASELINE: Final = "246 / 246 (public implementation, as quoted)"
+PUBLISHED: Final = "246 / 246 (public implementation)"
 BURST: Final = 60
 PACE: Final = 5.0
 """Seconds between messages of the slow load."""
@@ -174,24 +175,30 @@ async def _paced(session: Listening, texts: Sequence[str]) -> Listening:
     return session
 
 
-async def prompt_cost_rows(meetings: Sequence[str] = ()) -> list[tuple[str, str, str]]:
-    """Lines of the table: what was measured, the figures, the baseline."""
-    rows = []
+async def prompt_cost_lines(meetings: Sequence[str] = ()) -> list[Line]:
+    """What a message costs in prompts, and what of it cannot be spared."""
+    lines = []
     demo = [utterance.text for utterance in load_demo()]
     for name, texts in (("short sentences", SHORT), ("bundled conversation", demo), ("meetings", meetings)):
         if texts:
             cost = await measure_prompt_cost(texts)
-            what = (
-                f"prompt tokens a message, burst of {BURST} / one every {PACE:g} s; {name} of {cost.length:.1f} tokens"
-            )
-            rows.append((what, f"{cost.burst:.0f} / {sum(cost.paced.values()):.0f}", BASELINE))
-            split = " + ".join(f"{cost.paced[task]:.0f}" for task in TASKS)
-            always, never = f"{cost.paced_asking_always:.0f}", f"{cost.paced_without_domains:.0f}"
-            rows.append(
-                (f"  one every {PACE:g} s: keywords + domains with keywords that ride along + summary", split, "–")
-            )
-            rows.append(
-                (f"  one every {PACE:g} s without skipping domain calls / with none at all", f"{always} / {never}", "–")
-            )
-            rows.append(("  domain calls skipped in it", f"{cost.skipped} of {cost.inferences}", "–"))
-    return rows
+            paced = sum(cost.paced.values())
+            slow = f"  one every {PACE:g} s"
+            loads = f"burst of {BURST} / one every {PACE:g} s"
+            always, never = cost.paced_asking_always, cost.paced_without_domains
+            lines += [
+                Line(
+                    f"prompt tokens a message, {loads}; {name} of {cost.length:.1f} tokens",
+                    f"{cost.burst:.0f} / {paced:.0f}",
+                    goal="60 / 150",
+                    reached=cost.burst <= 60 and paced <= 150,
+                    published=PUBLISHED,
+                ),
+                Line(
+                    f"{slow}: keywords + domains with keywords that ride along + summary",
+                    " + ".join(f"{cost.paced[task]:.0f}" for task in TASKS),
+                ),
+                Line(f"{slow} without skipping domain calls / with none at all", f"{always:.0f} / {never:.0f}"),
+                Line("  domain calls skipped in it", f"{cost.skipped} of {cost.inferences}"),
+            ]
+    return lines
