@@ -10,7 +10,8 @@ from context_builder.assembly import AssemblyRules, ContextBuilder
 from context_builder.assembly.tally import Tally
 from context_builder.errors import TokenLimitExceeded
 from context_builder.tokens import TokenCounter
-from tests.assembly.turns import Brain, generated, recount
+from scripts.benches.prompts.generated import generated
+from tests.assembly.turns import Brain, recount
 
 COUNTERS = {
     "o200k_base": TokenCounter("gpt-4o").count,

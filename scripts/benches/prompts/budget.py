@@ -14,9 +14,9 @@ from context_builder.assembly import AssemblyRules, ContextBuilder, HealthState
 from context_builder.assembly.tally import Tally
 from context_builder.errors import TokenLimitExceeded
 from context_builder.tokens import TokenCounter
+from scripts.benches.prompts.generated import Brain, generated
 from scripts.benches.prompts.options import MODEL, Options
 from scripts.benches.shared.report import Line, Report, p95
-from tests.assembly.turns import Brain, generated
 
 
 async def measure_budget(options: Options, report: Report) -> None:
