@@ -20,6 +20,8 @@ from typing import Final
 
 import structlog
 
+from scripts.benches.memory.recall import measure_ablations, measure_recall
+from scripts.benches.memory.turn_time import measure_turns
 from scripts.benches.prompts.budget import measure_budget, measure_hanging
 from scripts.benches.prompts.options import Options
 from scripts.benches.prompts.pii import measure_pii
@@ -27,6 +29,9 @@ from scripts.benches.prompts.pure import measure_choice, measure_pure
 from scripts.benches.shared.report import Report
 
 MEASURES: Final[Mapping[str, Callable[[Options, Report], Awaitable[None]]]] = {
+    "recall": measure_recall,
+    "ablations": measure_ablations,
+    "turns": measure_turns,
     "pure": measure_pure,
     "choice": measure_choice,
     "budget": measure_budget,
@@ -48,15 +53,20 @@ async def measure(options: Options, only: Sequence[str]) -> Report:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with the labelled texts")
-    parser.add_argument(
-        "--quick", action="store_true", help="a tenth of the samples; one conversation; 10,000 memories"
-    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of the samples, 10,000 memories at most")
     parser.add_argument("--only", nargs="+", choices=list(MEASURES), default=[], metavar="ROW", help="these rows alone")
+    parser.add_argument("--conversations", type=int, metavar="N", help="recall in the first N conversations alone")
     parser.add_argument("--no-embeddings", action="store_true", help="find by words alone")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep embeddings there for the next run")
     given = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    options = Options(given.data, quick=given.quick, embeddings=not given.no_embeddings, cache=given.cache)
+    options = Options(
+        given.data,
+        quick=given.quick,
+        conversations=given.conversations,
+        embeddings=not given.no_embeddings,
+        cache=given.cache,
+    )
     report = asyncio.run(measure(options, given.only))
     report.print()
     return 1 if report.missing else 0

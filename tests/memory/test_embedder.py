@@ -8,7 +8,7 @@ from context_builder.engines.ports import LOOPBACK, free_port
 from context_builder.errors import MemoryUnavailable
 from context_builder.memory.embedder import CachedEmbedder
 from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
-from scripts.benches.embeddings import serve_embeddings
+from scripts.benches.memory.embeddings import serve_embeddings
 from tests.memory.vectors import LetterEmbedder
 
 

@@ -11,13 +11,14 @@ MODEL: Final = "gpt-4o"
 
 @dataclass(frozen=True)
 class Options:
-    """``data`` is the folder of texts; ``quick`` measures a tenth.
+    """``data`` is the folder of texts; ``quick`` measures a tenth; of the conversations the first ``conversations``.
 
     Embeddings are kept in the folder ``cache``, so that a second run need not make them again.
     """
 
     data: Path
     quick: bool = False
+    conversations: int | None = None
     embeddings: bool = True
     cache: Path | None = None
 

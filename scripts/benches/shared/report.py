@@ -70,7 +70,7 @@ class Report:
             console.print(table)
         for note in self.notes:
             console.print(note, style="dim")
-        for path in self.missing:
+        for path in dict.fromkeys(self.missing):
             console.print(f"[bold red]not measured:[/] {path} is missing", soft_wrap=True)
         for line in self.missed:
             console.print(f"[bold red]missed:[/] {line.what}: {line.measured}, goal {line.goal}", soft_wrap=True)

