@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -59,6 +60,7 @@ def main() -> int:
     parser.add_argument("--no-embeddings", action="store_true", help="find by words alone")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep embeddings there for the next run")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, as Ctrl-C does
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     options = Options(
         given.data,
@@ -67,7 +69,11 @@ def main() -> int:
         embeddings=not given.no_embeddings,
         cache=given.cache,
     )
-    report = asyncio.run(measure(options, given.only))
+    try:
+        report = asyncio.run(measure(options, given.only))
+    except KeyboardInterrupt:
+        print("stopped; everything that was started has ended", file=sys.stderr)
+        return 130
     report.print()
     return 1 if report.missing else 0
 

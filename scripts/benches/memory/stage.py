@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -86,9 +86,9 @@ async def open_stage(options: Options, report: Report) -> AsyncIterator[Stage | 
     if not talks or not texts.questions:
         yield None
         return
-    with database() as url, serve_embeddings() as served:
+    with database() as url, serve_embeddings() if options.embeddings else nullcontext() as served:
         await apply(url)
-        embedder = KeptEmbedder(served, options.cache) if served and options.embeddings else None
+        embedder = KeptEmbedder(served, options.cache) if served else None
         if served is None and options.embeddings:
             report.notes.append(f"With embeddings: not measured, {PROGRAM} is not installed.")
         stage = Stage(url, talks, texts, embedder)
