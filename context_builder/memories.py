@@ -41,22 +41,25 @@ def _chosen(settings: Settings) -> tuple[MemoryStore, Described]:
 
 def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStore, str]:
     memory: MemoryStore
+    wait = settings.embedding_query_time
     if settings.supabase_url and settings.supabase_key:
         from context_builder.memory.supabase import SupabaseMemory
 
-        memory = SupabaseMemory(settings.supabase_url, settings.supabase_key.get_secret_value(), embedder)
+        memory = SupabaseMemory(
+            settings.supabase_url, settings.supabase_key.get_secret_value(), embedder, query_time=wait
+        )
         return memory, memory.name
     if settings.database_url:
         from context_builder.memory.postgres import PostgresMemory
 
-        memory = PostgresMemory(settings.database_url.get_secret_value(), embedder)
+        memory = PostgresMemory(settings.database_url.get_secret_value(), embedder, query_time=wait)
         return memory, memory.name
     home = home_of(settings)
 
     async def embedded() -> MemoryStore:
         from context_builder.memory.postgres import PostgresMemory
 
-        return PostgresMemory(await database_url(home), embedder)
+        return PostgresMemory(await database_url(home), embedder, query_time=wait)
 
     return DeferredMemory("the embedded PostgreSQL", embedded), f"embedded PostgreSQL in {home}"
 

@@ -69,6 +69,9 @@ class Settings(BaseModel):
     embedding_input_types: bool = Field(
         default=False, description="Tell its server input_type, query or passage, instead. true or false"
     )
+    embedding_query_time: Seconds = Field(
+        0.2, description="A query is embedded within this time, or looked for by its words alone. seconds"
+    )
     sa01_soma_base_url: HttpUrl | None = Field(
         None, description="SomaBrain server that keeps the memories instead of the archive's database. URL"
     )

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_errors import translated
-from context_builder.memory.sql_memory import SearchOptions, SqlMemory
+from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
 
 if TYPE_CHECKING:
     import asyncpg
@@ -86,8 +86,9 @@ class PostgresMemory(SqlMemory):
         options: SearchOptions | None = None,
         *,
         timeout: float = TIMEOUT,
+        query_time: float = QUERY_TIME,
     ) -> None:
-        super().__init__(PostgresFunctions(url, timeout=timeout), embedder, options)
+        super().__init__(PostgresFunctions(url, timeout=timeout), embedder, options, query_time=query_time)
 
 
 def _encoded(value: Any) -> Any:

@@ -12,6 +12,7 @@ import httpx
 import stamina
 
 from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.memory.breaker import Breaker
 
 Payload = dict[str, Any]
 
@@ -46,9 +47,9 @@ class SomaBrainClient:
 
     def __init__(self, options: SomaBrainOptions, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._options = options
-        self._monotonic = monotonic
-        self._failures = 0
-        self._open_until: float | None = None
+        self._breaker = Breaker(
+            self.name, failures=options.failures_until_open, pause=options.open_for, monotonic=monotonic
+        )
         self._http: httpx.AsyncClient | None = None
 
     @property
@@ -75,17 +76,8 @@ class SomaBrainClient:
     async def _post(self, path: str, payload: Mapping[str, Any]) -> Payload:
         """One call, tried again a few times; together they count once for the breaker. A call that is cut off by its
         caller's deadline counts as a failure too: an answer too late is none."""
-        self._admit()
-        answered = False
-        try:
-            answer = await self._tried(path, payload)
-            answered = True
-        except MemoryRejected:
-            answered = True
-            raise
-        finally:
-            self._learn(answered=answered)
-        return answer
+        with self._breaker.guard():
+            return await self._tried(path, payload)
 
     async def _tried(self, path: str, payload: Mapping[str, Any]) -> Payload:
         async for attempt in stamina.retry_context(
@@ -119,18 +111,6 @@ class SomaBrainClient:
     def _refusal(self, status: int) -> MemoryStoreError:
         transient = status in _TRANSIENT or status >= 500
         return (MemoryUnavailable if transient else MemoryRejected)(f"{self.name} answers with status {status}")
-
-    def _admit(self) -> None:
-        if self._open_until is None:
-            return
-        wait = self._open_until - self._monotonic()
-        if wait > 0:
-            raise MemoryUnavailable(f"{self.name} keeps failing and is left alone for another {wait:.0f} s")
-
-    def _learn(self, *, answered: bool) -> None:
-        self._failures = 0 if answered else self._failures + 1
-        is_failing = self._failures >= self._options.failures_until_open
-        self._open_until = self._monotonic() + self._options.open_for if is_failing else None
 
     def _connected(self) -> httpx.AsyncClient:
         if self._http is None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-import structlog
-
-from context_builder.errors import MemoryRejected, MemoryStoreError
-from context_builder.memory.embedder import Embedder, Embedding
+from context_builder.errors import MemoryRejected
+from context_builder.memory.embedder import Embedder
 from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, Rating
-from context_builder.memory.rows import Row, as_condition, as_row, embedding_text, found_of, rating_rows, storable
+from context_builder.memory.rows import Row, as_condition, as_row, found_of, rating_rows, storable
+from context_builder.memory.sql_embeddings import SqlEmbeddings
 
-log = structlog.get_logger(__name__)
+QUERY_TIME: Final = 0.2
+"""Seconds in which a query is embedded, or not at all; it leaves a turn's search a third of its deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,10 @@ class SqlFunctions(Protocol):
 class SqlMemory:
     """Keeps and finds memories; see :class:`~context_builder.memory.memory.MemoryStore`.
 
-    With an ``embedder`` they are found by meaning too. One that fails is done without: what is remembered meanwhile is
-    found by its words alone until it is remembered again, what is looked for likewise; a warning and the
-    ``origins`` say so.
+    With an ``embedder`` they are found by meaning too. It is done without while it fails. Memories are stored first
+    and found by their words alone until they are embedded, which is tried whenever something is remembered, for what
+    was left before as well, a batch at a time. A query that is not embedded within ``query_time`` seconds looks for
+    words alone. A warning and the ``origins`` say so.
     """
 
     def __init__(
@@ -61,12 +62,12 @@ class SqlMemory:
         options: SearchOptions | None = None,
         *,
         batch: int = 200,
+        query_time: float = QUERY_TIME,
     ) -> None:
         self._functions = functions
-        self._embedder = embedder
+        self._embeddings = SqlEmbeddings(embedder, self._call, query_time=query_time) if embedder else None
         self._options = storable(asdict(options or SearchOptions()))
         self._batch = batch
-        self._prepared: dict[int, bool] = {}
 
     @property
     def name(self) -> str:
@@ -74,13 +75,12 @@ class SqlMemory:
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         for start in range(0, len(memories), self._batch):
-            batch = {memory.id: memory for memory in memories[start : start + self._batch]}
-            rows = [as_row(memory) for memory in batch.values()]
-            if self._embedder is not None:
-                await self._embed(
-                    self._embedder, tenant_id, rows, [embedding_text(memory) for memory in batch.values()]
-                )
+            rows = [as_row(memory) for memory in memories[start : start + self._batch]]
+            if self._embeddings is not None:
+                rows = [row | {"embedder": self._embeddings.name} for row in rows]
             await self._call("context_memory_remember", tenant_id, memories=rows)
+            if self._embeddings is not None and await self._embeddings.fill(tenant_id, self._batch) == self._batch:
+                await self._embeddings.fill(tenant_id, self._batch)
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
         if not query.text.strip() and query.embedding is None:
@@ -92,9 +92,10 @@ class SqlMemory:
             "condition": as_condition(query.filter),
             "options": self._options,
         }
-        embedding = await self._query_embedding(query)
-        if embedding is not None and self._embedder is not None:
-            arguments |= {"by_embedder": self._embedder.name, "query_embedding": embedding}
+        if self._embeddings is not None:
+            embedding = query.embedding if query.embedding is not None else await self._embeddings.of_query(query.text)
+            if embedding is not None:
+                arguments |= {"by_embedder": self._embeddings.name, "query_embedding": list(embedding)}
         return found_of(await self._call("context_memory_search", tenant_id, **arguments))
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
@@ -109,48 +110,12 @@ class SqlMemory:
 
     async def close(self) -> None:
         await self._functions.close()
-        if self._embedder is not None:
-            await self._embedder.close()
+        if self._embeddings is not None:
+            await self._embeddings.close()
 
     async def _newest(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
         condition = as_condition(query.filter)
         return found_of(await self._call("context_memory_newest", tenant_id, wanted=query.limit, condition=condition))
-
-    async def _embed(self, embedder: Embedder, tenant_id: str, rows: list[Row], texts: list[str]) -> None:
-        """Add embeddings to the rows that need one."""
-        asked = {
-            "by_embedder": embedder.name,
-            "ids": [row["id"] for row in rows],
-            "digests": [row["digest"] for row in rows],
-        }
-        known = set(await self._call("context_memory_embedded", tenant_id, **asked))
-        missing = [(row, text) for row, text in zip(rows, texts, strict=True) if row["id"] not in known]
-        try:
-            embeddings = await embedder.embed([text for _, text in missing]) if missing else []
-        except MemoryStoreError as error:
-            log.warning("memory.embedding_failed", embedder=embedder.name, reason=str(error), memories=len(missing))
-            return
-        if embeddings and await self._is_prepared(tenant_id, len(embeddings[0])):
-            for (row, _), embedding in zip(missing, embeddings, strict=True):
-                row |= {"embedder": embedder.name, "embedding": embedding}
-
-    async def _query_embedding(self, query: MemoryQuery) -> Embedding | None:
-        if query.embedding is not None or self._embedder is None:
-            return list(query.embedding) if query.embedding is not None else None
-        try:
-            return await self._embedder.embed_query(storable(query.text))
-        except MemoryStoreError as error:
-            log.warning("memory.embedding_failed", embedder=self._embedder.name, reason=str(error), memories=0)
-            return None
-
-    async def _is_prepared(self, tenant_id: str, dimensions: int) -> bool:
-        """Whether the database can search embeddings of so many dimensions; if not, that is said once."""
-        if dimensions not in self._prepared:
-            prepared = bool((await self._call("context_memory_prepare", tenant_id, dimensions=dimensions))[0])
-            self._prepared[dimensions] = prepared
-            if not prepared:
-                log.warning("memory.embeddings_unsupported", memory=self.name, dimensions=dimensions)
-        return self._prepared[dimensions]
 
     async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
         if not tenant_id or "\x00" in tenant_id:

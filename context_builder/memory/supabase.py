@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_errors import explained
-from context_builder.memory.sql_memory import SearchOptions, SqlMemory
+from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
 
 if TYPE_CHECKING:
     import httpx
@@ -112,8 +112,9 @@ class SupabaseMemory(SqlMemory):
         options: SearchOptions | None = None,
         *,
         timeout: float = TIMEOUT,
+        query_time: float = QUERY_TIME,
     ) -> None:
-        super().__init__(SupabaseFunctions(url, key, timeout=timeout), embedder, options)
+        super().__init__(SupabaseFunctions(url, key, timeout=timeout), embedder, options, query_time=query_time)
 
 
 def _http_client(timeout: float) -> httpx.AsyncClient:

@@ -171,20 +171,6 @@ async def test_an_unchanged_text_is_not_embedded_again(hybrid: PostgresMemory, e
     assert [each.memory.tags for each in await hybrid.search("acme", MemoryQuery("silent", 1))] == [("new",)]
 
 
-async def test_without_its_embedder_it_searches_words_alone_and_says_so(
-    hybrid: PostgresMemory, embedder: LetterEmbedder
-) -> None:
-    embedder.failing = True
-    with capture_logs() as logs:
-        await hybrid.remember("acme", [Memory("a", "listen")])
-        found = await hybrid.search("acme", MemoryQuery("listen"))
-    assert [entry["event"] for entry in logs] == ["memory.embedding_failed"] * 2
-    assert found[0].origins == ("full_text",)
-    embedder.failing = False
-    await hybrid.remember("acme", [Memory("a", "listen")])
-    assert (await hybrid.search("acme", MemoryQuery("silent")))[0].origins == ("vector",)
-
-
 async def test_what_is_wrong_is_said(database_url: str) -> None:
     unmigrated = PostgresMemory(database_url)
     with pytest.raises(MemoryRejected, match="run `context-builder migrate`"):

@@ -19,6 +19,8 @@ FUNCTIONS = {
     "rate": "SELECT context_memory_rate($1, '[]')",
     "forget": "SELECT context_memory_forget($1, '{secret}')",
     "embedded": "SELECT context_memory_embedded($1, 'letters', '{secret}', '{00}')",
+    "lacking": "SELECT context_memory_lacking($1, 9)",
+    "embed": "SELECT context_memory_embed($1, 'letters', '[]')",
     "prepare": "SELECT context_memory_prepare($1, 3)",
 }
 INNER = {

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from context_builder.errors import MemoryUnavailable
 
 
 class LetterEmbedder:
-    """Counts letters. Keeps what it embedded; raises while ``failing``."""
+    """Counts letters. Keeps what it embedded; raises while ``failing``, and answers only when ``gate`` is set.
+
+    ``asked`` is set at the first call.
+    """
 
     name = "letters"
 
     def __init__(self) -> None:
         self.embedded: list[str] = []
         self.failing = False
+        self.asked = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        self.asked.set()
+        await self.gate.wait()
         if self.failing:
             raise MemoryUnavailable("the model is away")
         self.embedded += texts

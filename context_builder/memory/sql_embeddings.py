@@ -1,0 +1,103 @@
+"""The embeddings of memories behind SQL functions: of queries in the time they have, of memories once stored."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from context_builder.errors import MemoryStoreError
+from context_builder.memory.breaker import Breaker
+from context_builder.memory.embedder import Embedder, Embedding
+from context_builder.memory.memory import Memory
+from context_builder.memory.rows import Row, embedding_text, storable
+
+log = structlog.get_logger(__name__)
+
+
+class SqlEmbeddings:
+    """Asks ``embedder`` for what memories and queries need; one that keeps failing is left alone for a while.
+
+    ``call`` is given a function's name, the tenant and the arguments. ``query_time`` are the seconds in which a query
+    is embedded, or not at all. ``monotonic`` tells seconds on a clock that never goes back.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        call: Callable[..., Awaitable[list[Any]]],
+        *,
+        query_time: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._embedder = embedder
+        self._call = call
+        self._query_time = query_time
+        # A server may embed in a second, which is too slow for a query and not for what is remembered.
+        self._queries = Breaker(embedder.name, monotonic=monotonic)
+        self._memories = Breaker(embedder.name, monotonic=monotonic)
+        self._supported: dict[int, bool] = {}
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    async def of_query(self, text: str) -> Embedding | None:
+        """The query's embedding; None, with a warning, when there is none in time."""
+        if self._queries.is_open:
+            return None
+        try:
+            with self._queries.guard():
+                async with asyncio.timeout(self._query_time):
+                    return await self._embedder.embed_query(storable(text))
+        except TimeoutError:
+            self._warn(f"no answer within {self._query_time * 1000:.0f} ms: searched by words alone")
+        except MemoryStoreError as error:
+            self._warn(f"{error}: searched by words alone")
+        return None
+
+    async def fill(self, tenant_id: str, most: int) -> int:
+        """Embed at most ``most`` of the tenant's memories that have no embedding; how many that were."""
+        if self._memories.is_open or False in self._supported.values():
+            return 0
+        rows = await self._call("context_memory_lacking", tenant_id, wanted=most)
+        if not rows:
+            return 0
+        try:
+            with self._memories.guard():
+                embeddings = await self._embedder.embed([_text(row) for row in rows])
+        except MemoryStoreError as error:
+            self._warn(f"{error}: {len(rows)} memories are found by words alone until it answers")
+            return 0
+        if not await self._is_supported(tenant_id, len(embeddings[0])):
+            return 0
+        made = [
+            {"id": row["id"], "digest": row["digest"], "embedding": embedding}
+            for row, embedding in zip(rows, embeddings, strict=True)
+        ]
+        await self._call("context_memory_embed", tenant_id, by_embedder=self.name, embeddings=made)
+        return len(made)
+
+    async def close(self) -> None:
+        await self._embedder.close()
+
+    async def _is_supported(self, tenant_id: str, dimensions: int) -> bool:
+        """Whether the database can search embeddings of so many dimensions; if not, that is said once."""
+        if dimensions not in self._supported:
+            supported = bool((await self._call("context_memory_prepare", tenant_id, dimensions=dimensions))[0])
+            self._supported[dimensions] = supported
+            if not supported:
+                log.warning("memory.embeddings_unsupported", embedder=self.name, dimensions=dimensions)
+        return self._supported[dimensions]
+
+    def _warn(self, reason: str) -> None:
+        log.warning("memory.embedding_failed", embedder=self.name, reason=reason)
+
+
+def _text(row: Row) -> str:
+    said_at = datetime.fromisoformat(row["said_at"]) if row["said_at"] else None
+    return embedding_text(Memory(row["id"], row["text"], speaker=row["speaker"], time=said_at))

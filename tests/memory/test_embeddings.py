@@ -1,0 +1,114 @@
+"""An embedder that fails or is slow costs nothing but its own hits, and what it left out is embedded later."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from context_builder.errors import MemoryUnavailable
+from context_builder.memory.breaker import Breaker
+from context_builder.memory.memory import Memory, MemoryQuery
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.sql_embeddings import SqlEmbeddings
+from context_builder.testing import ManualClock
+from tests.memory.vectors import LetterEmbedder
+
+
+async def nowhere(function: str, tenant_id: str, **_: object) -> list[object]:
+    raise AssertionError("the database was not to be asked")
+
+
+async def test_a_slow_embedder_is_waited_for_briefly_and_then_left_alone(embedder: LetterEmbedder) -> None:
+    clock = ManualClock()
+    embeddings = SqlEmbeddings(embedder, nowhere, query_time=0.001, monotonic=lambda: clock.now().monotonic)
+    embedder.gate.clear()
+    with capture_logs() as logs:
+        assert [await embeddings.of_query("listen") for _ in range(5)] == [None] * 5
+    assert [entry["reason"] for entry in logs] == ["no answer within 1 ms: searched by words alone"] * 3
+    embedder.gate.set()
+    assert await embeddings.of_query("listen") is None
+    clock.advance(15.0)
+    assert await embeddings.of_query("listen") is not None
+
+
+async def test_a_breaker_refuses_after_three_failures_and_tries_again() -> None:
+    clock = ManualClock()
+    breaker = Breaker("it", pause=5, monotonic=lambda: clock.now().monotonic)
+    for _ in range(3):
+        with pytest.raises(TimeoutError), breaker.guard():
+            raise TimeoutError
+    with pytest.raises(MemoryUnavailable, match="left alone for another 5 s"), breaker.guard():
+        raise AssertionError("no call was to be let through")
+    clock.advance(5)
+    with breaker.guard():
+        assert not breaker.is_open
+
+
+@pytest.mark.engines
+async def test_words_answer_while_the_embedder_hangs(migrated_url: str, embedder: LetterEmbedder) -> None:
+    memory = PostgresMemory(migrated_url, embedder, query_time=0.01)
+    await memory.remember("acme", [Memory("a", "listen")])
+    embedder.gate.clear()
+    async with asyncio.timeout(5):
+        found = [await memory.search("acme", MemoryQuery("listen")) for _ in range(5)]
+    assert [one.origins for hits in found for one in hits] == [("full_text",)] * 5
+    await memory.close()
+
+
+@pytest.mark.engines
+async def test_what_is_remembered_is_there_before_it_is_embedded(
+    hybrid: PostgresMemory, memory: PostgresMemory, embedder: LetterEmbedder
+) -> None:
+    embedder.gate.clear()
+    remembering = asyncio.create_task(hybrid.remember("acme", [Memory("a", "listen")]))
+    await embedder.asked.wait()
+    assert [one.origins for one in await memory.search("acme", MemoryQuery("listen"))] == [("full_text",)]
+    embedder.gate.set()
+    await remembering
+    assert (await hybrid.search("acme", MemoryQuery("silent")))[0].origins == ("vector",)
+
+
+@pytest.mark.engines
+async def test_what_could_not_be_embedded_is_embedded_when_something_else_is_remembered(
+    hybrid: PostgresMemory, embedder: LetterEmbedder
+) -> None:
+    embedder.failing = True
+    with capture_logs() as logs:
+        await hybrid.remember("acme", [Memory("a", "listen"), Memory("b", "fizz")])
+        found = await hybrid.search("acme", MemoryQuery("listen"))
+    assert [entry["event"] for entry in logs] == ["memory.embedding_failed"] * 2
+    assert [one.origins for one in found] == [("full_text",)]
+    embedder.failing = False
+    await hybrid.remember("acme", [Memory("c", "buzz")])
+    assert sorted(embedder.embedded) == ["buzz", "fizz", "listen"]
+    found = await hybrid.search("acme", MemoryQuery("silent"))
+    assert (found[0].memory.id, found[0].origins) == ("a", ("vector",))
+
+
+@pytest.mark.engines
+async def test_a_large_gap_closes_batch_by_batch(migrated_url: str, embedder: LetterEmbedder) -> None:
+    plain = PostgresMemory(migrated_url)
+    await plain.remember("acme", [Memory(f"m-{n}", f"text {n}") for n in range(7)])
+    memory = PostgresMemory(migrated_url, embedder)
+    memory._batch = 2
+    for count in (4, 8, 10):
+        await memory.remember("acme", [Memory(f"more than {count}", f"another {count}")])
+        assert len(embedder.embedded) == count
+    await memory.close()
+    await plain.close()
+
+
+@pytest.mark.engines
+async def test_remembered_again_it_is_embedded_by_the_embedder_of_now(migrated_url: str) -> None:
+    class OtherEmbedder(LetterEmbedder):
+        name = "other"
+
+    before, now = (PostgresMemory(migrated_url, embedder) for embedder in (LetterEmbedder(), OtherEmbedder()))
+    await before.remember("acme", [Memory("a", "listen")])
+    assert await now.search("acme", MemoryQuery("silent")) == []
+    await now.remember("acme", [Memory("a", "listen")])
+    assert [found.memory.id for found in await now.search("acme", MemoryQuery("silent"))] == ["a"]
+    await before.close()
+    await now.close()
