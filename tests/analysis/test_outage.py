@@ -132,9 +132,10 @@ async def test_a_point_that_is_no_summary_never_becomes_memory(
         await push(redis, {"text": "Fine?", "speaker": "Bob", "message_number": 3})  # too short for keywords
         model.replies.extend([{"points": [point], "chatter": False}] * 2)
         await wait_until(lambda: model.tasks["summary"] >= asked + 2, "two such answers were given")
-        assert (await state(redis))["rolling_summary"] == before
+        assert {**(await state(redis))["rolling_summary"], "rejected_points": 0} == before
         after = await wait_until(published(redis, lambda s: s["rolling_summary"]["summary_seq"] == 2), "a real one")
     assert text not in after["rolling_summary"]["text"]
+    assert after["rolling_summary"]["rejected_points"] >= 2
     assert after["rolling_summary"]["text"].startswith(before["text"])
 
 
