@@ -20,7 +20,7 @@ from scripts.benches.daemon.unprotected import pop_instead_of_reading, recognize
 
 pop_instead_of_reading()
 recognize_nothing()
-print(from_fields({"text": "Yes."}, Instant(0.0, 0.0)).identity, SessionStore.next_input.__name__)
+print(from_fields({"text": "Yes.", "message_number": 1}, Instant(0.0, 0.0)).identity, SessionStore.next_input.__name__)
 """
 
 
