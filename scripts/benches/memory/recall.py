@@ -73,13 +73,12 @@ async def measure_recall(options: Options, report: Report) -> None:
 
 async def compare(stage: Stage, aim: Aim, report: Report) -> None:
     """Ours and the baseline."""
-    asked = f"{sum(len(talk.questions) for talk in stage.talks)} questions, {len(stage.talks)} conversations"
     baseline = await measured(aim.baseline, stage, await stage.baseline())
     ours = await measured(aim.name, stage, stage.ours())
     for budget, there, here in zip(BUDGETS, baseline, ours, strict=False):
         report.add(
             Line(
-                f"evidence recall within {budget} tokens, {aim.name} ({asked})",
+                f"evidence recall within {budget} tokens, {aim.name} ({stage.asked})",
                 f"{here:.3f} ({here - there:+.3f})",
                 goal=f"{there + aim.more:.3f} (baseline + {aim.more})",
                 reached=here >= round(there + aim.more, 3),
@@ -123,7 +122,9 @@ async def measure_ablations(options: Options, report: Report) -> None:
 
 
 async def ablated(stage: Stage, title: str, ways: Mapping[str, Way]) -> Table:
-    table = Table(title, *(f"{budget} tokens" for budget in BUDGETS), "recall@5", title="What each technique adds")
+    table = Table(
+        title, *(f"{budget} tokens" for budget in BUDGETS), "recall@5", title=f"What each technique adds: {stage.asked}"
+    )
     whole = await measured(title, stage, stage.ours())
     table.add_row("all techniques", *(f"{share:.3f}" for share in whole), end_section=True)
     for name, way in ways.items():

@@ -49,6 +49,10 @@ class Stage:
     texts: Corpus
     embedder: Embedder | None
 
+    @property
+    def asked(self) -> str:
+        return f"{sum(len(talk.questions) for talk in self.talks)} questions, {len(self.talks)} conversations"
+
     def by_words(self) -> Stage:
         return Stage(self.url, self.talks, self.texts, None)
 

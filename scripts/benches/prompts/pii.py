@@ -28,9 +28,11 @@ async def measure_pii(options: Options, report: Report) -> None:
         right = sum(len(gold & found) for gold, found in pairs)
         missed = sum(len(gold - found) for gold, found in pairs)
         false = sum(len(found - gold) for gold, found in pairs)
-        if right + missed + false:
+        must = way == "written" and kind in REQUIRED
+        if must and not right + missed:
+            report.add(Line(f"PII span F1, {kind}, {way}", "no spans in the data", goal="0.9"))
+        elif right + missed + false:
             score = 2 * right / (2 * right + missed + false)
-            must = way == "written" and kind in REQUIRED
             report.add(
                 Line(
                     f"PII span F1, {kind}, {way} ({right + missed} spans, {false} false)",
