@@ -124,8 +124,9 @@ class MemoryArchive:
 class MemoryMemory:
     """Keeps memories in a dictionary and finds them by the words they share with the query.
 
-    A memory's score is the share of the query's words that it has. Without a query everything counts as found, the
-    newest first. While ``failure`` is set every call raises it; while ``gate`` is cleared every call waits.
+    A memory's score is the fourth root of the share of the query's words that it has, as in SQL. Without a query
+    everything counts as found, the newest first. While ``failure`` is set every call raises it; while ``gate`` is
+    cleared every call waits.
     """
 
     name = "memory"
@@ -156,7 +157,7 @@ class MemoryMemory:
         found = [
             Found(
                 memory,
-                len(asked & _words(memory.text)) / len(asked) if asked else 1.0,
+                (len(asked & _words(memory.text)) / len(asked)) ** 0.25 if asked else 1.0,
                 ("words",),
                 told.get(memory.id),
             )

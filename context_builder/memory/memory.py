@@ -95,7 +95,8 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A memory that was found. ``score`` in 0..1 is its similarity to the query; ``origins`` says what found it."""
+    """A memory that was found. ``score`` in 0..1 is its similarity to the query, not its share of the best one's, so
+    that a threshold means the same in every search; ``origins`` says what found it."""
 
     memory: Memory
     score: float

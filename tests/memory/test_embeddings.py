@@ -112,3 +112,11 @@ async def test_remembered_again_it_is_embedded_by_the_embedder_of_now(migrated_u
     assert [found.memory.id for found in await now.search("acme", MemoryQuery("silent"))] == ["a"]
     await before.close()
     await now.close()
+
+
+@pytest.mark.engines
+async def test_a_small_tenant_beside_a_large_one_finds_all_of_its_own(hybrid: PostgresMemory) -> None:
+    await hybrid.remember("large", [Memory(f"l-{n}", f"silent {n}") for n in range(1_000)])
+    await hybrid.remember("small", [Memory(f"s-{n}", f"{'buzz ' * n}fizz") for n in range(20)])
+    found = await hybrid.search("small", MemoryQuery("listen", 20))
+    assert [one.origins for one in found] == [("vector",)] * 20

@@ -106,6 +106,16 @@ async def test_a_memory_comes_back_as_it_was(store: MemoryStore) -> None:
     assert found.memory.metadata["n"] == 1.5
 
 
+async def test_a_threshold_leaves_out_even_the_best_when_it_is_about_something_else(store: MemoryStore) -> None:
+    await store.remember("lab", [SAID, Memory("weather", "rain again")])
+    query = MemoryQuery("Which tortoise explains quantum flux, entropy, gravity, magnets and dark energy best?")
+    (found,) = await store.search("lab", query)
+    assert 0 < found.score < 0.7
+    assert await store.search("lab", replace(query, threshold=0.7)) == []
+    (found,) = await store.search("lab", MemoryQuery("tortoise", threshold=0.99))
+    assert found.score == pytest.approx(1.0)
+
+
 async def test_remembering_again_leaves_one(store: MemoryStore) -> None:
     await store.remember("lab", [SAID])
     await store.remember("lab", [SAID])
