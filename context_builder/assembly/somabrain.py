@@ -20,7 +20,7 @@ class SomaBrain(Protocol):
     """A client of SomaBrain. Any exception counts as a failure of the memory."""
 
     async def context_evaluate(self, payload: Payload) -> Mapping[str, Any]:
-        """``POST /context/evaluate``; a client without it is asked to ``recall`` with the same payload."""
+        """``POST /context/evaluate``; a client without it is asked to ``recall``, with persona and threshold too."""
         ...
 
     async def remember_batch(self, payload: Payload) -> Any:
@@ -40,13 +40,16 @@ class SomaBrainMemory:
         payload: Payload = {
             "tenant_id": wanted.tenant_id,
             "session_id": wanted.session_id,
-            "persona_id": wanted.persona_id,
             "query": wanted.query,
             "top_k": wanted.top_k,
-            "threshold": wanted.threshold,
         }
-        evaluate = getattr(self._somabrain, "context_evaluate", None) or self._somabrain.recall  # type: ignore[attr-defined]
-        return read_candidates(await evaluate(payload), wanted.threshold)
+        if (evaluate := getattr(self._somabrain, "context_evaluate", None)) is not None:
+            answer = await evaluate(payload)
+        else:
+            answer = await self._somabrain.recall(  # type: ignore[attr-defined]
+                payload | {"persona_id": wanted.persona_id, "threshold": wanted.threshold}
+            )
+        return read_candidates(answer, wanted.threshold)
 
     async def warm_up(self) -> None:
         """Nothing: every question would count as one of a turn's."""

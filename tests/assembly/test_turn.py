@@ -38,10 +38,8 @@ async def test_the_memory_is_asked_with_the_turns_ids_its_message_and_the_limits
         {
             "tenant_id": "tenant-123",
             "session_id": "session-456",
-            "persona_id": "agent-1",
             "query": "What is the capital of France?",
             "top_k": 8,
-            "threshold": 0.5,
         }
     ]
 
@@ -224,3 +222,16 @@ async def test_unknown_keys_of_history_entries_stay_out_of_the_prompt(builder):
     turn = TURN | {"history": [{"role": "user", "content": "Hello", "internal_id": 7, "name": "Ann"}, "not a message"]}
     context = await builder().build_for_turn(turn)
     assert context.history == [{"role": "user", "content": "Hello", "name": "Ann"}]
+
+
+async def test_a_client_that_only_recalls_is_told_persona_and_threshold_too(builder):
+    class Recalling:
+        asked = None
+
+        async def recall(self, payload):
+            self.asked = payload
+            return {}
+
+    client = Recalling()
+    await builder(somabrain=client).build_for_turn(TURN)
+    assert (client.asked["persona_id"], client.asked["threshold"]) == ("agent-1", 0.5)
