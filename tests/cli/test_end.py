@@ -1,0 +1,30 @@
+"""Ending a session that nobody runs, with the archive that the settings name."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from redis import Redis
+from typer.testing import CliRunner
+
+from context_builder.cli import app
+from tests.services.redis_server import RedisServer
+from tests.session.saying import spoken
+
+pytestmark = pytest.mark.engines
+
+
+def test_it_summarizes_what_remains_and_counts_it_in_good_english(
+    redis_server: RedisServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_URL", redis_server.url)
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    CliRunner().invoke(app, ["migrate"])
+    with Redis.from_url(redis_server.url) as redis:
+        redis.flushall()
+        redis.lpush("context_builder:monday:input", orjson.dumps(spoken(1)))
+        ended = CliRunner().invoke(app, ["end", "monday"], catch_exceptions=False)
+        assert ended.output.splitlines()[-1] == "Session monday is closed: 1 message, 1 summary archived."
+        redis.lpush("context_builder:monday:input", *(orjson.dumps(spoken(n)) for n in (2, 3)))
+        ended = CliRunner().invoke(app, ["end", "monday"], catch_exceptions=False)
+        assert ended.output.splitlines()[-1] == "Session monday is closed: 3 messages, 2 summaries archived."
