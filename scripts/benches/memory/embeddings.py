@@ -44,7 +44,7 @@ def serve_embeddings() -> Iterator[Embedder | None]:
             model="multilingual-e5-small",
             base_url=f"http://{LOOPBACK}:{port}/v1",
             input_types=True,
-            timeout=60.0,
+            timeout=600.0,  # a busy machine may take a minute for a few long texts
         )
         yield OpenAIEmbedder(options)
     finally:

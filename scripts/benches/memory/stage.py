@@ -24,7 +24,7 @@ from scripts.benches.prompts.options import Options
 from scripts.benches.shared.report import Report
 
 PATIENCE: Final = 60.0
-"""Seconds for a statement, on a machine that may be busy."""
+"""Seconds for a statement, or for a query's embedding, on a machine that may be busy."""
 
 
 @contextmanager
@@ -57,7 +57,7 @@ class Stage:
         return Stage(self.url, self.talks, self.texts, None)
 
     def store(self, options: SearchOptions | None = None) -> PostgresMemory:
-        return PostgresMemory(self.url, self.embedder, options, timeout=PATIENCE)
+        return PostgresMemory(self.url, self.embedder, options, timeout=PATIENCE, query_time=PATIENCE)
 
     async def remember(self, corpora: Iterable[Corpus]) -> None:
         store = self.store()

@@ -12,7 +12,7 @@ from typing import Final
 from context_builder.memory.embedder import Embedder, Embedding
 from scripts.benches.shared.progress import progress
 
-BATCH: Final = 32
+BATCH: Final = 8
 
 
 class KeptEmbedder:
