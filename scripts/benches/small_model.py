@@ -23,7 +23,9 @@ from context_builder.analysis.text import TextAnalyst
 from context_builder.app import open_analyst
 from context_builder.errors import AnalystError
 from context_builder.settings import load_settings
-from scripts.benches.understanding import Report, f1_at_10, rows_of
+from scripts.benches.shared.labelled import rows_of
+from scripts.benches.shared.report import Report
+from scripts.benches.understanding import f1_at_10
 from tests.services.small_model import SmallModelServer
 
 MESSAGES = 12
@@ -87,7 +89,7 @@ def stretches_of(rows: Sequence[Any], count: int) -> list[list[Said]]:
 
 async def measure(data: Path, texts: int, url: str) -> Table:
     """So many texts are asked about for keywords, as many for domains, and half as many stretches are summarized."""
-    report = Report()
+    report = Report("The small local model")
     phrases, labelled = rows_of(data, "keyphrases", report)[:texts], rows_of(data, "domains", report)
     labelled = labelled[:: max(1, len(labelled) // texts)][:texts]
     talk = stretches_of(rows_of(data, "meetings", report), (texts + 1) // 2)
