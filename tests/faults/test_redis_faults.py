@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.cli.run import within_grace
+from context_builder.cli.stopping import within_grace
 from context_builder.connection import client_for
 from context_builder.engines.ports import LOOPBACK, free_port
 from context_builder.session.availability import COMMAND_TIMEOUT
@@ -118,7 +118,7 @@ async def test_connections_that_died_without_a_word_are_replaced(live: Live, lin
 @pytest.mark.slow
 async def test_a_session_that_is_stopped_does_not_wait_for_a_stalled_redis(live: Live, link: Link) -> None:
     session = live.session()
-    serving = asyncio.create_task(within_grace(session.serve(), session))
+    serving = asyncio.create_task(within_grace(session.serve(), session.told_to_stop))
     await asyncio.wait_for(session.ready.wait(), 5)
     async with link.stalled():
         session.stop()
