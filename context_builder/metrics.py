@@ -20,6 +20,12 @@ REJECTED_POINTS = Counter(
 TOKENS = Counter("context_builder_tokens_total", "Tokens of model calls.", ["task", "model", "kind"])
 CALLS = Counter("context_builder_model_calls_total", "Model calls that were answered.", ["task", "model"])
 COST_DOLLARS = Counter("context_builder_cost_dollars_total", "Model calls by their list price.", ["task", "model"])
+SESSION_TOKENS = Gauge(
+    "context_builder_session_tokens",
+    "Tokens of the model calls of a session that runs here, over all of its runs.",
+    ["session", "task", "kind"],
+)
+SESSION_COST_DOLLARS = Gauge("context_builder_session_cost_dollars", "The same by list price.", ["session", "task"])
 DOMAIN_CALLS_SKIPPED = Counter(
     "context_builder_domain_calls_skipped_total", "Domain inferences that needed no model, nothing having changed."
 )

@@ -160,6 +160,7 @@ class Session:
         )
         self._inbox.highest_number = self._conversation.highest_number
         self._conversation.resume()
+        self._conversation.spending.show(self.session_id)
         await self._commit(publish=True)
 
     async def run(self) -> None:
@@ -188,6 +189,8 @@ class Session:
             await self._store.release()
         except StoreUnavailable as error:
             log.warning("session.lease_kept", session_id=self.session_id, error=str(error))
+        if self._conversation:
+            self._conversation.spending.hide(self.session_id)
         self._recorder.end()
         log.info("session.stopped", session_id=self.session_id, revision=self._store.revision)
 
@@ -252,6 +255,7 @@ class Session:
                 self.conversation.fail(event.work, now, event.retry_after, event.usage)
             else:
                 self.conversation.finish(event.work, event.reading, now)
+            self.conversation.spending.show(self.session_id)
             self._recorder.happened(Answered(event.work, event.reading, event.usage), now)
 
     def _bury(self, count: int) -> None:

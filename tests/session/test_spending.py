@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
+from prometheus_client import REGISTRY
 
 from context_builder.analysis.analyst import Usage
 from context_builder.errors import OverBudget, ReplyInvalid
@@ -16,7 +17,7 @@ from context_builder.session.spending import Spending
 from context_builder.testing import ManualClock
 from tests.services.waiting import wait_until
 from tests.session.live import Live
-from tests.session.saying import BIOLOGY, conversation, hear, keywords_for, points_of, words
+from tests.session.saying import BIOLOGY, conversation, hear, keywords_for, points_of, spoken, words
 
 CALL = Usage("gpt-4o-mini", prompt_tokens=100, cached_tokens=40, completion_tokens=10, calls=1, dollars=0.002)
 
@@ -111,3 +112,17 @@ async def test_what_an_invalid_reply_cost_is_published(live: Live) -> None:
         return (await live.state()).get("cost", {}).get("dollars")
 
     assert await wait_until(cost, "it is published") == 0.002
+
+
+@pytest.mark.engines
+async def test_the_metrics_tell_each_task_of_each_session_that_runs(live: Live) -> None:
+    live.analyst.failure = ReplyInvalid("no JSON")
+    live.analyst.failure.usage = CALL
+    session = await live.start("priced")
+    await live.push(spoken(1), session_id="priced")
+    keywords = {"session": "priced", "task": "keywords"}
+    read = REGISTRY.get_sample_value
+    await wait_until(lambda: read("context_builder_session_cost_dollars", keywords), "the call is in the metrics")
+    assert read("context_builder_session_tokens", {**keywords, "kind": "prompt"}) == CALL.prompt_tokens
+    await live.stop(session)
+    assert read("context_builder_session_cost_dollars", keywords) is None
