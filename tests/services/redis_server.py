@@ -16,6 +16,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from context_builder.engines.ports import LOOPBACK, free_port
 
 
+HIGHEST_PORT = 55_535
+"""A node of a cluster takes a second port, 10,000 above its own."""
+
+
 def redis_binary() -> str:
     for name in ("redis-server", "valkey-server"):
         if path := shutil.which(name):
@@ -31,7 +35,7 @@ class RedisServer:
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
-        self.port = free_port()
+        self.port = next(port for port in iter(free_port, None) if port <= HIGHEST_PORT)
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
