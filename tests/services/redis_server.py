@@ -15,7 +15,6 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from context_builder.engines.ports import LOOPBACK, free_port
 
-
 HIGHEST_PORT = 55_535
 """A node of a cluster takes a second port, 10,000 above its own."""
 
