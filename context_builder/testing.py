@@ -21,6 +21,7 @@ from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
 from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
 from context_builder.memory.memory import Feedback, Found, Memory, MemoryFilter, MemoryQuery, Rating
+from context_builder.memory.preferences import KIND as PREFERENCE
 
 
 class ManualClock:
@@ -147,7 +148,8 @@ class MemoryMemory:
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         await self._answer()
-        self.kept.setdefault(tenant_id, {}).update((memory.id, memory) for memory in memories)
+        kept = self.kept.setdefault(tenant_id, {})
+        kept.update((memory.id, memory) for memory in memories if not _is_outdated(memory, kept.get(memory.id)))
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
         self.searches.append(query)
@@ -189,6 +191,11 @@ class MemoryMemory:
 
     async def close(self) -> None:
         return None
+
+
+def _is_outdated(memory: Memory, kept: Memory | None) -> bool:
+    """Whether ``kept`` is a preference that was stated after ``memory``."""
+    return kept is not None and kept.kind == PREFERENCE and bool(kept.time and memory.time and kept.time > memory.time)
 
 
 def _passes(memory: Memory, where: MemoryFilter) -> bool:

@@ -131,13 +131,13 @@ class ContextBuilder:
                 self._cache.put(key, assembled.context, self._clock.now().monotonic)
             return assembled.context
 
-    async def preload(self) -> None:
+    async def preload(self, patience: float | None = None) -> None:
         """Load what the first turn would load: the tokenizer and the redactor, off the event loop, and connections to
-        the memories, for which no longer is waited than a turn would."""
+        the memories, for which it waits ``patience`` seconds, else no longer than a turn would."""
         await asyncio.gather(
             asyncio.to_thread(self._tally.text, "warm"),
             asyncio.to_thread(self._governor.text, "warm"),
-            self._recall.warm_up(),
+            self._recall.warm_up(self._rules.deadline if patience is None else patience),
         )
 
     async def feedback(self, context: BuiltContext, helped: Mapping[str, float]) -> None:

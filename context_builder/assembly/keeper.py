@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
@@ -16,6 +18,7 @@ from context_builder.assembly.recollection import Recollection, TurnMemory
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.tally import Message
 from context_builder.assembly.tracing import span
+from context_builder.assembly.trail import Key, Trail
 from context_builder.assembly.turn import Turn
 
 log = structlog.get_logger(__name__)
@@ -23,14 +26,29 @@ log = structlog.get_logger(__name__)
 Summarizer = Callable[[Sequence[Message]], Awaitable[str]]
 """Sums up messages in its own words, such as an analyst does; what it raises is answered by the extract."""
 
-Key = tuple[str, str | None, str | None, str]
-"""A summary that is kept: in which memory, of which tenant and session, and its extract."""
 
-_REMEMBERED = 4_096
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """Messages that left a prompt: the first ``start`` are summarized, the next ``taken`` in ``extract``."""
+
+    turn: Turn
+    messages: Sequence[Message]
+    start: int
+    extract: str
+    taken: int
+
+    @property
+    def is_more(self) -> bool:
+        """Whether there is more than the extract holds."""
+        return self.start + self.taken < len(self.messages)
 
 
 class SummaryKeeper:
-    """Summarizes what was trimmed from histories and remembers it, the same summary once in each memory."""
+    """Summarizes what was trimmed from histories and remembers it, each message once in each memory.
+
+    Of the first turn that leaves something out, as much is kept at once as a summary holds. Later turns go on from
+    there, whenever a summary is full.
+    """
 
     def __init__(
         self,
@@ -47,7 +65,8 @@ class SummaryKeeper:
         self._governor = governor
         self._summarizer = summarizer
         self._background = Background(most=rules.background_max, timeout=rules.background_timeout)
-        self._kept: dict[Key, None] = {}
+        self._trail = Trail()
+        self._under_way: set[Key] = set()
 
     async def drain(self) -> None:
         """Wait for what is being kept."""
@@ -55,54 +74,67 @@ class SummaryKeeper:
 
     def keep(self, turn: Turn, trimmed: Sequence[Message], now: datetime, *, into: Collection[str]) -> None:
         """Begin to keep ``trimmed``, the oldest of the turn's history, redacted, in the memories of these names."""
-        text = summary.extract(self._shown(trimmed), self._rules.summary_chars)
-        keys = {(memory.name, turn.tenant_id, turn.session_id, text): memory for memory in self._memories}
-        wanting = {key: memory for key, memory in keys.items() if memory.name in into and key not in self._kept}
-        if not text or not wanting:
+        if not trimmed:
             return
-        if self._background.start("keep summary", self._store(turn, trimmed, text, now, wanting)):
-            self._kept.update(dict.fromkeys(wanting))
-            while len(self._kept) > _REMEMBERED:
-                del self._kept[next(iter(self._kept))]
+        wanting: dict[int, dict[Key, TurnMemory]] = defaultdict(dict)
+        for memory in self._memories:
+            key = (memory.name, turn.tenant_id, turn.session_id)
+            if memory.name in into and key not in self._under_way:
+                wanting[self._trail.place(key, trimmed)][key] = memory
+        for start, memories in wanting.items():
+            leaving = self._leaving(turn, trimmed, start)
+            is_first = any(key not in self._trail for key in memories)
+            if (
+                leaving.extract
+                and (is_first or leaving.is_more)
+                and self._background.start("keep summary", self._store(leaving, now, memories))
+            ):
+                self._under_way |= memories.keys()
 
-    async def _store(
-        self,
-        turn: Turn,
-        trimmed: Sequence[Message],
-        extract: str,
-        now: datetime,
-        wanting: Mapping[Key, TurnMemory],
-    ) -> None:
-        text = await self._summarized(trimmed) or extract
-        recollection = summary.recollection(
-            turn, text, trimmed_from=len(turn.history), trimmed_to=len(turn.history) - len(trimmed), now=now
-        )
-        with span("summary"):
-            tries = (self._remember(key, memory, recollection) for key, memory in wanting.items())
-            results = await asyncio.gather(*tries, return_exceptions=True)
+    def _leaving(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Leaving:
+        return _Leaving(turn, trimmed, start, *summary.extract(self._shown(trimmed[start:]), self._rules.summary_chars))
+
+    async def _store(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> None:
+        turn, history = leaving.turn, len(leaving.turn.history)
+        try:
+            text = await self._summarized(leaving.messages[leaving.start :])
+            summarized = leaving.messages if text else leaving.messages[: leaving.start + leaving.taken]
+            recollection = summary.recollection(
+                turn,
+                text or leaving.extract,
+                trimmed_from=history,
+                trimmed_to=history - len(leaving.messages),
+                now=now,
+            )
+            with span("summary"):
+                tries = (self._remember(key, memory, recollection, summarized) for key, memory in memories.items())
+                results = await asyncio.gather(*tries, return_exceptions=True)
+        finally:
+            self._under_way -= memories.keys()
         failures = [failure for failure in results if failure is not None]
-        if len(failures) < len(wanting):
+        if len(failures) < len(memories):
             self._metrics.inc_snippets("summary", 1)
         if failures:
             raise failures[0]
 
-    async def _remember(self, key: Key, memory: TurnMemory, recollection: Recollection) -> None:
-        try:
-            await memory.remember(recollection)
-        except BaseException:
-            self._kept.pop(key, None)  # the next turn tries again
-            raise
+    async def _remember(
+        self, key: Key, memory: TurnMemory, recollection: Recollection, summarized: Sequence[Message]
+    ) -> None:
+        await memory.remember(recollection)
+        self._trail.go_on(key, summarized)
 
     def _shown(self, messages: Iterable[Message]) -> Iterator[Message]:
-        shown = (self._governor.message(message).value for message in messages)
-        return (message for message in shown if message["content"] != WITHHELD)
+        """Each as it may be kept; without content, where it may not."""
+        for message in messages:
+            shown = self._governor.message(message).value
+            yield {**shown, "content": ""} if shown["content"] == WITHHELD else shown
 
-    async def _summarized(self, trimmed: Sequence[Message]) -> str:
+    async def _summarized(self, messages: Sequence[Message]) -> str:
         if self._summarizer is None:
             return ""
         try:
             async with asyncio.timeout(self._rules.background_timeout / 2):
-                text = await self._summarizer(list(self._shown(trimmed)))
+                text = await self._summarizer([message for message in self._shown(messages) if message["content"]])
         except Exception as error:  # noqa: BLE001 a summarizer of any kind; there is the extract
             log.warning("summary.failed", error=type(error).__name__)
             return ""

@@ -71,9 +71,9 @@ class Recall:
             for _ in memories
         ]
 
-    async def warm_up(self) -> None:
-        """Have the memories connect; one that fails or is slow is not waited for, and nothing is learned from it."""
-        await gather({one.name: one.warm_up() for one in self._memories}, self._rules.deadline)
+    async def warm_up(self, patience: float) -> None:
+        """Have the memories connect within ``patience`` seconds; nothing is learned from one that does not."""
+        await gather({one.name: one.warm_up() for one in self._memories}, patience)
 
     async def for_turn(self, turn: Turn) -> Recalled:
         """What fits the turn's message; a memory that fails raises nothing here, and a slow one is cut off."""

@@ -12,20 +12,26 @@ from context_builder.assembly.turn import Turn
 KIND: Final = "session_summary"
 TAGS: Final = ("session_summary", "auto", "context_builder")
 
+_BETWEEN: Final = " | "
 
-def extract(messages: Iterable[Mapping[str, Any]], longest: int = 1024) -> str:
-    """``role: content | role: content …`` of the messages, oldest first, at most ``longest`` characters."""
+
+def extract(messages: Iterable[Mapping[str, Any]], longest: int = 1024) -> tuple[str, int]:
+    """``role: content | role: content …`` of the first messages, and of how many, in at most ``longest`` characters.
+
+    A message that would be cut is left to the next extract, unless it is too long for one by itself.
+    """
     parts: list[str] = []
-    length = 0
+    length = taken = 0
     for message in messages:
         content = message.get("content")
-        said = content.strip() if isinstance(content, str) else ""
-        if said:
-            parts.append(f"{message.get('role', 'user')}: {said}")
-            length += len(parts[-1]) + 3
-        if length > longest:
-            break
-    return " | ".join(parts)[:longest]
+        if said := content.strip() if isinstance(content, str) else "":
+            part = f"{message.get('role', 'user')}: {said}"
+            if parts and length + len(part) > longest:
+                break
+            parts.append(part)
+            length += len(part) + len(_BETWEEN)
+        taken += 1
+    return _BETWEEN.join(parts)[:longest], taken
 
 
 def recollection(turn: Turn, text: str, *, trimmed_from: int, trimmed_to: int, now: datetime) -> Recollection:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MORE: Final = 500
 """Tokens by which ``--explain`` raises the limit, to tell what they would add."""
 
+STARTING: Final = 5.0
+"""Seconds that a memory may take to be there, as one that has to be started does; its search has a turn's deadline."""
+
 COLOURS: Final = {
     "included": "green",
     "redacted": "green",
@@ -58,9 +61,9 @@ def build(
     """Print the prompt for a session's next turn, never over the token limit.
 
     It is made of what the session publishes (summary, topic, messages at hand) and of what the memory finds for the
-    query. A memory that is slow or away is not waited for, and the last line says so. A session that has ended is
-    still known until its retention is over. The exit status is 1 when there is no such session, or when system prompt
-    and query alone are over the limit.
+    query. A memory that is away or slow to answer is not waited for, and the last line says so. A session that has
+    ended is still known until its retention is over. The exit status is 1 when there is no such session, or when
+    system prompt and query alone are over the limit.
 
     Examples:
 
@@ -89,7 +92,7 @@ async def _build(
         open_redis(settings) as redis,
         open_builder(settings, store_summaries=False) as (builder, memory_is),
     ):
-        await builder.preload()
+        await builder.preload(STARTING)
         client = SessionClient(redis, session_id)
         built = await build_for_session(client, builder, max_prompt_tokens=max_tokens, **turn)
         counter = counter_of(settings)

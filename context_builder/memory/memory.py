@@ -117,7 +117,7 @@ class MemoryStore(Protocol):
         ...
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        """Keep the memories; the same ids again replace what was there."""
+        """Keep the memories; the same ids again replace what was there, but a preference none that was stated later."""
         ...
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
-from context_builder.errors import MemoryStoreError
+from context_builder.errors import MemoryRejected, MemoryStoreError
 from context_builder.memory.breaker import Breaker
 from context_builder.memory.embedder import Embedder, Embedding
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, embedding_text, storable
 
 log = structlog.get_logger(__name__)
+
+_HARMLESS: Final = "text"
+"""What no embedder refuses but one that refuses everything."""
 
 
 class SqlEmbeddings:
@@ -69,11 +72,12 @@ class SqlEmbeddings:
             return 0
         try:
             with self._memories.guard():
-                embeddings = await self._embedder.embed([_text(row) for row in rows])
+                embeddings = await self._embedded([_text(row) for row in rows])
         except MemoryStoreError as error:
             self._warn(f"{error}: {len(rows)} memories are found by words alone until it answers")
             return 0
-        if not await self._is_supported(tenant_id, len(embeddings[0])):
+        dimensions = max(map(len, embeddings))
+        if dimensions and not await self._is_supported(tenant_id, dimensions):
             return 0
         made = [
             {"id": row["id"], "digest": row["digest"], "embedding": embedding}
@@ -84,6 +88,18 @@ class SqlEmbeddings:
 
     async def close(self) -> None:
         await self._embedder.close()
+
+    async def _embedded(self, texts: Sequence[str]) -> list[Embedding]:
+        """Their embeddings; an empty one, for good, of a text that the embedder refuses while it takes others."""
+        try:
+            return await self._embedder.embed(texts)
+        except MemoryRejected:
+            if len(texts) == 1:
+                await self._embedder.embed([_HARMLESS])
+                self._warn("a text was refused: it is found by words alone")
+                return [[]]
+        middle = len(texts) // 2
+        return [*await self._embedded(texts[:middle]), *await self._embedded(texts[middle:])]
 
     async def _is_supported(self, tenant_id: str, dimensions: int) -> bool:
         """Whether the database can search embeddings of so many dimensions; if not, that is said once."""

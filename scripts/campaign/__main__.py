@@ -26,13 +26,15 @@ PROGRESS_SECONDS = 10.0
 def main() -> None:
     options = _options()
     tally = Tally(options.seed)
-    with suppress(asyncio.CancelledError):
-        asyncio.run(_interruptible(options, tally))
-    tally.seconds = time.monotonic() - tally.started
-    if options.json:
-        print(json.dumps(tally.as_json(), indent=2))
-    else:
-        tally.print()
+    try:
+        with suppress(asyncio.CancelledError):
+            asyncio.run(_interruptible(options, tally))
+    finally:  # also of a campaign that broke by itself, what it found
+        tally.seconds = time.monotonic() - tally.started
+        if options.json:
+            print(json.dumps(tally.as_json(), indent=2))
+        else:
+            tally.print()
     if tally.unproven:
         print(f"./scripts/faults: {tally.unproven}", file=sys.stderr)
     sys.exit(tally.status)

@@ -17,7 +17,7 @@ import asyncpg
 import httpx
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.backoff import ConstantBackoff, NoBackoff
 
 from context_builder.archive.migrations import apply
 from context_builder.engines.ports import LOOPBACK, free_port
@@ -29,9 +29,17 @@ from tests.services.redis_server import RedisServer
 _REDIS_OPTIONS: Final = ("--appendfsync", "always", "--auto-aof-rewrite-min-size", "32mb")
 
 
-def client_of(port: int, timeout: float = 2.0) -> Redis:
+def client_of(port: int) -> Redis:
     """A client that neither waits long nor tries again by itself."""
-    retry = Retry(NoBackoff(), 0)
+    return _client(port, 2.0, Retry(NoBackoff(), 0))
+
+
+def reader_of(port: int) -> Redis:
+    """A client for what may be asked twice: a lane may have killed the Redis that another one looks at."""
+    return _client(port, 10.0, Retry(ConstantBackoff(0.01), 2_000))
+
+
+def _client(port: int, timeout: float, retry: Retry) -> Redis:
     return Redis(
         host=LOOPBACK, port=port, socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry, retry_on_error=[]
     )
@@ -72,7 +80,7 @@ class World:
     def __init__(self, folder: Path, lanes: int) -> None:
         self.folder = folder
         self.redis_server = RedisServer(folder, *_REDIS_OPTIONS)
-        self.redis = client_of(self.redis_server.port, timeout=10)
+        self.redis = reader_of(self.redis_server.port)
         self.calm = Calm(lanes)
         self.archive_outage = asyncio.Lock()
         self._postgres = PostgresServer(folder / "postgres")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from context_builder.assembly import AssemblyRules
 from context_builder.assembly.summary import extract
 from context_builder.testing import MemoryMemory
@@ -61,6 +63,22 @@ async def test_the_turn_does_not_wait_for_it_and_the_same_summary_is_kept_once(b
     store.gate.set()
     await made.drain()
     assert len(store.kept["t"]) == 1
+
+
+@pytest.mark.parametrize("window", [None, 60])
+async def test_later_turns_go_on_where_the_last_summary_ends(builder, window):
+    store, chars = MemoryMemory(), 80
+    made = builder(store=store, rules=AssemblyRules(summary_chars=chars))
+    talk = [{"role": "user", "content": f"{'ok' if n % 3 else 'fine'} {n // 2}"} for n in range(200)]
+    for end in range(40, len(talk), 2):
+        given = talk[:end] if window is None else talk[max(end - window, 0) : end]
+        await made.build_for_turn(TURN | {"history": given}, max_prompt_tokens=150)
+        await made.drain()
+    texts = [memory.text for memory in store.kept["t"].values()]
+    told = " | ".join(texts).split(" | ")
+    assert told == [f"user: {message['content']}" for message in talk[: len(told)]]
+    assert len(told) > 100
+    assert all(chars - 15 < len(text) <= chars for text in texts)
 
 
 async def test_a_summary_that_could_not_be_kept_is_tried_again(builder):
@@ -134,5 +152,6 @@ async def test_nothing_is_kept_when_nothing_was_trimmed_or_the_setting_is_off(bu
 
 
 def test_an_extract_has_at_most_so_many_characters():
-    assert len(extract([{"role": "user", "content": "x" * 5000}] * 3, 1024)) == 1024
-    assert extract([{"role": "user", "content": " "}, {"role": "user", "content": None}]) == ""
+    text, taken = extract([{"role": "user", "content": "x" * 5000}] * 3, 1024)
+    assert (len(text), taken) == (1024, 1)
+    assert extract([{"role": "user", "content": " "}, {"role": "user", "content": None}]) == ("", 2)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.breaker import Breaker
+from context_builder.memory.embedder import Embedding
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.sql_embeddings import SqlEmbeddings
@@ -85,6 +87,47 @@ async def test_what_could_not_be_embedded_is_embedded_when_something_else_is_rem
     assert sorted(embedder.embedded) == ["buzz", "fizz", "listen"]
     found = await hybrid.search("acme", MemoryQuery("silent"))
     assert (found[0].memory.id, found[0].origins) == ("a", ("vector",))
+
+
+@pytest.mark.engines
+async def test_a_text_that_the_embedder_refuses_keeps_no_other_from_being_embedded(migrated_url: str) -> None:
+    class Picky(LetterEmbedder):
+        async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+            if any("refused" in text for text in texts):
+                raise MemoryRejected("it answers with status 400")
+            return await super().embed(texts)
+
+    embedder = Picky()
+    memory = PostgresMemory(migrated_url, embedder)
+    await memory.remember("acme", [*(Memory(f"m-{n}", f"text {n}") for n in range(5)), Memory("r", "refused words")])
+    assert sorted(set(embedder.embedded) - {"text"}) == [f"text {n}" for n in range(5)]
+    before = len(embedder.embedded)
+    await memory.remember("acme", [Memory("another", "another")])
+    assert embedder.embedded[before:] == ["another"], "what was refused is not tried for ever"
+    assert [one.memory.id for one in await memory.search("acme", MemoryQuery("refused", threshold=0.3))] == ["r"]
+    await memory.close()
+
+
+@pytest.mark.engines
+async def test_an_embedder_that_refuses_everything_is_asked_little_and_nothing_is_given_up(migrated_url: str) -> None:
+    class Refusing(LetterEmbedder):
+        refusals = 0
+        open = False
+
+        async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+            if self.open:
+                return await super().embed(texts)
+            self.refusals += 1
+            raise MemoryRejected("it answers with status 401")
+
+    embedder = Refusing()
+    memory = PostgresMemory(migrated_url, embedder)
+    await memory.remember("acme", [Memory(f"m-{n}", f"text {n}") for n in range(64)])
+    assert embedder.refusals <= 8
+    embedder.open = True
+    await memory.remember("acme", [Memory("more", "more")])
+    assert len(embedder.embedded) == 65
+    await memory.close()
 
 
 @pytest.mark.engines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import pytest
@@ -75,6 +75,19 @@ async def in_somabrain() -> AsyncIterator[MemoryStore]:
 
 async def ids(store: MemoryStore, query: MemoryQuery, tenant: str = "lab") -> set[str]:
     return {found.memory.id for found in await store.search(tenant, query)}
+
+
+async def test_the_preference_stated_last_holds_also_when_an_earlier_one_arrives_later(store: MemoryStore) -> None:
+    if store.name.startswith("SomaBrain"):
+        pytest.skip("SomaBrain decides by itself which holds")
+    later = replace(MINE, text="a turtle", time=NOW + timedelta(days=1))
+    for stated in (later, MINE):
+        await store.remember("lab", [stated])
+    assert [found.memory.text for found in await store.search("lab", MemoryQuery("turtle tortoise"))] == ["a turtle"]
+    said = replace(SAID, time=NOW - timedelta(days=1), text="a tortoise, corrected")
+    await store.remember("lab", [SAID])
+    await store.remember("lab", [said])
+    assert [found.memory.text for found in await store.search("lab", MemoryQuery("tortoise"))] == [said.text]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from context_builder.memory.memory import Memory
+from scripts.benches.memory.relative_times import when
 from scripts.benches.prompts.options import Options
 from scripts.benches.shared.labelled import rows_of
 from scripts.benches.shared.report import Report
@@ -28,6 +29,14 @@ class Corpus:
         """Nothing but what was said is remembered: not who said it, nor when."""
         unnamed = tuple(replace(memory, speaker=None, time=None) for memory in self.memories)
         return replace(self, tenant=f"{self.tenant} unnamed", memories=unnamed)
+
+    def with_times(self) -> Corpus:
+        """What is searched also names the days that "yesterday" or "last month" mean."""
+        told = tuple(
+            replace(memory, text=f"{memory.text} {when(memory.text, memory.time)}") if memory.time else memory
+            for memory in self.memories
+        )
+        return replace(self, tenant=f"{self.tenant} with times", memories=told)
 
     def twice(self, change: str = "") -> Corpus:
         """Everything is remembered a second time, with ``change`` at its end."""

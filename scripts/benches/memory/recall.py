@@ -114,7 +114,11 @@ async def measure_ablations(options: Options, report: Report) -> None:
             return
         words, corpora = stage.by_words(), (*stage.talks, stage.texts)
         await words.remember(
-            [other for one in corpora for other in (one.without_names(), one.twice(), one.twice(ALMOST))]
+            [
+                other
+                for one in corpora
+                for other in (one.without_names(), one.with_times(), one.twice(), one.twice(ALMOST))
+            ]
         )
         report.tables.append(await ablated(words, WORDS.name, {**found(words), **remembered(words), **built(words)}))
         if stage.embedder is not None:
@@ -145,6 +149,9 @@ def remembered(stage: Stage) -> dict[str, Way]:
     return {
         "without speaker and date in the text searched": Way(
             lambda corpus: stored(store, corpus, corpus.without_names().tenant)
+        ),
+        "with the days that “yesterday” or “last month” mean": Way(
+            lambda corpus: stored(store, corpus, corpus.with_times().tenant)
         ),
         "everything remembered twice": Way(lambda corpus: stored(store, corpus.twice())),
         "… without deduplication": Way(lambda corpus: stored(store, corpus.twice(ALMOST))),
