@@ -63,10 +63,12 @@ class PostgresArchive:
     async def deliver(self, row: SummaryRow) -> int:
         record = as_record(row)
         while await self._execute(_DELIVER, json.dumps(record)) == _NOT_INSERTED:
+            # In this order, so that what somebody else delivers in between either is seen or takes the number.
+            following = await self._value(_NEXT, row.session_id)
             same = await self._value(_SAME, json.dumps(record))
             if same is not None:
                 return int(same)
-            record["summary_seq"] = await self._value(_NEXT, row.session_id)
+            record["summary_seq"] = following
         return int(record["summary_seq"])
 
     async def forget(self, session_id: str) -> int:

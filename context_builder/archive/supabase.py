@@ -118,9 +118,11 @@ class SupabaseArchive:
                 await table.insert(known, returning=ReturnMethod.minimal).execute()
             return int(record["summary_seq"])
         while not await _rows(table.upsert(known, on_conflict=",".join(KEY), ignore_duplicates=True)):
+            # In this order, so that what somebody else delivers in between either is seen or takes the number.
+            following = await _next(table, known["session_id"])
             for same in await _same(table, known, SAME_BY):
                 return int(same["summary_seq"])
-            known["summary_seq"] = await _next(table, known["session_id"])
+            known["summary_seq"] = following
         return int(known["summary_seq"])
 
     async def _adapting(self, request: Callable[[postgrest.AsyncRequestBuilder], Awaitable[T]]) -> T:

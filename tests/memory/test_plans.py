@@ -13,7 +13,7 @@ from context_builder.memory.postgres import PostgresMemory
 pytestmark = pytest.mark.engines
 
 INDEXES = (
-    "context_memories_words",
+    "context_memories_keys",
     "context_memories_embedding_26",
     "context_memories_session",
     "context_memories_newest",

@@ -25,12 +25,12 @@ FUNCTIONS = {
 }
 INNER = {
     "terms": "SELECT context_memory_terms('globex', 'tortoise')",
-    "by_words": "SELECT context_memory_by_words('globex', '{tortois}', '{1}', '{tortois}', 'true', 9)",
+    "by_words": "SELECT context_memory_by_words('globex', '{tortois}', '{1}', '{tortois}', '{}', 'true', 9)",
     "by_meaning": "SELECT context_memory_by_meaning('globex', 'letters', '{1}', 'true', 9)",
     "likeness": "SELECT context_memory_likeness('globex', 'tortoise', '{secret}')",
     "said": "SELECT context_memory_said('globex', 'tortoise', 'true', 9, '{}')",
     "spread": "SELECT context_memory_spread('globex', '{}', '{}', 1, '', 'true')",
-    "lead": "SELECT context_memory_lead('globex', '{secret}', '{}', '{}')",
+    "lead": "SELECT context_memory_lead('globex', '{secret}', '{}')",
 }
 
 
