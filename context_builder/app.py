@@ -27,8 +27,9 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.memory.tenant import TenantMemory
 from context_builder.recording.recording import counter_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
+from context_builder.session.parts import Parts
 from context_builder.session.rules import Rules
-from context_builder.session.session import Parts, Session
+from context_builder.session.session import Session
 from context_builder.settings import Settings
 from context_builder.urls import printable
 

@@ -295,16 +295,3 @@ def _first_line(error: ValidationError, spelled: Mapping[str, str]) -> str:
         return text
     field = str(first["loc"][0])
     return f"{spelled.get(field, field.upper())}: {text[:1].lower()}{text[1:]}"
-
-
-def example_env() -> str:
-    """The text of ``.env.example``: every setting with its default, its unit and why it is there."""
-    lines = [
-        "# Every setting, with its default and its unit. Copy this file to .env and set what you need.",
-        f"# Each may also be given with the prefix {PREFIX}, which wins over the plain name.",
-    ]
-    for name, field in Settings.model_fields.items():
-        default = "" if field.default is None else field.default
-        prefix = PREFIX if name == "home" else ""
-        lines += ["", f"# {field.description}", f"#{prefix}{name.upper()}={default}"]
-    return "\n".join(lines) + "\n"

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import context_builder
+from context_builder.cli.settings import example_env
 from context_builder.errors import SettingError
-from context_builder.settings import PREFIX, Settings, example_env, load_settings
+from context_builder.settings import PREFIX, Settings, load_settings
 from tests.services.postgrest import api_key
 
 SECRETS = {

@@ -31,9 +31,22 @@ def settings(
     run(_settings(as_example=env, as_json=as_json))
 
 
-async def _settings(*, as_example: bool, as_json: bool) -> None:
-    from context_builder.settings import example_env
+def example_env() -> str:
+    """The text of ``.env.example``: every setting with its default, its unit and why it is there."""
+    from context_builder.settings import PREFIX, Settings
 
+    lines = [
+        "# Every setting, with its default and its unit. Copy this file to .env and set what you need.",
+        f"# Each may also be given with the prefix {PREFIX}, which wins over the plain name.",
+    ]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None else field.default
+        prefix = PREFIX if name == "home" else ""
+        lines += ["", f"# {field.description}", f"#{prefix}{name.upper()}={default}"]
+    return "\n".join(lines) + "\n"
+
+
+async def _settings(*, as_example: bool, as_json: bool) -> None:
     if as_example:
         typer.echo(example_env(), nl=False)
         return

@@ -8,20 +8,14 @@ process may run many sessions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 from redis.asyncio import Redis
 
 from context_builder import metrics
-from context_builder.analysis.analyst import Analyst
-from context_builder.archive.archive import Archive
-from context_builder.clock import Clock, SystemClock
 from context_builder.errors import SessionOwned, StoreUnavailable
-from context_builder.memory.tenant import TenantMemory
 from context_builder.session import checkpoint
 from context_builder.session.archiver import archiver
 from context_builder.session.committer import Committer
@@ -31,6 +25,7 @@ from context_builder.session.dispatch import Dispatch
 from context_builder.session.domain_gate import DomainGate
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Done, Jobs
+from context_builder.session.parts import Parts
 from context_builder.session.recent import Recent
 from context_builder.session.recorder import Answered, Buried, NoRecorder, Received, Recorder, Turned
 from context_builder.session.rememberer import rememberer
@@ -44,21 +39,6 @@ WORTH_GIVING_UP: Final = 2
 
 Event = Batch | Done | None
 """What the loop applies; ``None`` only wakes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a session works with, shared by all sessions of a process.
-
-    ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
-    """
-
-    analyst: Analyst
-    last_resort: Analyst
-    archive: Archive
-    count_tokens: Callable[[str], int]
-    clock: Clock = field(default_factory=SystemClock)
-    memory: TenantMemory | None = None
 
 
 class Session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from datetime import UTC, datetime
 from typing import Any
@@ -54,6 +55,27 @@ async def test_a_memory_comes_back_as_it_was(memory: PostgresMemory) -> None:
     await memory.remember("acme", [kept])
     (found,) = await memory.search("acme", MemoryQuery("quoted?"))
     assert (found.memory, found.score, found.origins) == (kept, 1.0, ("full_text",))
+
+
+async def test_words_that_thousands_have_are_found_where_they_meet(memory: PostgresMemory) -> None:
+    said = [Memory(f"m-{n}", f"{'the boat' if n % 2 else 'the harbour'} of {n}") for n in range(2_400)]
+    await memory.remember("acme", [*said, Memory("both", "the boat left the harbour of old, 7 times or 9")])
+    assert (await texts(memory, "boat harbour"))[0].startswith("the boat left")
+    assert len(await texts(memory, "boat")) == 8
+    assert (await texts(memory, "boat 1023"))[0] == "the boat of 1023"
+
+
+async def test_a_search_reads_nothing_of_other_tenants(memory: PostgresMemory, database: asyncpg.Connection) -> None:
+    await memory.remember("others", [Memory(f"o-{n}", f"tortoise {n}") for n in range(900)])
+    await memory.remember("acme", [Memory("a", "my tortoise"), Memory("b", "your dog")])
+    await database.execute("ANALYZE; SET enable_seqscan = off; SET enable_indexscan = off")
+    plan = await database.fetchval(
+        "EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM context_memories AS m"
+        " WHERE context_memory_keys(tenant_id, tsvector_to_array(words)) && context_memory_keys('acme', '{tortois}')"
+    )
+    scan = json.loads(plan)[0]["Plan"]
+    assert (scan["Node Type"], scan["Actual Rows"]) == ("Bitmap Heap Scan", 1)
+    assert scan["Plans"][0]["Index Name"] == "context_memories_keys"
 
 
 async def test_without_a_query_the_newest_that_pass_the_filter_are_found(memory: PostgresMemory) -> None:

@@ -9,8 +9,9 @@ from redis.asyncio import Redis
 
 from context_builder.clock import Instant
 from context_builder.recording.writer import FileRecorder, RecordingWriter
+from context_builder.session.parts import Parts
 from context_builder.session.rules import Rules
-from context_builder.session.session import Parts, Session
+from context_builder.session.session import Session
 from context_builder.session.state import State
 from context_builder.tokens import estimate_tokens
 from tests.session.live import TICK, Live

@@ -12,8 +12,9 @@ from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
 from context_builder.archive.archive import Archive
+from context_builder.session.parts import Parts
 from context_builder.session.rules import Rules
-from context_builder.session.session import Parts, Session
+from context_builder.session.session import Session
 from context_builder.testing import MemoryArchive, StubAnalyst
 from tests.services.waiting import wait_until
 

@@ -12,8 +12,9 @@ from redis.asyncio import Redis
 from context_builder.memory.memory import MemoryStore
 from context_builder.memory.tenant import TenantMemory
 from context_builder.session.keys import Keys
+from context_builder.session.parts import Parts
 from context_builder.session.rules import Rules
-from context_builder.session.session import Parts, Session
+from context_builder.session.session import Session
 from context_builder.testing import ManualClock, MemoryArchive, MemoryMemory, StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.saying import raw, spoken, words
