@@ -42,6 +42,13 @@ class Candidate:
     origins: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    def scored(self, base_score: float, recency: float, feedback: float, score: float) -> Candidate:
+        """The same with these scores. Every candidate of every turn is given them, and this is what takes least."""
+        return Candidate(
+            self.id, self.text, self.type, base_score, recency, feedback, score, self.label, self.role, self.speaker,
+            self.time, self.origins, self.metadata,
+        )  # fmt: skip
+
     def with_text(self, text: str) -> Candidate:
         """The same with another text."""
         return replace(self, text=text)

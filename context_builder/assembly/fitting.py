@@ -71,9 +71,9 @@ class Fitted:
     def heard(self) -> set[str]:
         """What the history says, message by message."""
         kept = [item for item in self.parts[HISTORY].taken if not item.clipped]
-        spoken = [item.message or {} for item in kept] + [answer for item in kept for answer in item.answers]
+        spoken = [message for item in kept if item.answers for message in (item.message or {}, *item.answers)]
         contents = (message.get("content") for message in spoken)
-        return {content.strip() for content in contents if type(content) is str}
+        return {item.text.strip() for item in kept} | {content.strip() for content in contents if type(content) is str}
 
 
 class Fitting:

@@ -41,16 +41,19 @@ class Ruled(NamedTuple, Generic[T]):
 
 
 class Governor:
-    """Sends every text through a redactor, once; what the redactor fails at is withheld, never let through."""
+    """Sends every text through a redactor, once; what the redactor fails at is withheld, never let through.
+
+    It ``is_free`` where the redactor is one that changes nothing.
+    """
 
     def __init__(self, redactor: RedactorProtocol) -> None:
-        self._free = isinstance(redactor, NoopRedactor)
+        self.is_free = isinstance(redactor, NoopRedactor)
         self._redactor = redactor
         self._ruling = lru_cache(maxsize=_CACHED_TEXTS)(self._ask)
 
     def text(self, text: str) -> Ruling:
         """The ruling on one text."""
-        if self._free:
+        if self.is_free:
             return Ruling(text)
         ruling = self._ruling(text)
         if ruling.text is None:
@@ -59,14 +62,14 @@ class Governor:
 
     def message(self, message: Message) -> Ruled[Message]:
         """A chat message as it may be shown: the texts of all its values are redacted, its role is not."""
-        if self._free:
+        if self.is_free:
             return Ruled(message)
         ruled = self.mapping(message)
         return ruled._replace(value={**ruled.value, "role": message["role"]}) if "role" in message else ruled
 
     def mapping(self, values: Mapping[str, Any]) -> Ruled[dict[str, Any]]:
         """Values as they may be shown, with the texts inside of them redacted, however deep."""
-        if self._free:
+        if self.is_free:
             return Ruled(dict(values))
         rulings: list[Ruling] = []
         shown = {key: self._value(value, rulings) for key, value in values.items()}
@@ -75,7 +78,7 @@ class Governor:
 
     def candidate(self, candidate: Candidate) -> Ruled[Candidate]:
         """A candidate as it may be shown: its text, its label and all that its metadata tells."""
-        if self._free:
+        if self.is_free:
             return Ruled(candidate)
         told = self.mapping({"text": candidate.text, "label": candidate.label, "metadata": candidate.metadata})
         return Ruled(replace(candidate, **told.value), told.altered, told.withheld)

@@ -34,7 +34,7 @@ class History:
         self._refused: list[Receipt] = []
 
     def __iter__(self) -> Iterator[Item]:
-        messages, rule, end = self._messages, self._governor.message, len(self._messages)
+        messages, is_free, end = self._messages, self._governor.is_free, len(self._messages)
         while end > 0:
             begin = end - 1
             if messages[begin].get("role") in _ANSWERS and (begin := self._call(begin)) == end - 1:
@@ -43,13 +43,12 @@ class History:
                 continue
             self._begins.append(begin)
             self._seen_from = begin
-            if end - begin == 1:  # nearly all there are
-                message, altered, withheld = rule(messages[begin])
-                if altered:
-                    self.masked.append((messages[begin], message))
-                yield Item(_name(begin), _text(message), 0.0, message, altered=altered, withheld=withheld)
-            else:
+            if end - begin > 1:
                 yield self._exchange(begin, end)
+            elif is_free:  # nearly all there are
+                yield Item(_name(begin), _text(messages[begin]), 0.0, messages[begin])
+            else:
+                yield self._redacted(begin)
             end = begin
 
     def before(self, kept: int) -> Sequence[Message]:
@@ -73,6 +72,12 @@ class History:
         while place > 0 and self._messages[place].get("role") in _ANSWERS:
             place -= 1
         return place if any(self._messages[place].get(key) for key in _CALLS) else answer
+
+    def _redacted(self, place: int) -> Item:
+        message, altered, withheld = self._governor.message(self._messages[place])
+        if altered:
+            self.masked.append((self._messages[place], message))
+        return Item(_name(place), _text(message), 0.0, message, altered=altered, withheld=withheld)
 
     def _exchange(self, begin: int, end: int) -> Item:
         """A call of tools with their answers."""

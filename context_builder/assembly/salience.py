@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -68,4 +67,4 @@ def _scored(candidate: Candidate, now: datetime, rules: AssemblyRules) -> Candid
     score = rules.similarity_weight * similarity + rules.recency_weight * fresh
     told = helped(candidate.metadata, now, rules.recency_days) if rules.feedback_weight else 0.0
     score += rules.feedback_weight * told
-    return replace(candidate, base_score=similarity, recency=fresh, feedback=told, score=score)
+    return candidate.scored(similarity, fresh, told, score)

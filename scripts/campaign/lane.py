@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import signal
 import time
@@ -108,9 +109,16 @@ class Lane:
         self.killed_at = None
 
     async def published_again(self) -> None:
-        """Wait until the state is published anew; told by its silence clock, which then expires later."""
+        """Wait until this daemon publishes the state anew: the silence clock then expires later.
+
+        A commit of the daemon before it may still have been on its way.
+        """
         until = await self._expiry()
-        await self._wait(lambda: self._expires_after(until), "the state is published again", poll=0.005)
+
+        async def published() -> bool:
+            return await self._expiry() > until + 0.05 and await self._committed_last() == self.daemon.pid
+
+        await self._wait(published, "the state is published again", poll=0.005)
 
     async def visible_after(self) -> float:
         """Seconds from the push of a new message until readers see it in the state."""
@@ -193,8 +201,10 @@ class Lane:
             with attempt:
                 await Catalog(self.world.redis).forget(self.session_id)
 
-    async def _expires_after(self, until: float) -> bool:
-        return await self._expiry() > until + 0.05
+    async def _committed_last(self) -> int | None:
+        """The process whose commit the session is."""
+        lease = await self.world.redis.hget(self._keys.checkpoint, "by")
+        return int(json.loads(lease)["pid"]) if lease else None
 
     async def _expiry(self) -> float:
         """When the silence clock expires, in monotonic seconds; 0 when there is none."""
