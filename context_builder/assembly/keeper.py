@@ -38,16 +38,17 @@ class _Leaving:
     taken: int
 
     @property
-    def is_more(self) -> bool:
-        """Whether there is more than the extract holds."""
-        return self.start + self.taken < len(self.messages)
+    def is_due(self) -> bool:
+        """Whether the extract is full, or half of the messages are new: where a history comes as its newest messages
+        alone, those would be gone before it ever is."""
+        return self.start + self.taken < len(self.messages) or 2 * self.start <= len(self.messages)
 
 
 class SummaryKeeper:
     """Summarizes what was trimmed from histories and remembers it, each message once in each memory.
 
     Of the first turn that leaves something out, as much is kept at once as a summary holds. Later turns go on from
-    there, whenever a summary is full.
+    there, when a summary is full or half of what is left out is new.
     """
 
     def __init__(
@@ -83,10 +84,9 @@ class SummaryKeeper:
                 wanting[self._trail.place(key, trimmed)][key] = memory
         for start, memories in wanting.items():
             leaving = self._leaving(turn, trimmed, start)
-            is_first = any(key not in self._trail for key in memories)
             if (
                 leaving.extract
-                and (is_first or leaving.is_more)
+                and leaving.is_due
                 and self._background.start("keep summary", self._store(leaving, now, memories))
             ):
                 self._under_way |= memories.keys()

@@ -23,9 +23,6 @@ class Trail:
     def __init__(self) -> None:
         self._marks: dict[Key, tuple[int, ...]] = {}
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._marks
-
     def place(self, key: Key, messages: Sequence[Message]) -> int:
         """How many of ``messages``, the oldest, are summarized."""
         mark = self._marks.get(key)

@@ -81,6 +81,19 @@ async def test_later_turns_go_on_where_the_last_summary_ends(builder, window):
     assert all(chars - 15 < len(text) <= chars for text in texts)
 
 
+@pytest.mark.parametrize("step", [1, 2, 4])
+async def test_nothing_is_lost_of_a_history_that_comes_as_its_newest_messages_alone(builder, step):
+    store = MemoryMemory()
+    made = builder(store=store)
+    talk = [{"role": "user", "content": f"message {n}"} for n in range(120)]
+    for end in range(20, len(talk), step):
+        await made.build_for_turn(TURN | {"history": talk[end - 20 : end]}, max_prompt_tokens=60)
+        await made.drain()
+    told = " | ".join(memory.text for memory in store.kept["t"].values()).split(" | ")
+    assert told == [f"user: {message['content']}" for message in talk[: len(told)]]
+    assert len(told) > 90
+
+
 async def test_a_summary_that_could_not_be_kept_is_tried_again(builder):
     brain = Brain()
     made = builder(somabrain=brain)
