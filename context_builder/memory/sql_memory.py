@@ -118,6 +118,6 @@ class SqlMemory:
         return found_of(await self._call("context_memory_newest", tenant_id, wanted=query.limit, condition=condition))
 
     async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
-        if not tenant_id or "\x00" in tenant_id:
+        if not tenant_id or storable(tenant_id) != tenant_id:
             raise MemoryRejected("a memory belongs to a tenant, and none was named")
         return await self._functions.call(function, tenant_id, arguments)

@@ -197,8 +197,9 @@ async def test_what_is_wrong_is_said(database_url: str) -> None:
     unmigrated = PostgresMemory(database_url)
     with pytest.raises(MemoryRejected, match="run `context-builder migrate`"):
         await unmigrated.search("acme", MemoryQuery("x"))
-    with pytest.raises(MemoryRejected, match="none was named"):
-        await unmigrated.search("", MemoryQuery("x"))
+    for no_name in ("", "\x00", "\ud800"):
+        with pytest.raises(MemoryRejected, match="none was named"):
+            await unmigrated.search(no_name, MemoryQuery("x"))
     await unmigrated.close()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         stuck = PostgresMemory(f"postgresql://u:secret@127.0.0.1:{silent.getsockname()[1]}/d", timeout=0.1)
