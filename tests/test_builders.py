@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 from context_builder.app import open_builder
@@ -21,6 +23,33 @@ def settings(**environ: str) -> Settings:
 
 def test_without_settings_the_rules_are_the_documented_ones() -> None:
     assert assembly_rules_of(settings()) == AssemblyRules()
+
+
+OTHER = AssemblyRules(
+    max_prompt_tokens=1, window=3000, reply_tokens=2, by_query=True, top_k=3, top_k_degraded=4, threshold=0.1,
+    similarity_weight=0.2, recency_weight=0.4, recency_days=5.0, feedback_weight=0.6, deadline=7.0, degraded_window=8.0,
+    down_window=9.0, failures_until_down=10, summary_chars=11, store_summaries=False, choose="knapsack",
+    scope="session", redact_user_message=True, cache_seconds=12.0, cache_size=13,
+)  # fmt: skip
+OTHERWISE_NAMED = {"max_prompt_tokens": "max_tokens", "cache_seconds": "cache_time"}
+
+
+def test_every_rule_but_those_of_work_beside_the_turns_is_a_setting() -> None:
+    named = {field.name: str(getattr(OTHER, field.name)) for field in fields(AssemblyRules)}
+    environ = {f"CONTEXT_{OTHERWISE_NAMED.get(name, name)}".upper(): value for name, value in named.items()}
+    for beside in ("CONTEXT_BACKGROUND_TIMEOUT", "CONTEXT_BACKGROUND_MAX"):
+        del environ[beside]
+    assert assembly_rules_of(settings(CONTEXT_MODEL="mine", **environ)) == OTHER
+
+
+@pytest.mark.parametrize(("preload", "searches"), [("false", 0), ("true", 1)])
+async def test_a_builder_is_warmed_up_where_that_is_set(
+    preload: str, searches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryMemory()
+    monkeypatch.setattr("context_builder.app.memory_of", lambda _: (store, Described("memory")))
+    async with open_builder(settings(CONTEXT_PRELOAD=preload)):
+        assert len(store.searches) == searches
 
 
 def test_the_models_window_is_the_limit() -> None:
