@@ -78,8 +78,8 @@ def _points(summary: str | Iterable[Any]) -> Iterable[Candidate]:
 
 def _messages(history: Iterable[Any]) -> Iterable[Message]:
     for entry in history:
-        if type(entry) is dict and len(entry) == 2 and type(entry.get("content")) is str and "role" in entry:
-            yield entry
+        if type(entry) is dict and len(entry) == 2 and type(entry.get("content")) is type(entry.get("role")) is str:
+            yield entry  # nearly all there are
         elif isinstance(entry, Mapping):
             yield _message(entry)
 
