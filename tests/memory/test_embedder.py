@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import httpx
 import pytest
+from openai import AsyncOpenAI
 
 from context_builder.engines.ports import LOOPBACK, free_port
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.embedder import CachedEmbedder
 from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
 from scripts.benches.memory.embeddings import serve_embeddings
@@ -24,6 +29,53 @@ async def test_a_text_is_embedded_once_while_it_is_remembered() -> None:
     await cached.embed_query("a")
     await cached.embed_query("a")
     assert letters.embedded[4:] == ["a"]  # as a query it is another text
+
+
+class Served(OpenAIEmbedder):
+    """Asks a server that answers ``status``, with the length of each text as its embedding, the last text first.
+
+    ``asked`` are the bodies that came; ``lost`` as many embeddings are missing.
+    """
+
+    def __init__(self, options: EmbeddingOptions, status: int = 200, lost: int = 0) -> None:
+        super().__init__(options)
+        self.asked: list[dict[str, Any]] = []
+        self._status = status
+        self._lost = lost
+
+    def _new_client(self) -> AsyncOpenAI:
+        transport = httpx.MockTransport(self._answer)
+        return AsyncOpenAI(api_key="none", max_retries=0, http_client=httpx.AsyncClient(transport=transport))
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(json.loads(request.content))
+        texts = self.asked[-1]["input"]
+        data = [{"object": "embedding", "index": place, "embedding": [len(text)]} for place, text in enumerate(texts)]
+        return httpx.Response(self._status, json={"object": "list", "model": "m", "data": data[self._lost :][::-1]})
+
+
+async def test_texts_are_embedded_in_batches_with_what_the_model_wants_before_them() -> None:
+    embedder = Served(
+        EmbeddingOptions("e5", batch=2, longest=6, query_prefix="? ", passage_prefix="> ", input_types=True)
+    )
+    assert await embedder.embed(["a", "bb", "ccccccc"]) == [[3.0], [4.0], [6.0]]
+    assert await embedder.embed_query("dd") == [4.0]
+    assert [body["input"] for body in embedder.asked] == [["> a", "> bb"], ["> cccc"], ["? dd"]]
+    assert [body["input_type"] for body in embedder.asked] == ["passage", "passage", "query"]
+    assert {body["model"] for body in embedder.asked} == {"e5"}
+    await embedder.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "lost", "error"),
+    [(429, 0, MemoryUnavailable), (503, 0, MemoryUnavailable), (400, 0, MemoryRejected), (401, 0, MemoryRejected),
+     (200, 1, MemoryUnavailable)],
+)  # fmt: skip
+async def test_what_is_no_embedding_is_an_error(status: int, lost: int, error: type[MemoryStoreError]) -> None:
+    embedder = Served(EmbeddingOptions(), status, lost)
+    with pytest.raises(error, match=r"^OpenAI answers with "):
+        await embedder.embed(["a", "b"])
+    await embedder.close()
 
 
 async def test_a_server_that_is_away_is_unavailable() -> None:
