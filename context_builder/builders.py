@@ -11,6 +11,7 @@ from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.keeper import Summarizer
 from context_builder.assembly.model_window import window_of
 from context_builder.assembly.rules import AssemblyRules
+from context_builder.assembly.summary import words_of
 from context_builder.assembly.tally import Message
 from context_builder.errors import SettingError
 from context_builder.memory.memory import MemoryStore
@@ -45,11 +46,10 @@ def summarizer_of(analyst: Analyst) -> Summarizer:
     """Sums up chat messages in the analyst's points; what is no text is passed over."""
 
     async def summarized(messages: Sequence[Message]) -> str:
-        texts = [(one, one.get("content")) for one in messages]
         said = [
-            Said(place, str(one.get("name") or one["role"]), text, consilience=one["role"] == "assistant")
-            for place, (one, text) in enumerate(texts, 1)
-            if isinstance(text, str) and text.strip()
+            Said(place, str(one.get("name") or one["role"]), words, consilience=one["role"] == "assistant")
+            for place, one in enumerate(messages, 1)
+            if (words := words_of(one))
         ]
         reading = await analyst.summarize(SummaryRequest(said))
         return " | ".join(point.text for point in reading.points)

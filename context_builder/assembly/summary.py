@@ -23,15 +23,22 @@ def extract(messages: Iterable[Mapping[str, Any]], longest: int = 1024) -> tuple
     parts: list[str] = []
     length = taken = 0
     for message in messages:
-        content = message.get("content")
-        if said := content.strip() if isinstance(content, str) else "":
-            part = f"{message.get('role', 'user')}: {said}"
+        if words := words_of(message):
+            part = f"{message.get('role', 'user')}: {words}"
             if parts and length + len(part) > longest:
                 break
             parts.append(part)
             length += len(part) + len(_BETWEEN)
         taken += 1
     return _BETWEEN.join(parts)[:longest], taken
+
+
+def words_of(message: Mapping[str, Any]) -> str:
+    """What a message says: its content, or the texts among the parts of it."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
+    return " ".join(text for text in texts if isinstance(text, str)).strip()
 
 
 def recollection(turn: Turn, text: str, *, trimmed_from: int, trimmed_to: int, now: datetime) -> Recollection:

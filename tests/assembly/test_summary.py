@@ -168,3 +168,15 @@ def test_an_extract_has_at_most_so_many_characters():
     text, taken = extract([{"role": "user", "content": "x" * 5000}] * 3, 1024)
     assert (len(text), taken) == (1024, 1)
     assert extract([{"role": "user", "content": " "}, {"role": "user", "content": None}]) == ("", 2)
+
+
+def test_an_extract_has_the_texts_of_a_message_in_parts():
+    seen = [
+        {"type": "text", "text": "look at"},
+        {"type": "image_url", "image_url": {}},
+        {"type": "text", "text": "this"},
+    ]
+    assert extract([{"role": "user", "content": seen}, {"role": "user", "content": seen[1:2]}]) == (
+        "user: look at this",
+        2,
+    )
