@@ -158,6 +158,16 @@ async def test_remembered_again_it_is_embedded_by_the_embedder_of_now(migrated_u
 
 
 @pytest.mark.engines
+async def test_what_has_no_word_of_the_query_is_as_alike_as_its_meaning(hybrid: PostgresMemory) -> None:
+    await hybrid.remember("acme", [Memory("a", "listen"), Memory("b", "fizz buzz")])
+    (found,) = await hybrid.search("acme", MemoryQuery("silent", threshold=0.5))
+    assert (found.memory.id, found.origins) == ("a", ("vector",))
+    for query in ("xxx", "who am i"):
+        assert await hybrid.search("acme", MemoryQuery(query, threshold=0.5)) == []
+    assert await hybrid.search("acme", MemoryQuery("xxx", embedding=[-1.0] * 26)) == []
+
+
+@pytest.mark.engines
 async def test_a_small_tenant_beside_a_large_one_finds_all_of_its_own(hybrid: PostgresMemory) -> None:
     await hybrid.remember("large", [Memory(f"l-{n}", f"silent {n}") for n in range(1_000)])
     await hybrid.remember("small", [Memory(f"s-{n}", f"{'buzz ' * n}fizz") for n in range(20)])
