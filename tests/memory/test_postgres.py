@@ -65,6 +65,14 @@ async def test_words_that_thousands_have_are_found_where_they_meet(memory: Postg
     assert (await texts(memory, "boat 1023"))[0] == "the boat of 1023"
 
 
+async def test_a_session_finds_its_own_by_any_word_however_common_elsewhere(memory: PostgresMemory) -> None:
+    others = [Memory(f"m-{n}", f"the {'boat' if n % 2 else 'harbour'} of {n}", user_id="ann") for n in range(2_400)]
+    mine = Memory("mine", "our harbour is calm", session_id="session-1", user_id="kai")
+    await memory.remember("acme", [*others, mine])
+    assert await texts(memory, "boat harbour", session_id="session-1") == [mine.text]
+    assert await texts(memory, "boat harbour", user_id="kai", with_unowned=True) == [mine.text]
+
+
 async def test_a_search_reads_nothing_of_other_tenants(memory: PostgresMemory, database: asyncpg.Connection) -> None:
     await memory.remember("others", [Memory(f"o-{n}", f"tortoise {n}") for n in range(900)])
     await memory.remember("acme", [Memory("a", "my tortoise"), Memory("b", "your dog")])
