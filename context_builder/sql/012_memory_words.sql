@@ -10,6 +10,9 @@ CREATE INDEX IF NOT EXISTS context_memories_keys ON context_memories
     USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate = off);
 DROP INDEX IF EXISTS context_memories_words;
 
+-- Where most of a tenant belongs to users, what belongs to nobody is found without reading all that has the words.
+CREATE INDEX IF NOT EXISTS context_memories_unowned ON context_memories (tenant_id) WHERE unowned;
+
 -- Any of the words, as a query.
 CREATE OR REPLACE FUNCTION context_memory_any(words text[]) RETURNS tsquery LANGUAGE sql IMMUTABLE AS $$
     SELECT coalesce(string_agg(context_memory_term(w.word), ' | '), '')::tsquery FROM unnest(words) AS w (word)
@@ -79,8 +82,8 @@ RETURNS TABLE (word text, weight float8, memories bigint) LANGUAGE sql STABLE AS
     ) AS n
 $$;
 
--- What the query's words find, the common ones where rare ones find too little; and what the words of the best passages find
--- that these lead on to.
+-- What the query's words find: the rare ones, some of the common ones where these find too little, and all where that does
+-- too, as under a condition that leaves little. And what the words of the best passages find that these lead on to.
 CREATE OR REPLACE FUNCTION context_memory_said(tenant text, query text, condition text, depth integer, options jsonb)
 RETURNS context_memory_hit[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -101,9 +104,14 @@ BEGIN
         RETURN '{}';
     END IF;
     rare := context_memory_rare(words, counts);
-    said := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, '{}', condition, depth) AS h);
+    said := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
     IF cardinality(said) < depth AND rare <> words THEN
         common := words[cardinality(rare) + 1:];
+        said := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+    END IF;
+    IF cardinality(said) < depth AND cardinality(common) > 1 THEN
+        rare := words;
+        common := '{}';
         said := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
     END IF;
     passages := ARRAY(SELECT h.id FROM unnest(said) AS h WHERE h.position IS NULL LIMIT 1);
@@ -118,7 +126,7 @@ BEGIN
 END
 $$;
 
--- As in 003, as many hits as the longer list has.
+-- As in 003, as many hits as the longer list has, without what is not alike at all.
 CREATE OR REPLACE FUNCTION context_memory_fuse(said context_memory_hit[], meant context_memory_hit[], fusion float8)
 RETURNS TABLE (hit context_memory_hit, origins text[]) LANGUAGE sql STABLE AS $$
     SELECT ROW(f.id, f.session_id, f.position, f.score)::context_memory_hit, f.origins
@@ -131,9 +139,36 @@ RETURNS TABLE (hit context_memory_hit, origins text[]) LANGUAGE sql STABLE AS $$
             UNION ALL
             SELECT 'vector', h.* FROM unnest(meant) WITH ORDINALITY AS h (id, session_id, position, score, place)
         ) AS l
+        WHERE l.score > 0
         GROUP BY l.id
     ) AS f
     ORDER BY f.score DESC, f.id LIMIT greatest(cardinality(said), cardinality(meant))
+$$;
+
+-- As in 009, but where none of these memories has a word of the query, they are not alike by words.
+CREATE OR REPLACE FUNCTION context_memory_likeness(tenant text, query text, ids text[]) RETURNS float8
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    asked  text[];
+    weighs float8[];
+    whole  float8;
+BEGIN
+    SELECT array_agg(a.word), array_agg(a.weight), sum(a.weight) FILTER (WHERE a.place <= 8) INTO asked, weighs, whole
+    FROM (
+        SELECT w.word, w.weight, row_number() OVER (ORDER BY w.weight DESC, w.word) AS place
+        FROM (
+            SELECT a.word, ln(1 + (greatest(t.memories - coalesce(f.memories, 0), 0) + 0.5) / (coalesce(f.memories, 0) + 0.5)) AS weight
+            FROM context_memory_totals AS t, unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS a (word)
+            LEFT JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = a.word
+            WHERE t.tenant_id = tenant
+        ) AS w ORDER BY place LIMIT 32
+    ) AS a;
+    RETURN sqrt(sqrt(least(coalesce(max(held.weight) / whole, 0), 1))) FROM (
+        SELECT (SELECT sum(a.weight) FROM unnest(asked, weighs) AS a (word, weight)
+                WHERE a.word = ANY (tsvector_to_array(m.words))) AS weight
+        FROM context_memories AS m WHERE m.tenant_id = tenant AND m.id = ANY (ids)
+    ) AS held;
+END
 $$;
 
 -- As in 003; what is near a hit is read in one go.
@@ -168,7 +203,7 @@ DECLARE
     caller name;
 BEGIN
     FOR fn IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = current_schema()::regnamespace
-              AND p.proname ~ '^context_memory_(keys|any|rare|by_words|lead|said|fuse|spread)$'
+              AND p.proname ~ '^context_memory_(keys|any|rare|by_words|lead|said|fuse|likeness|spread)$'
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, %I, pg_temp', fn, current_schema());
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
