@@ -2,7 +2,8 @@
 
 What a program imports: :class:`ConversationContext` to use a conversation in its own process,
 :class:`SessionClient` to talk to one that a daemon runs, :class:`ContextBuilder` to make prompts, of a turn or of
-strategies, and :func:`build_for_session` to make that of a session. The rest is for those who extend the package.
+strategies, and :func:`build_for_session` to make that of a session. :func:`open_builder` opens a builder as the
+settings of :func:`load_settings` want it. The rest is for those who extend the package.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ TYPE_CHECKING = False  # type checkers know better; importing typing takes time 
 
 if TYPE_CHECKING:
     from context_builder.analysis.analyst import Analyst
+    from context_builder.app import open_builder
     from context_builder.archive.archive import Archive, SummaryRow
     from context_builder.assembly import (
         AssemblyRules,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
     from context_builder.session.rules import Rules
     from context_builder.session_prompt import build_for_session
+    from context_builder.settings import Settings, load_settings
     from context_builder.tokens import count_tokens
 
 __all__ = [
@@ -97,6 +100,7 @@ __all__ = [
     "SemanticSearchStrategy",
     "SessionClient",
     "SessionMessagesStrategy",
+    "Settings",
     "SomaBrainClient",
     "SomaBrainOptions",
     "SomabrainHealthState",
@@ -108,6 +112,8 @@ __all__ = [
     "build_for_session",
     "count_tokens",
     "estimate_tokens",
+    "load_settings",
+    "open_builder",
     "session_turn",
 ]
 
@@ -137,6 +143,9 @@ _HOMES = {
     "TokenLimitExceeded": "errors",
     "build_for_session": "session_prompt",
     "count_tokens": "tokens",
+    "load_settings": "settings",
+    "open_builder": "app",
+    "Settings": "settings",
 }
 """Modules of the names that are not from ``assembly``."""
 

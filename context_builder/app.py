@@ -138,7 +138,10 @@ async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | N
 
 @asynccontextmanager
 async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[ContextBuilder, Described]]:
-    """What makes prompts of the memory that the settings name; ``rules`` replace those of the settings."""
+    """What makes prompts as the settings want it, of the memory that they name, and what people call that memory.
+
+    ``rules`` replace fields of the rules that the settings make.
+    """
     from context_builder.builders import builder_of
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:

@@ -52,6 +52,7 @@ def test_the_public_names() -> None:
         "SemanticSearchStrategy",
         "SessionClient",
         "SessionMessagesStrategy",
+        "Settings",
         "SomaBrainClient",
         "SomaBrainOptions",
         "SomabrainHealthState",
@@ -63,6 +64,8 @@ def test_the_public_names() -> None:
         "build_for_session",
         "count_tokens",
         "estimate_tokens",
+        "load_settings",
+        "open_builder",
         "session_turn",
     ]
 

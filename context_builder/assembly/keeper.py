@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import structlog
 
@@ -25,6 +26,10 @@ log = structlog.get_logger(__name__)
 
 Summarizer = Callable[[Sequence[Message]], Awaitable[str]]
 """Sums up messages in its own words, such as an analyst does; what it raises is answered by the extract."""
+
+
+AT_ONCE: Final = 4
+"""Most summaries that a turn leaves; of long messages, more than one may leave a turn's prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,8 @@ class _Leaving:
 class SummaryKeeper:
     """Summarizes what was trimmed from histories and remembers it, each message once in each memory.
 
-    Of the first turn that leaves something out, as much is kept at once as a summary holds. Later turns go on from
-    there, when a summary is full or half of what is left out is new.
+    Of the first turn that leaves something out, as much is kept at once as a few summaries hold. Later turns go on
+    from there, when a summary is full or half of what is left out is new.
     """
 
     def __init__(
@@ -87,35 +92,44 @@ class SummaryKeeper:
             if (
                 leaving.extract
                 and leaving.is_due
-                and self._background.start("keep summary", self._store(leaving, now, memories))
+                and self._background.start("keep summary", self._keep(leaving, now, memories))
             ):
                 self._under_way |= memories.keys()
 
     def _leaving(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Leaving:
         return _Leaving(turn, trimmed, start, *summary.extract(self._shown(trimmed[start:]), self._rules.summary_chars))
 
-    async def _store(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> None:
-        turn, history = leaving.turn, len(leaving.turn.history)
+    async def _keep(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> None:
         try:
-            text = await self._summarized(leaving.messages[leaving.start :])
-            summarized = leaving.messages if text else leaving.messages[: leaving.start + leaving.taken]
-            recollection = summary.recollection(
-                turn,
-                text or leaving.extract,
-                trimmed_from=history,
-                trimmed_to=history - len(leaving.messages),
-                now=now,
-            )
-            with span("summary"):
-                tries = (self._remember(key, memory, recollection, summarized) for key, memory in memories.items())
-                results = await asyncio.gather(*tries, return_exceptions=True)
+            for _ in range(AT_ONCE):
+                summarized = await self._store(leaving, now, memories)
+                leaving = self._leaving(leaving.turn, leaving.messages, summarized)
+                if not (leaving.extract and leaving.is_due):
+                    break
         finally:
             self._under_way -= memories.keys()
+
+    async def _store(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> int:
+        """Keep the next summary; how many of the messages are summarized then."""
+        turn, history = leaving.turn, len(leaving.turn.history)
+        text = await self._summarized(leaving.messages[leaving.start :])
+        summarized = leaving.messages if text else leaving.messages[: leaving.start + leaving.taken]
+        recollection = summary.recollection(
+            turn,
+            text or leaving.extract,
+            trimmed_from=history,
+            trimmed_to=history - len(leaving.messages),
+            now=now,
+        )
+        with span("summary"):
+            tries = (self._remember(key, memory, recollection, summarized) for key, memory in memories.items())
+            results = await asyncio.gather(*tries, return_exceptions=True)
         failures = [failure for failure in results if failure is not None]
         if len(failures) < len(memories):
             self._metrics.inc_snippets("summary", 1)
         if failures:
             raise failures[0]
+        return len(summarized)
 
     async def _remember(
         self, key: Key, memory: TurnMemory, recollection: Recollection, summarized: Sequence[Message]

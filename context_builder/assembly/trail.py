@@ -10,7 +10,7 @@ from context_builder.assembly.tally import Message, plain
 Key = tuple[str, str | None, str | None]
 """In which memory, of which tenant and session."""
 
-_MARK: Final = 3
+_MARK: Final = 8
 _REMEMBERED: Final = 4_096
 
 

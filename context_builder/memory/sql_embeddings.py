@@ -83,7 +83,11 @@ class SqlEmbeddings:
             {"id": row["id"], "digest": row["digest"], "embedding": embedding}
             for row, embedding in zip(rows, embeddings, strict=True)
         ]
-        await self._call("context_memory_embed", tenant_id, by_embedder=self.name, embeddings=made)
+        try:
+            await self._call("context_memory_embed", tenant_id, by_embedder=self.name, embeddings=made)
+        except MemoryRejected as error:  # no numbers, or too large ones; what is remembered is there all the same
+            self._warn(f"{error}: {len(rows)} memories are found by words alone")
+            return 0
         return len(made)
 
     async def close(self) -> None:

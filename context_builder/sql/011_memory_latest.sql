@@ -1,6 +1,6 @@
 -- What was stated last holds, in whichever order it arrives: a preference gives way to none that was stated before it.
 
--- As in 008, but for the last condition.
+-- As in 008, but for the order of preferences and the last condition.
 CREATE OR REPLACE FUNCTION context_memory_remember(tenant text, memories jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
@@ -15,7 +15,7 @@ BEGIN
         tags text[], metadata jsonb, text text, digest text, embedder text, embedding real[]
     )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text,
                              digest, embedder, embedding, place)
-    ORDER BY r.id, r.place DESC
+    ORDER BY r.id, CASE WHEN r.kind = 'preference' THEN r.said_at END DESC NULLS LAST, r.place DESC
     ON CONFLICT (tenant_id, id) DO UPDATE SET
         kind = EXCLUDED.kind, session_id = EXCLUDED.session_id, user_id = EXCLUDED.user_id,
         speaker = EXCLUDED.speaker, said_at = EXCLUDED.said_at, position = EXCLUDED.position, tags = EXCLUDED.tags,

@@ -94,6 +94,17 @@ async def test_nothing_is_lost_of_a_history_that_comes_as_its_newest_messages_al
     assert len(told) > 90
 
 
+async def test_where_much_leaves_each_turn_several_summaries_keep_up_with_it(builder):
+    store = MemoryMemory()
+    made = builder(store=store, rules=AssemblyRules(summary_chars=60))
+    talk = [{"role": "user", "content": f"number {n} of a talk that has many"} for n in range(120)]
+    for end in range(20, len(talk), 3):
+        await made.build_for_turn(TURN | {"history": talk[end - 20 : end]}, max_prompt_tokens=100)
+        await made.drain()
+    told = {memory.text.removeprefix("user: ") for memory in store.kept["t"].values()}
+    assert {message["content"] for message in talk[:100]} <= told
+
+
 async def test_a_summary_that_could_not_be_kept_is_tried_again(builder):
     brain = Brain()
     made = builder(somabrain=brain)
