@@ -49,7 +49,7 @@ class Wishes:
         )
         named = {f"{type(one).__name__} ({place})": one for place, one in enumerate(self.strategies, 1)}
         spare = {name for place, name in enumerate(named) if place in self.optional}
-        gathered = await gather({name: one.candidates(request) for name, one in named.items()}, deadline)
+        gathered = await gather({name: _asked(one, request) for name, one in named.items()}, deadline)
         for failure in gathered.failures:
             if failure.name not in spare:
                 raise _error(failure) from failure.error
@@ -57,6 +57,15 @@ class Wishes:
             [candidate for name in named for candidate in gathered.answers.get(name, ())],
             tuple(f"{failure.name}: {failure.message}" for failure in gathered.failures),
         )
+
+
+async def _asked(strategy: ContextStrategy, request: Request) -> list[Candidate]:
+    """What it offers. One that is no coroutine, or that offers something else, fails here, as any other does."""
+    offered = list(await strategy.candidates(request))
+    for one in offered:
+        if not isinstance(one, Candidate):
+            raise TypeError(f"offered {type(one).__name__}, where a Candidate belongs")
+    return offered
 
 
 def _error(failure: Failure) -> Exception:

@@ -190,6 +190,31 @@ async def test_a_failing_strategy_is_an_error_unless_it_is_optional(store):
     assert context.skipped == ("SemanticSearchStrategy (1): MemoryUnavailable: no route",)
 
 
+class NoCoroutine:
+    def candidates(self, request):
+        return [Candidate("n", "note")]
+
+
+class Nothing:
+    async def candidates(self, request):
+        return None
+
+
+class Texts:
+    async def candidates(self, request):
+        return ["note"]
+
+
+@pytest.mark.parametrize("strategy", [NoCoroutine(), Nothing(), Texts()])
+async def test_a_strategy_that_offers_no_candidates_is_one_that_fails(strategy):
+    builder = ContextBuilder.new().with_system_message("Hi")
+    with pytest.raises(StrategyError, match=rf"{type(strategy).__name__} \(1\): TypeError") as caught:
+        await builder.with_strategy(strategy).build()
+    assert isinstance(caught.value.__cause__, TypeError)
+    context = await builder.with_strategy(strategy, optional=True).build()
+    assert context.skipped == (f"{type(strategy).__name__} (1): TypeError",)
+
+
 async def test_a_hanging_strategy_is_cut_off_at_the_deadline(store):
     store.gate.clear()
     builder = ContextBuilder.new(store, rules=AssemblyRules(deadline=0.02)).with_query("today")
