@@ -93,7 +93,14 @@ async def test_the_strategies_are_those_that_serve_the_query():
 
 @pytest.mark.parametrize(
     ("model", "window"),
-    [("gpt-4o-mini", 128_000), ("gpt-4", 8_192), ("openai/gpt-4.1-nano", 1_047_576), ("my-own", None)],
+    [
+        ("gpt-4o-mini", 128_000),
+        ("gpt-4", 8_192),
+        ("openai/gpt-4.1-nano", 1_047_576),
+        ("o1-preview-2024-09-12", 128_000),
+        ("gpt-5-chat-latest", 128_000),
+        ("my-own", None),
+    ],
 )
 def test_the_windows_of_known_models(model: str, window: int | None) -> None:
     assert window_of(model) == window
