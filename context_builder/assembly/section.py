@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.label import UNNAMED
 from context_builder.assembly.tally import Message, Tally
 
 
@@ -154,7 +155,8 @@ class Block:
 
 def numbered(number: int, item: Item) -> str:
     """An entry that says where it is from: ``[1] (label)``, and the text below."""
-    return f"[{number}] ({item.candidate.label if item.candidate else ''})\n{item.text}"
+    label = item.candidate.label if item.candidate else ""
+    return f"[{number}] ({label or UNNAMED})\n{item.text}"
 
 
 def listed(_: int, item: Item) -> str:

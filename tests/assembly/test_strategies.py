@@ -190,6 +190,15 @@ async def test_a_failing_strategy_is_an_error_unless_it_is_optional(store):
     assert context.skipped == ("SemanticSearchStrategy (1): MemoryUnavailable: no route",)
 
 
+async def test_a_candidate_without_a_label_is_a_memory():
+    class Pinned:
+        async def candidates(self, request):
+            return [Candidate("n", "Never on Fridays")]
+
+    context = await ContextBuilder.new().with_strategy(Pinned()).build()
+    assert context.format_for_model() == "Relevant memory:\n[1] (memory)\nNever on Fridays"
+
+
 class NoCoroutine:
     def candidates(self, request):
         return [Candidate("n", "note")]
