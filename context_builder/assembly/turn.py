@@ -13,8 +13,8 @@ from context_builder.errors import ContextError
 DEFAULT_TENANT: Final = "default"
 """Whose memories are meant when a turn names no tenant and a store needs one."""
 
-_CHAT_KEYS: Final = ("role", "content", "name", "tool_calls", "tool_call_id", "function_call")
-"""What a chat endpoint takes; the rest of a history entry stays out of the prompt."""
+_OPTIONAL_KEYS: Final = ("name", "tool_calls", "tool_call_id", "function_call")
+"""What a chat endpoint takes beside role and content; the rest of a history entry stays out of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,23 @@ def _points(summary: str | Iterable[Any]) -> Iterable[Candidate]:
 
 def _messages(history: Iterable[Any]) -> Iterable[Message]:
     for entry in history:
-        if type(entry) is dict and len(entry) == 2 and type(entry.get("content")) is type(entry.get("role")) is str:
+        if type(entry) is dict and len(entry) == 2 and type(entry.get("content")) is str and _is_role(entry.get("role")):
             yield entry  # nearly all there are
         elif isinstance(entry, Mapping):
             yield _message(entry)
 
 
 def _message(entry: Mapping[str, Any]) -> Message:
-    message = {key: entry[key] for key in _CHAT_KEYS if entry.get(key) is not None}
-    content = message.get("content")
-    known: Message = {"role": _text(entry.get("role")) or "user"}
-    known["content"] = content if isinstance(content, str | list) else _text(content)
-    return known | {key: value for key, value in message.items() if key not in known}
+    role, content = entry.get("role"), entry.get("content")
+    known = {
+        "role": role if _is_role(role) else "user",
+        "content": content if isinstance(content, str | list) else _text(content),
+    }
+    return known | {key: entry[key] for key in _OPTIONAL_KEYS if entry.get(key) not in (None, [])}
+
+
+def _is_role(value: object) -> bool:
+    return type(value) is str and value != ""
 
 
 def _text(value: object) -> str:

@@ -224,10 +224,16 @@ async def test_unknown_keys_of_history_entries_stay_out_of_the_prompt(builder):
     assert context.history == [{"role": "user", "content": "Hello", "name": "Ann"}]
 
 
-@pytest.mark.parametrize(("role", "shown"), [(None, "user"), (7, "7"), (["user"], '["user"]')])
+@pytest.mark.parametrize(("role", "shown"), [(None, "user"), ("", "user"), (7, "user"), (["user"], "user")])
 async def test_a_role_is_a_text(builder, role, shown):
     context = await builder().build_for_turn(TURN | {"history": [{"role": role, "content": "Hello"}]})
     assert context.history == [{"role": shown, "content": "Hello"}]
+
+
+async def test_what_a_chat_endpoint_would_refuse_in_a_message_stays_out(builder):
+    history = [{"role": None, "content": "Hello"}, {"role": "assistant", "content": "Hi", "tool_calls": []}]
+    context = await builder().build_for_turn(TURN | {"history": history})
+    assert context.history == [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
 
 
 async def test_a_client_that_only_recalls_is_told_persona_and_threshold_too(builder):
