@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from context_builder.assembly.govern import Governor
@@ -21,8 +21,9 @@ _CALLS: Final = ("tool_calls", "function_call")
 class History:
     """The items, newest first, each redacted when it is looked at: what is long past costs nothing.
 
-    A message that calls tools is one item with their answers. An answer whose call is not there is passed over, with
-    a receipt. ``masked`` are the messages looked at that redaction changed, before and after.
+    A message that calls tools is one item with their answers. Chat endpoints take neither without the other: an
+    answer whose call is not there, and a call whose answers are not all there, are passed over, with a receipt.
+    ``masked`` are the messages looked at that redaction changed, before and after.
     """
 
     def __init__(self, messages: Sequence[Message], governor: Governor) -> None:
@@ -37,8 +38,10 @@ class History:
         messages, is_free, end = self._messages, self._governor.is_free, len(self._messages)
         while end > 0:
             begin = end - 1
-            if messages[begin].get("role") in _ANSWERS and (begin := self._call(begin)) == end - 1:
-                self._refused.append(Receipt(_name(begin), HISTORY, Outcome.DROPPED, "what it answers is not there"))
+            if messages[begin].get("role") in _ANSWERS:
+                begin = self._call(begin)
+            if missing := _missing(messages, begin, end):
+                self._refused.append(Receipt(_span(begin, end), HISTORY, Outcome.DROPPED, f"{missing} is not there"))
                 self._seen_from = end = begin
                 continue
             self._begins.append(begin)
@@ -61,7 +64,7 @@ class History:
         return self._messages[: self._seen_from]
 
     def receipts(self) -> Iterator[Receipt]:
-        """Of the messages that never became items: answers without a call, then the oldest, newest first."""
+        """Of the messages that never became items: those that miss another, then the oldest, newest first."""
         yield from self._refused
         for place in range(self._seen_from - 1, -1, -1):
             yield Receipt(_name(place), HISTORY, Outcome.DROPPED, "older than what fits")
@@ -86,7 +89,7 @@ class History:
         self.masked += ((before, one.value) for before, one in zip(given, ruled, strict=True) if one.altered)
         call, *answers = (one.value for one in ruled)
         return Item(
-            f"{_name(begin)}..{end - 1}",
+            _span(begin, end),
             max(map(_text, (call, *answers)), key=len),
             message=call,
             answers=tuple(answers),
@@ -97,6 +100,22 @@ class History:
 
 def _name(place: int) -> str:
     return f"{HISTORY}-{place}"
+
+
+def _span(begin: int, end: int) -> str:
+    return _name(begin) if end - begin == 1 else f"{_name(begin)}..{end - 1}"
+
+
+def _missing(messages: Sequence[Message], begin: int, end: int) -> str:
+    """What a chat endpoint would miss: the call of an answer, or the answer of a tool called by an id."""
+    first = messages[begin]
+    if first.get("role") in _ANSWERS:
+        return "what it answers"
+    if not isinstance(calls := first.get("tool_calls"), list):  # nearly all there are
+        return ""
+    answered = [answer.get("tool_call_id") for answer in messages[begin + 1 : end]]
+    ids = (one.get("id") for one in calls if isinstance(one, Mapping))
+    return "" if all(one in answered for one in ids if isinstance(one, str)) else "what answers it"
 
 
 def _text(message: Message) -> str:

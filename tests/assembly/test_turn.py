@@ -127,10 +127,20 @@ async def test_a_call_of_tools_and_their_answers_stay_together(builder, limit):
 
 
 async def test_an_answer_without_its_call_stays_out(builder):
-    context = await builder().build_for_turn(TURN | {"history": [ANSWER, *TURN["history"], ANSWER]})
+    context = await builder().build_for_turn(
+        TURN | {"history": [ANSWER, *TURN["history"], {"role": "tool", "content": "it"}]}
+    )
     assert context.history == TURN["history"]
     told = [(one.id, one.reason) for one in context.receipts if one.outcome == "dropped"]
     assert told == [("history-3", "what it answers is not there"), ("history-0", "what it answers is not there")]
+
+
+async def test_a_call_without_all_its_answers_stays_out(builder):
+    twice = CALLING | {"tool_calls": [{"id": "1", "function": {}}, {"id": "2", "function": {}}]}
+    context = await builder().build_for_turn(TURN | {"history": [twice, ANSWER, *TURN["history"], CALLING]})
+    assert context.history == TURN["history"]
+    told = [(one.id, one.reason) for one in context.receipts if one.outcome == "dropped"]
+    assert told == [("history-4", "what answers it is not there"), ("history-0..1", "what answers it is not there")]
 
 
 async def test_an_answer_too_large_is_clipped_with_its_call(builder):
