@@ -97,14 +97,16 @@ class ContextBuilder:
     async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int | None = None) -> BuiltContext:
         """The messages of a turn, never of more than ``max_prompt_tokens``; of 4000 unless given or set otherwise.
 
-        ``turn`` has ``user_message`` and may have ``system_prompt``, ``history`` (chat messages), ``summary`` (a text
-        or several, oldest first), ``tenant_id``, ``session_id``, ``persona_id``, ``user_id`` and ``query_embedding``. A
-        memory that fails or is slow leaves the context without memories, and ``debug["memory"]`` says why.
+        ``turn`` has ``user_message`` and may have ``system_prompt``, ``history`` (chat messages, as mappings or as the
+        ``openai`` client gives them), ``summary`` (a text or several, oldest first), ``tenant_id``, ``session_id``,
+        ``persona_id``, ``user_id`` and ``query_embedding``. A memory that fails or is slow leaves the context without
+        memories, and ``debug["memory"]`` says why.
 
         Memories, summary and history are redacted; ``debug["withheld"]`` counts what could not be. The system prompt,
         being the application's own, goes out as it is, and so does the user's message, to the model and as the query to
         the memory, unless the rules say ``redact_user_message``. Raises
-        :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit.
+        :class:`~context_builder.errors.TokenLimitExceeded` when system prompt and message alone do not fit, and
+        :class:`~context_builder.errors.ContextError` for a tenant without a name or a history that is no list.
         """
         given, limit = Turn.read(turn), self._rules.limit(max_prompt_tokens)
         asked = self._governor.turn(given) if self._rules.redact_user_message else given

@@ -46,12 +46,13 @@ class Turn:
     def read(cls, envelope: Mapping[str, Any]) -> Turn:
         """The turn of an envelope; what is missing is empty, and keys it does not know are ignored.
 
-        Raises :class:`~context_builder.errors.ContextError` for a tenant without a name.
+        Raises :class:`~context_builder.errors.ContextError` for a tenant without a name, and for a history that is no
+        messages but one, or a text.
         """
         return cls(
             system_prompt=_text(envelope.get("system_prompt")),
             user_message=_text(envelope.get("user_message")),
-            history=tuple(_messages(envelope.get("history") or ())),
+            history=tuple(_messages(_listed(envelope.get("history") or ()))),
             tenant_id=tenant(_id(envelope.get("tenant_id"))),
             session_id=_id(envelope.get("session_id")),
             persona_id=_id(envelope.get("persona_id")),
@@ -76,12 +77,20 @@ def _points(summary: str | Iterable[Any]) -> Iterable[Candidate]:
             yield Candidate(_id(entry.get("id")) or f"summary-{place}", text, ContextType.SUMMARY, origins=("turn",))
 
 
+def _listed(history: object) -> Iterable[Any]:
+    if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable):
+        raise ContextError(f"history: is of type {type(history).__name__}, and must be a list of chat messages")
+    return history
+
+
 def _messages(history: Iterable[Any]) -> Iterable[Message]:
     for entry in history:
         if type(entry) is dict and len(entry) == 2 and type(entry.get("content")) is str and _is_role(entry.get("role")):
             yield entry  # nearly all there are
         elif isinstance(entry, Mapping):
             yield _message(entry)
+        elif callable(dump := getattr(entry, "model_dump", None)):  # a Pydantic model, as openai's messages are
+            yield _message(dump())
 
 
 def _message(entry: Mapping[str, Any]) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from openai.types.chat import ChatCompletionMessage
 
 from context_builder.assembly import AssemblyRules, ContextBuilder, ContextBuilderMetrics, SomabrainHealthState
 from context_builder.errors import ContextError, TokenLimitExceeded
@@ -238,6 +239,18 @@ async def test_unknown_keys_of_history_entries_stay_out_of_the_prompt(builder):
 async def test_a_role_is_a_text(builder, role, shown):
     context = await builder().build_for_turn(TURN | {"history": [{"role": role, "content": "Hello"}]})
     assert context.history == [{"role": shown, "content": "Hello"}]
+
+
+async def test_messages_as_the_openai_client_gives_them_are_history(builder):
+    message = ChatCompletionMessage(role="assistant", content="Hi there!")
+    context = await builder().build_for_turn(TURN | {"history": iter([TURN["history"][0], message])})
+    assert context.history == TURN["history"]
+
+
+@pytest.mark.parametrize("history", ["Hello", TURN["history"][0], 7])
+async def test_a_history_that_is_no_list_of_messages_is_refused(builder, history):
+    with pytest.raises(ContextError, match=f"history: is of type {type(history).__name__}, and must be a list"):
+        await builder().build_for_turn(TURN | {"history": history})
 
 
 async def test_what_a_chat_endpoint_would_refuse_in_a_message_stays_out(builder):
