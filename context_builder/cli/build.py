@@ -140,8 +140,8 @@ def show(built: BuiltContext, console: Console, assumed: str = "") -> None:
 def explanation(built: BuiltContext) -> RenderableType:
     """What became of each candidate, and what more tokens would add."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("candidate", "outcome"):
-        table.add_column(heading, no_wrap=True)
+    table.add_column("candidate", overflow="ellipsis")  # gives way to the reason where there is little room
+    table.add_column("outcome", no_wrap=True)
     for heading in ("tokens", "score", "similar", "recent", "helped"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("why, and how it begins")

@@ -42,8 +42,8 @@ def builder(memory: MemoryMemory | None) -> ContextBuilder:
     return ContextBuilder(store=memory, token_counter=words, rules=AssemblyRules(deadline=0.05, threshold=0.0))
 
 
-def printed(*shown: object) -> str:
-    console = Console(file=io.StringIO(), width=110)
+def printed(*shown: object, width: int = 110) -> str:
+    console = Console(file=io.StringIO(), width=width)
     for one in shown:
         console.print(one)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
@@ -60,6 +60,16 @@ async def test_each_candidate_is_explained(memory: MemoryMemory) -> None:
     assert "500 more tokens would add: " in output
     added = document(built, "words", explain=True)["added_by_500"]
     assert {one["section"] for one in added} == {"history", "summary"}
+
+
+async def test_a_narrow_terminal_shortens_names_and_neither_figures_nor_reasons(memory: MemoryMemory) -> None:
+    await memory.remember("default", [Memory("monday:message:cb8ba595501ccb99171a9d701deddd16", "recall " * 200)])
+    built = await builder(memory).build_for_turn(session_turn(sample_state(), "Was recall low?"), 150)
+    output = printed(explanation(built), width=80)
+    headings = next(line for line in output.splitlines() if line.startswith("candidate"))
+    assert headings.split()[:7] == ["candidate", "outcome", "tokens", "score", "similar", "recent", "helped"]
+    assert " 0.85 " in output
+    assert "does not fit:" in output
 
 
 async def test_what_people_said_draws_nothing_but_itself(memory: MemoryMemory) -> None:
