@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import print_json, run, settings_in_force
+from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.plain import plain
 from context_builder.client import SessionClient
 
@@ -45,14 +45,19 @@ _LONGEST: Final = 100_000
 def build(
     session_id: Annotated[str, typer.Argument(help="Session that the prompt is for.", show_default=False)],
     query: Annotated[
-        str, typer.Option("--query", "-q", help="What it should help with; else the newest thing said.")
+        str,
+        typer.Option("--query", "-q", help="What it should help with; else the newest thing said.", callback=legible),
     ] = "",
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", min=1, help="Most tokens of the prompt; else as set: 4000.")
     ] = None,
-    system: Annotated[str, typer.Option("--system", help="System prompt to begin with.")] = "",
-    tenant: Annotated[str | None, typer.Option("--tenant", help="Whose memories; else TENANT_ID's.")] = None,
-    user: Annotated[str | None, typer.Option("--user", help="Whose memories count beside those of nobody.")] = None,
+    system: Annotated[str, typer.Option("--system", help="System prompt to begin with.", callback=legible)] = "",
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", help="Whose memories; else TENANT_ID's.", callback=legible)
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", help="Whose memories count beside those of nobody.", callback=legible)
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell what became of each candidate, with its score and why.")
     ] = False,

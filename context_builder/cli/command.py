@@ -74,6 +74,11 @@ def no_session(session_id: str) -> StoreError:
     return StoreError(f"there is no session {session_id}; `context-builder sessions` lists them")
 
 
+def legible(text: str | None) -> str | None:
+    """What was typed, with a mark in place of each byte that is no UTF-8; the ``callback`` of texts."""
+    return text and text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def confirm(question: str, *, yes: bool) -> None:
     """Ask, unless ``yes`` was said already; a no ends the command, and so does nobody being there to answer.
 

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from context_builder.cli.command import connected, run
+from context_builder.cli.command import connected, legible, run
 from context_builder.client import SessionClient, contributed, spoken
 
 
 def send(
     session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
-    text: Annotated[str, typer.Argument(help="What is said.", show_default=False)],
-    speaker: Annotated[str, typer.Option("--speaker", "-s", help="Who says it.")] = "Unknown",
+    text: Annotated[str, typer.Argument(help="What is said.", show_default=False, callback=legible)],
+    speaker: Annotated[str, typer.Option("--speaker", "-s", help="Who says it.", callback=legible)] = "Unknown",
     consilience: Annotated[
         bool, typer.Option("--consilience", help="Send it as the assistant's own contribution.")
     ] = False,

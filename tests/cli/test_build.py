@@ -139,6 +139,12 @@ def test_nothing_in_the_json_acts_on_a_terminal(store: Redis) -> None:
 
 
 @pytest.mark.engines
+def test_what_is_no_utf8_is_marked_as_such(store: Redis) -> None:
+    told = orjson.loads(invoke("monday", "-q", b"caf\xe9?".decode("utf-8", "surrogateescape"), "--json").output)
+    assert told["messages"][-1]["content"] == "caf\ufffd?"
+
+
+@pytest.mark.engines
 def test_a_tenant_without_a_name_is_refused(store: Redis) -> None:
     result = invoke("monday", "-q", "Why?", "--tenant", "")
     assert (result.exit_code, result.stderr) == (
