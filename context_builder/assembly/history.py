@@ -38,12 +38,13 @@ class History:
         messages, is_free, end = self._messages, self._governor.is_free, len(self._messages)
         while end > 0:
             begin = end - 1
-            if messages[begin].get("role") in _ANSWERS:
+            if len(messages[begin]) > 2 or messages[begin].get("role") in _ANSWERS:
                 begin = self._call(begin)
-            if missing := _missing(messages, begin, end):
-                self._refused.append(Receipt(_span(begin, end), HISTORY, Outcome.DROPPED, f"{missing} is not there"))
-                self._seen_from = end = begin
-                continue
+                if missing := _missing(messages, begin, end):
+                    told = Receipt(_span(begin, end), HISTORY, Outcome.DROPPED, f"{missing} is not there")
+                    self._refused.append(told)
+                    self._seen_from = end = begin
+                    continue
             self._begins.append(begin)
             self._seen_from = begin
             if end - begin > 1:
@@ -70,7 +71,7 @@ class History:
             yield Receipt(_name(place), HISTORY, Outcome.DROPPED, "older than what fits")
 
     def _call(self, answer: int) -> int:
-        """Where the message is that called for an answer; the answer's own place when none did."""
+        """Where the message is that called for an answer; the answer's own place when none did, or it is none."""
         place = answer
         while place > 0 and self._messages[place].get("role") in _ANSWERS:
             place -= 1
@@ -111,7 +112,7 @@ def _missing(messages: Sequence[Message], begin: int, end: int) -> str:
     first = messages[begin]
     if first.get("role") in _ANSWERS:
         return "what it answers"
-    if not isinstance(calls := first.get("tool_calls"), list):  # nearly all there are
+    if not isinstance(calls := first.get("tool_calls"), list):
         return ""
     answered = [answer.get("tool_call_id") for answer in messages[begin + 1 : end]]
     ids = (one.get("id") for one in calls if isinstance(one, Mapping))

@@ -85,7 +85,12 @@ def _listed(history: object) -> Iterable[Any]:
 
 def _messages(history: Iterable[Any]) -> Iterable[Message]:
     for entry in history:
-        if type(entry) is dict and len(entry) == 2 and type(entry.get("content")) is str and _is_role(entry.get("role")):
+        if (
+            type(entry) is dict
+            and len(entry) == 2
+            and type(entry.get("content")) is str
+            and _is_role(entry.get("role"))
+        ):
             yield entry  # nearly all there are
         elif isinstance(entry, Mapping):
             yield _message(entry)

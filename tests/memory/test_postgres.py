@@ -205,7 +205,7 @@ async def test_what_is_wrong_is_said(database_url: str) -> None:
     unmigrated = PostgresMemory(database_url)
     with pytest.raises(MemoryRejected, match="run `context-builder migrate`"):
         await unmigrated.search("acme", MemoryQuery("x"))
-    for no_name in ("", "\x00", "\ud800"):
+    for no_name in ("", "a\x00", "a\ud800"):
         with pytest.raises(MemoryRejected, match="none was named"):
             await unmigrated.search(no_name, MemoryQuery("x"))
     await unmigrated.close()
