@@ -177,6 +177,8 @@ def closing(seen: Seen, stored: str) -> RenderableType:
     commands = Table.grid(padding=(0, 2))
     for command, purpose in (
         (f"context-builder state {page.session_id}", "this session, as it is stored"),
+        (f"context-builder build {page.session_id} -q permit", "a prompt: what is known of permits"),
+        (f"context-builder forget {page.session_id}", "delete it, also from the memory that all sessions share"),
         ("context-builder run monday", "a session of your own"),
         ('context-builder send monday "Hello" -s Alice', "say something in it, from a second terminal"),
         ("context-builder watch monday", "look at it like this"),

@@ -97,6 +97,8 @@ def test_the_closing_words_tell_what_happened_and_what_to_try() -> None:
         "Machine Learning, Ecology, Mathematics",
         "✓ decision",
         "context-builder state point-arlen",
+        "context-builder build point-arlen -q permit",
+        "context-builder forget point-arlen",
     ):
         assert expected in written(console)
 
