@@ -66,9 +66,10 @@ def build(
     """Print the prompt for a session's next turn, never over the token limit.
 
     It is made of what the session publishes (summary, topic, messages at hand) and of what the memory finds for the
-    query. A memory that is away or slow to answer is not waited for, and the last line says so. A session that has
-    ended is still known until its retention is over. The exit status is 1 when there is no such session, or when
-    system prompt and query alone are over the limit.
+    query. The memory has five seconds to be there, as one that is only started now needs, and then a turn's deadline
+    to answer; else the prompt comes without it, and the last line says so. A session that has ended is still known
+    until its retention is over. The exit status is 1 when there is no such session, or when system prompt and query
+    alone are over the limit.
 
     Examples:
 
