@@ -108,7 +108,7 @@ def _message(entry: Mapping[str, Any]) -> Message:
 
 
 def _is_role(value: object) -> bool:
-    return type(value) is str and value != ""
+    return isinstance(value, str) and value != ""  # a member of an enumeration, too
 
 
 def _text(value: object) -> str:

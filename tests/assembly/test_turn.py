@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import pytest
 from openai.types.chat import ChatCompletionMessage
 
@@ -233,6 +235,15 @@ async def test_unknown_keys_of_history_entries_stay_out_of_the_prompt(builder):
     turn = TURN | {"history": [{"role": "user", "content": "Hello", "internal_id": 7, "name": "Ann"}, "not a message"]}
     context = await builder().build_for_turn(turn)
     assert context.history == [{"role": "user", "content": "Hello", "name": "Ann"}]
+
+
+async def test_a_role_may_be_of_an_enumeration(builder):
+    class Role(StrEnum):
+        ASSISTANT = "assistant"
+
+    history = [{"role": Role.ASSISTANT, "content": "Hi"}, {"role": Role.ASSISTANT, "content": "Hi", "name": "Ann"}]
+    context = await builder().build_for_turn(TURN | {"history": history})
+    assert [message["role"] for message in context.history] == ["assistant", "assistant"]
 
 
 @pytest.mark.parametrize(("role", "shown"), [(None, "user"), ("", "user"), (7, "user"), (["user"], "user")])
