@@ -9,11 +9,14 @@ DEGRADED  fifth failure         DOWN      60 s
 DOWN      60 s                  DEGRADED  15 s
 ========  ====================  ========  ========
 
-Failures count when no success came between them; each one in DEGRADED begins its 15 s anew.
+Failures count when no success came between them; each one in DEGRADED begins its 15 s anew. Calls that were under way
+at the same time fail for the same reason, so those that began before the last failure do not count again: a burst of
+turns that is too much for a memory is one failure.
 """
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 
@@ -37,6 +40,7 @@ class Health:
         self._failures = 0
         self._state = HealthState.NORMAL
         self._until = 0.0
+        self._failed_at = -math.inf
 
     def state(self, now: float) -> HealthState:
         """The state at ``now``."""
@@ -53,11 +57,13 @@ class Health:
             self._failures = 0
             self._state = HealthState.NORMAL
 
-    def failed(self, now: float) -> float | None:
-        """A call failed or was cut off; for how many seconds less will be asked, if it got worse."""
+    def failed(self, now: float, began: float = math.inf) -> float | None:
+        """A call that began at ``began`` failed or was cut off; for how many seconds less will be asked, if it got
+        worse."""
         before = self.state(now)
-        if before is HealthState.DOWN:
+        if before is HealthState.DOWN or began < self._failed_at:
             return None
+        self._failed_at = now
         self._failures += 1
         if self._failures >= self._failures_until_down:
             self._enter(HealthState.DOWN, now + self._down_window)

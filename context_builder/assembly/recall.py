@@ -90,13 +90,13 @@ class Recall:
             if (top_k := self._rules.memories_wanted(named[memory.name])) > 0
         }
         unasked = [f"{name}: not asked: {its.value}" for name, its in named.items() if name not in asked]
-        started = time.perf_counter()
+        began, started = self._monotonic(), time.perf_counter()
         with phase("retrieval", self._metrics.time_retrieval(state.value)):
             gathered = await gather(asked, self._rules.deadline)
         seconds = time.perf_counter() - started
         candidates = tuple(gathered.answers.values())
         self._metrics.observe_retrieval(seconds, sum(map(len, candidates)))
-        self._learn(state, gathered)
+        self._learn(state, gathered, began)
         told = [*unasked, *(f"{failure.name}: {failure.message}" for failure in gathered.failures)]
         is_whole = not told and all(its is HealthState.NORMAL for its in states)
         return Recalled(candidates, state, "; ".join(told) or "ok", named, seconds, is_whole)
@@ -134,7 +134,7 @@ class Recall:
             return f"not asked: {state.value}"
         return "" if turn.query.strip() else "not asked: nothing to look for"
 
-    def _learn(self, state: HealthState, gathered: Gathered[list[Candidate]]) -> None:
+    def _learn(self, state: HealthState, gathered: Gathered[list[Candidate]], began: float) -> None:
         now = self._monotonic()
         failures = {failure.name: failure for failure in gathered.failures}
         worse: list[float | None] = []
@@ -145,7 +145,7 @@ class Recall:
                 self._metrics.inc_degradation(failure.reason)
                 log.warning("memory.failed", memory=failure.name, reason=failure.reason)
                 if failure.counts:
-                    worse.append(health.failed(now))
+                    worse.append(health.failed(now, began))
         if worse and self._health_provider is not None:
             worse = [self._rules.degraded_window if state is HealthState.NORMAL else None]
         if self._on_degraded is not None and (lasting := [seconds for seconds in worse if seconds is not None]):

@@ -9,6 +9,7 @@ import pytest
 
 from context_builder.assembly import AssemblyRules, HealthState
 from context_builder.assembly.health import Health
+from context_builder.clock import SystemClock
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.memory import Memory
 from context_builder.testing import MemoryMemory
@@ -38,6 +39,22 @@ def test_the_fifth_failure_takes_it_down_for_sixty_seconds_and_then_it_is_degrad
     assert health.state(64.0) is HealthState.DEGRADED
     assert health.state(78.9) is HealthState.DEGRADED
     assert health.state(79.0) is HealthState.NORMAL
+
+
+def test_calls_that_fail_together_are_one_failure():
+    health = Health()
+    assert [health.failed(1.0 + n / 100, began=0.9) for n in range(100)] == [15.0, *[None] * 99]
+    assert health.state(2.0) is HealthState.DEGRADED
+    assert [health.failed(now + 0.5, began=now) for now in (2.0, 3.0, 4.0, 5.0)] == [None, None, None, 60.0]
+
+
+async def test_a_burst_of_turns_takes_no_memory_away(builder):
+    store = MemoryMemory()
+    store.gate.clear()
+    burst = builder(store=store, clock=SystemClock(), rules=AssemblyRules(deadline=0.02))
+    await asyncio.gather(*(burst.build_for_turn(TURN) for _ in range(20)))
+    store.gate.set()
+    assert (await burst.build_for_turn(TURN)).debug["somabrain_state"] == "degraded"
 
 
 def test_what_was_under_way_when_it_went_down_changes_nothing():
