@@ -7,6 +7,7 @@ from typing import Any
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.built_context import BuiltContext
 from context_builder.assembly.session_turn import session_turn
+from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.client import SessionClient
 from context_builder.errors import StoreError
 
@@ -22,11 +23,17 @@ async def build_for_session(
     """What is known of ``client``'s session and fits ``query``, as messages of at most ``max_prompt_tokens``.
 
     Without a query, the newest thing said is answered; without a limit, the builder's holds. ``named`` are further
-    keys of a turn, such as ``system_prompt``, ``tenant_id`` and ``user_id``. Raises
+    keys of a turn, such as ``system_prompt``, ``tenant_id`` and ``user_id``. What that user prefers is told when space
+    permits. Raises
     :class:`~context_builder.errors.StoreError` for a session that is not known, and what
     :meth:`ContextBuilder.build_for_turn` raises.
     """
     state = await client.remembered()
     if state is None:
         raise StoreError(f"{client.session_id} is not known: it never ran, or outlived its retention")
-    return await builder.build_for_turn(session_turn(state, query, **named), max_prompt_tokens)
+    turn = session_turn(state, query, **named)
+    if (user_id := turn.get("user_id")) is not None:
+        preferences = await builder.preferences(user_id, turn.get("tenant_id") or DEFAULT_TENANT)
+        told = [{"id": one.id, "text": f"{user_id}: {one.text}"} for one in reversed(preferences)]
+        turn["summary"] = [*told, *turn["summary"]]  # the first of these are the last to be told
+    return await builder.build_for_turn(turn, max_prompt_tokens)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 from context_builder.assembly.background import Background
 from context_builder.assembly.built_context import BuiltContext
 from context_builder.assembly.cache import ContextCache
+from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.compose import DEFAULT_TOKEN_LIMIT, Composer, Ingredients
 from context_builder.assembly.context import Context
 from context_builder.assembly.govern import Governor
@@ -26,6 +27,7 @@ from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.somabrain import SomaBrain, SomaBrainMemory
 from context_builder.assembly.stored import StoredMemory
 from context_builder.assembly.strategies.strategy import ContextStrategy
+from context_builder.assembly.strategies.user_preferences import UserPreferencesStrategy
 from context_builder.assembly.tally import Tally
 from context_builder.assembly.tracing import span
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
@@ -141,6 +143,12 @@ class ContextBuilder:
             asyncio.to_thread(self._governor.text, "warm"),
             self._recall.warm_up(self._rules.deadline if patience is None else patience),
         )
+
+    async def preferences(self, user_id: str, tenant_id: str = DEFAULT_TENANT) -> list[Candidate]:
+        """What the user said they want, the newest first; none where the store does not tell within a third of the
+        deadline, or is none."""
+        wishes = Wishes((UserPreferencesStrategy(),), frozenset({0}), tenant_id=tenant_id, user_id=user_id)
+        return (await wishes.offered(self._store, self._now(), self._rules.deadline / 3)).candidates
 
     async def feedback(self, context: BuiltContext, helped: Mapping[str, float]) -> None:
         """Tell the memory store which of a context's snippets helped: by id, from 0 (not at all) to 1.

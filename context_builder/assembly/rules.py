@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from context_builder.assembly.fit import Choose
 from context_builder.assembly.health import HealthState
+
+Scope = Literal["tenant", "session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class AssemblyRules:
     turn asked for again with the same content and limit is answered with the same context; 0, not.
     ``feedback_weight`` is how much it counts whether a memory helped before; 0, not.
     ``by_query`` lets the kind of the turn's message choose weights and what is kept first. ``window`` is the model's
-    context window in tokens; a prompt leaves ``reply_tokens`` of it free, whatever limit was asked for.
+    context window in tokens; a prompt leaves ``reply_tokens`` of it free, whatever limit was asked for. Raises
+    :class:`ValueError` for what cannot be meant.
     """
 
     max_prompt_tokens: int = 4000
@@ -43,11 +47,21 @@ class AssemblyRules:
     store_summaries: bool = True
     background_timeout: float = 30.0
     background_max: int = 100
-    choose: Literal["greedy", "knapsack"] = "greedy"
-    scope: Literal["tenant", "session"] = "tenant"
+    choose: Choose = "greedy"
+    scope: Scope = "tenant"
     redact_user_message: bool = False
     cache_seconds: float = 0.0
     cache_size: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.choose not in get_args(Choose) or self.scope not in get_args(Scope):
+            raise ValueError(f"choose, scope: {self.choose!r} and {self.scope!r} are not among {Choose} and {Scope}")
+        for name in ("max_prompt_tokens", "recency_days", "deadline", "failures_until_down"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}: {getattr(self, name)!r} is not above 0")
+        for name in ("top_k", "top_k_degraded", "degraded_window", "down_window", "summary_chars", "cache_seconds"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name}: {getattr(self, name)!r} is below 0")
 
     def limit(self, asked: int | None = None, default: int | None = None) -> int:
         """Tokens of a prompt: as asked, else what the window leaves, else the default; never more than the window."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.label import UNNAMED
@@ -31,6 +32,9 @@ class Item:
     altered: str = ""
     withheld: bool = False
     tokens: int = 0
+
+
+_HEAD: Final = re.compile(r"^(?=\[\d+\] \()", re.MULTILINE)
 
 
 class Section(Protocol):
@@ -154,9 +158,12 @@ class Block:
 
 
 def numbered(number: int, item: Item) -> str:
-    """An entry that says where it is from: ``[1] (label)``, and the text below."""
+    """An entry that says where it is from: ``[1] (label)``, and the text below.
+
+    A line of the text that looks like the head of an entry is indented: what somebody said is in nobody else's name.
+    """
     label = item.candidate.label if item.candidate else ""
-    return f"[{number}] ({label or UNNAMED})\n{item.text}"
+    return f"[{number}] ({label or UNNAMED})\n{_HEAD.sub(' ', item.text)}"
 
 
 def listed(_: int, item: Item) -> str:

@@ -56,7 +56,8 @@ def build(
         str | None, typer.Option("--tenant", help="Whose memories; else TENANT_ID's.", callback=legible)
     ] = None,
     user: Annotated[
-        str | None, typer.Option("--user", help="Whose memories count beside those of nobody.", callback=legible)
+        str | None,
+        typer.Option("--user", help="Whose memories and preferences count beside what is nobody's.", callback=legible),
     ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell what became of each candidate, with its score and why.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import asyncpg
@@ -62,12 +63,14 @@ async def test_without_a_model_a_conversation_still_becomes_a_memory(
     await memory.close()
 
     # A prompt is made of all that, though the words have left the buffer.
-    prompt = context_builder(
-        "build", "monday", "--query", "Who spoke of TP53?", "--explain", database_url=database_url, context_deadline=5
-    )
+    question = ("build", "monday", "--query", "Who spoke of TP53?", "--explain")
+    prompt = context_builder(*question, database_url=database_url, context_deadline=5)
     assert prompt.wait() == 0
-    assert f"memory monday:message:{best.id.rpartition(':')[2][:8]}" in prompt.output
     assert "Conversation so far:" in prompt.output
+    for_programs = context_builder(*question, "--json", database_url=database_url, context_deadline=5)
+    assert for_programs.wait() == 0
+    included = [one["id"] for one in json.loads(for_programs.output)["receipts"] if one["outcome"] == "included"]
+    assert best.id in included
 
     # Until it is to be forgotten.
     assert context_builder("forget", "monday", "--yes", database_url=database_url).wait() == 0
