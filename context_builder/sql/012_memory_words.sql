@@ -126,23 +126,20 @@ BEGIN
 END
 $$;
 
--- As in 003, as many hits as the longer list has, without what is not alike at all.
+-- As in 003, the best first, without what is not alike at all.
 CREATE OR REPLACE FUNCTION context_memory_fuse(said context_memory_hit[], meant context_memory_hit[], fusion float8)
 RETURNS TABLE (hit context_memory_hit, origins text[]) LANGUAGE sql STABLE AS $$
-    SELECT ROW(f.id, f.session_id, f.position, f.score)::context_memory_hit, f.origins
+    SELECT ROW(id, min(session_id), min(position),
+               CASE WHEN said = '{}' OR meant = '{}' THEN max(score) ELSE sum(1 / (fusion + place)) END)::context_memory_hit,
+           array_agg(origin ORDER BY origin)
     FROM (
-        SELECT l.id, min(l.session_id) AS session_id, min(l.position) AS position,
-               CASE WHEN said = '{}' OR meant = '{}' THEN max(l.score) ELSE sum(1 / (fusion + l.place)) END AS score,
-               array_agg(l.origin ORDER BY l.origin) AS origins
-        FROM (
-            SELECT 'full_text' AS origin, h.* FROM unnest(said) WITH ORDINALITY AS h (id, session_id, position, score, place)
-            UNION ALL
-            SELECT 'vector', h.* FROM unnest(meant) WITH ORDINALITY AS h (id, session_id, position, score, place)
-        ) AS l
-        WHERE l.score > 0
-        GROUP BY l.id
-    ) AS f
-    ORDER BY f.score DESC, f.id LIMIT greatest(cardinality(said), cardinality(meant))
+        SELECT 'full_text' AS origin, h.* FROM unnest(said) WITH ORDINALITY AS h (id, session_id, position, score, place)
+        UNION ALL
+        SELECT 'vector', h.* FROM unnest(meant) WITH ORDINALITY AS h (id, session_id, position, score, place)
+    ) AS listed
+    WHERE score > 0
+    GROUP BY id
+    ORDER BY CASE WHEN said = '{}' OR meant = '{}' THEN max(score) ELSE sum(1 / (fusion + place)) END DESC, id
 $$;
 
 -- As in 009, but where none of these memories has a word of the query, they are not alike by words.
@@ -171,7 +168,7 @@ BEGIN
 END
 $$;
 
--- As in 003; what is near a hit is read in one go.
+-- As in 003; what is near a hit is read in one go, and of the better half of the hits: what the others would add is little.
 CREATE OR REPLACE FUNCTION context_memory_spread(
     tenant text, hits context_memory_hit[], neighbours float8[], speaker float8, named tsquery, condition text
 ) RETURNS TABLE (id text, score float8) LANGUAGE plpgsql STABLE AS $$
@@ -183,7 +180,7 @@ BEGIN
             JOIN context_memories AS m ON m.tenant_id = $1 AND m.id = h.id
             UNION ALL
             SELECT m.id, h.score * $3[abs(m.position - h.position)], m.named
-            FROM unnest($2) AS h
+            FROM unnest($2[:greatest(50, cardinality($2) / 2)]) AS h
             CROSS JOIN LATERAL (
                 SELECT m.id, m.position, m.words @@ $5 AS named FROM context_memories AS m
                 WHERE m.tenant_id = $1 AND m.session_id = h.session_id AND m.position <> h.position AND %s
