@@ -136,6 +136,7 @@ _HOMES = {
     "RedactorProtocol": "redaction.redactor",
     "Rules": "session.rules",
     "SessionClient": "client",
+    "Settings": "settings",
     "SomaBrainClient": "memory.somabrain",
     "SomaBrainOptions": "memory.somabrain",
     "StrategyError": "errors",
@@ -145,7 +146,6 @@ _HOMES = {
     "count_tokens": "tokens",
     "load_settings": "settings",
     "open_builder": "app",
-    "Settings": "settings",
 }
 """Modules of the names that are not from ``assembly``."""
 

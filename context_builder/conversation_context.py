@@ -174,7 +174,7 @@ class ConversationContext:
         """Fold in what the analyst makes of the work; hand it back when nothing comes, also when the caller gave up."""
         try:
             reading = await analysis
-        except BaseException as error:
+        except BaseException as error:  # being cancelled, too: the work is to be done all the same, later
             usage = error.usage if isinstance(error, AnalystError) else None
             self._conversation.fail(work, self._clock.now(), usage=usage)
             raise

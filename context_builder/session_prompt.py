@@ -24,7 +24,7 @@ async def build_for_session(
 
     Without a query, the newest thing said is answered; without a limit, the builder's holds. ``named`` are further
     keys of a turn, such as ``system_prompt``, ``tenant_id`` and ``user_id``. What that user prefers is told when space
-    permits. Raises
+    permits; a memory that hangs takes a third more than its deadline for that. Raises
     :class:`~context_builder.errors.StoreError` for a session that is not known, and what
     :meth:`ContextBuilder.build_for_turn` raises.
     """

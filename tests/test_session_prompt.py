@@ -8,7 +8,7 @@ import orjson
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from context_builder import ContextBuilder, SessionClient, build_for_session
+from context_builder import ContextBuilder, HealthState, SessionClient, build_for_session
 from context_builder.memory.preferences import stated_preferences
 from context_builder.testing import MemoryMemory
 from tests.assembly.test_session_turn import STATE
@@ -49,6 +49,14 @@ async def test_nobody_elses_preferences_are_told_and_none_to_nobody(client: Sess
     for named in ({"user_id": "bob"}, {"user_id": "ann", "tenant_id": "another"}, {}):
         context = await build_for_session(client, builder(store), "And the waves?", **named)
         assert "coffee" not in str(context.messages)
+
+
+async def test_a_memory_that_is_down_is_not_asked(client: SessionClient, store: MemoryMemory) -> None:
+    made = ContextBuilder(
+        store=store, token_counter=lambda text: len(text.split()), health_provider=lambda: HealthState.DOWN
+    )
+    await build_for_session(client, made, "And the waves?", user_id="ann")
+    assert store.searches == []
 
 
 async def test_without_a_store_or_with_one_that_hangs_the_prompt_comes_all_the_same(

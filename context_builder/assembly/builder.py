@@ -145,8 +145,13 @@ class ContextBuilder:
         )
 
     async def preferences(self, user_id: str, tenant_id: str = DEFAULT_TENANT) -> list[Candidate]:
-        """What the user said they want, the newest first; none where the store does not tell within a third of the
-        deadline, or is none."""
+        """What the user said they want, the newest first.
+
+        None where there is no store, where the memory is down, and where it does not tell within a third of the
+        deadline.
+        """
+        if self._recall.is_down:
+            return []
         wishes = Wishes((UserPreferencesStrategy(),), frozenset({0}), tenant_id=tenant_id, user_id=user_id)
         return (await wishes.offered(self._store, self._now(), self._rules.deadline / 3)).candidates
 

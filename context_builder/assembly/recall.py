@@ -78,9 +78,8 @@ class Recall:
     async def for_turn(self, turn: Turn) -> Recalled:
         """What fits the turn's message; a memory that fails raises nothing here, and a slow one is cut off."""
         with span("health"):
-            provided, own = self._provided(), self._states()
-            states = own if provided is None else [provided] * len(own)
-        state = provided or min(states, key=list(HealthState).index, default=HealthState.NORMAL)
+            states = self._states()
+            state = _healthiest(states)
         named = {memory.name: its for memory, its in zip(self._memories, states, strict=True)}
         if reason := self._why_not(turn, state):
             return Recalled((), state, reason, named, is_whole=state is not HealthState.DOWN)
@@ -101,9 +100,15 @@ class Recall:
         is_whole = not told and all(its is HealthState.NORMAL for its in states)
         return Recalled(candidates, state, "; ".join(told) or "ok", named, seconds, is_whole)
 
+    @property
+    def is_down(self) -> bool:
+        """Whether no memory is to be asked now."""
+        return _healthiest(self._states()) is HealthState.DOWN
+
     def _states(self) -> list[HealthState]:
-        now = self._monotonic()
-        return [health.state(now) for health in self._health]
+        """The health of each memory: what the provider says of all, else what was learned."""
+        now, provided = self._monotonic(), self._provided()
+        return [provided or health.state(now) for health in self._health]
 
     def _provided(self) -> HealthState | None:
         """What the provider says; None without one, and when it cannot tell."""
@@ -152,9 +157,13 @@ class Recall:
             _tell(self._on_degraded, max(lasting))
 
 
+def _healthiest(states: Sequence[HealthState]) -> HealthState:
+    return min(states, key=list(HealthState).index, default=HealthState.NORMAL)
+
+
 def _tell(listener: OnDegraded, seconds: float) -> None:
     """A listener's fault is not the turn's."""
     try:
         listener(seconds)
-    except Exception:  # the application's own code, of any kind
+    except Exception:  # the application's own code, of any kind: the turn goes on
         log.exception("memory.on_degraded_failed")

@@ -102,7 +102,7 @@ async def _served(session: Session) -> AsyncIterator[asyncio.Event]:
     serving.add_done_callback(lambda _: ended.set())
     try:
         yield ended
-    except BaseException:
+    except BaseException:  # Ctrl-C, too: the session writes down what it has
         session.stop()
         raise
     else:

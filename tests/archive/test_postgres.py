@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import Any
 
 import asyncpg
 import pytest
@@ -49,6 +50,27 @@ async def test_delivering_again_changes_nothing(
     assert [await archive.deliver(summary(seq)) for seq in (1, 2, 1)] == [1, 2, 1]
     texts = await database.fetch("SELECT summary_text FROM context_summaries ORDER BY summary_seq")
     assert [record["summary_text"] for record in texts] == [summary(1).summary_text, summary(2).summary_text]
+
+
+async def test_a_summary_that_another_process_delivers_meanwhile_is_kept_once(
+    archive: PostgresArchive, database_url: str, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await apply(database_url)
+    await archive.deliver(summary(1))
+    another, elsewhere = summary(1, summary_text="another"), PostgresArchive(database_url)
+    asked, value = [], archive._value
+
+    async def meanwhile(query: str, argument: str) -> Any:
+        answer = await value(query, argument)
+        asked.append(query)
+        if len(asked) <= 2:  # between any two questions of the first try
+            await elsewhere.deliver(another)
+        return answer
+
+    monkeypatch.setattr(archive, "_value", meanwhile)
+    assert await archive.deliver(another) == 2
+    assert await database.fetchval("SELECT count(*) FROM context_summaries") == 2
+    await elsewhere.close()
 
 
 async def test_another_summary_under_a_number_that_is_taken_gets_the_next_free_one_once(
