@@ -27,7 +27,7 @@ _MAX_CONNECTIONS: Final = 4
 # whose owner may not make roles) the connection's own stays. The tenant is written in hexadecimal, which needs
 # no quoting, because a statement without parameters takes one round trip and not two.
 _AS_TENANT: Final = f"""
-SELECT set_config('context_builder.tenant', convert_from('\\x%s'::bytea, 'UTF8'), true),
+SELECT set_config('context_builder.tenant', convert_from(decode('%s', 'hex'), 'UTF8'), true),
        (SELECT set_config('role', rolname, true) FROM pg_roles WHERE rolname = '{ROLE}')
 """  # noqa: S608 (only a constant)
 

@@ -16,7 +16,7 @@ _EXPRESSION: Final = re.compile(
       | (?P<which>last | next | this)\s+(?P<unit>week|weekend|month|year|summer|{"|".join(_WEEKDAYS)})
       | (?P<count>{"|".join(_NUMBERS)}|a\s+few|\d{{1,2}})\s+(?P<each>day|week|month|year)s?\s+ago
     )\b""",
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 
 
