@@ -180,4 +180,5 @@ def cleaned(rest: str, pattern: Pattern) -> str | None:
     wish = _TRAILING.sub("", _VOCATIVE.sub("", rest.strip(" ,.!?"))).strip('"“”')
     if not wish or (pattern.but_not is not None and pattern.but_not.match(wish)):
         return None
-    return _FIRST_PERSON.sub(lambda one: _IN_THIRD_PERSON[one[0].lower()], wish)
+    # Regardless of case, "I" matches ı and İ too, and "s" matches ſ: these are no pronouns, and stay.
+    return _FIRST_PERSON.sub(lambda one: _IN_THIRD_PERSON.get(one[0].lower(), one[0]), wish)

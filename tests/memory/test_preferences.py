@@ -68,6 +68,19 @@ def test_talk_and_the_words_of_others_are_no_preference(said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("I prefer coffee, ı think, over tea.", "Prefers coffee, ı think, over tea"),
+        ("I prefer what İ said", "Prefers what İ said"),
+        ("I dislike when ı'm late", "Dislikes when ı'm late"),
+        ("I prefer what MYſELF said", "Prefers what MYſELF said"),
+    ],
+)
+def test_a_letter_that_only_looks_like_a_pronoun_regardless_of_case_stays(said: str, text: str) -> None:
+    assert [one.text for one in stated_preferences(said)] == [text]
+
+
+@pytest.mark.parametrize(
     ("earlier", "later"),
     [
         ("I prefer tea", "Actually, I prefer coffee"),
