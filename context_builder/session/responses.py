@@ -6,7 +6,7 @@ from typing import Any
 
 from context_builder.session.changes import Changes
 from context_builder.session.entry import Entry
-from context_builder.session.message import CONSILIENCE, Message
+from context_builder.session.message import CONSILIENCE, UNKNOWN_SPEAKER, Message
 
 
 class Responses:
@@ -18,16 +18,19 @@ class Responses:
 
     def add(self, entry: Entry, message: Message, changes: Changes) -> None:
         """Take in what the assistant said; note in ``changes`` what to write down and what to drop."""
-        self.records[entry.id] = {
+        record = {
             "id": entry.id,
             "message_number": message.number,
-            "speaker": CONSILIENCE,
+            "speaker": CONSILIENCE if message.speaker == UNKNOWN_SPEAKER else message.speaker,
             "text": message.text,
             "timestamp": message.timestamp,
             "type": "consilience",
             "metadata": message.metadata,
         }
-        changes.put_response(entry.id, self.records[entry.id])
+        if message.timestamp_raw is not None:
+            record["timestamp_raw"] = message.timestamp_raw
+        self.records[entry.id] = record
+        changes.put_response(entry.id, record)
         while len(self.records) > self._limit:
             oldest = next(iter(self.records))
             del self.records[oldest]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,7 +109,7 @@ def state_of(subject: Conversation, clock: ManualClock) -> dict[str, Any]:
     assert has_types(state, STATE)
     assert has_types(state["rolling_summary"], SUMMARY)
     assert all(has_types(entry, ENTRY, "timestamp_raw") for entry in state["raw_recent_buffer"])
-    assert all(has_types(response, RESPONSE) for response in state["consilience_responses"])
+    assert all(has_types(response, RESPONSE, "timestamp_raw") for response in state["consilience_responses"])
     for published in (*state["raw_recent_buffer"], *state["consilience_responses"]):
         datetime.fromisoformat(published["timestamp"])
     return state
@@ -139,11 +140,26 @@ def test_the_state_of_a_session_in_full_swing(clock: ManualClock) -> None:
     assert (state["received_messages"], state["highest_message_number"], state["revision"]) == (6, 5, 7)
 
 
-def test_a_response_carries_its_metadata_and_always_the_assistants_name(clock: ManualClock) -> None:
+@pytest.mark.parametrize(
+    ("speaker", "published"), [("Orchestrator", "Orchestrator"), ("Consilience", "Consilience"), (None, "Consilience")]
+)
+def test_a_response_carries_its_metadata_and_its_own_speaker(
+    clock: ManualClock, speaker: str | None, published: str
+) -> None:
     subject = conversation(clock)
-    subject.receive([advice(speaker="Orchestrator")], clock.now())
+    subject.receive([advice(speaker=speaker)], clock.now())
     (response,) = state_of(subject, clock)["consilience_responses"]
-    assert (response["speaker"], response["metadata"]) == ("Consilience", {"priority": "P0"})
+    assert (response["speaker"], response["metadata"]) == (published, {"priority": "P0"})
+    assert response["type"] == "consilience"
+
+
+def test_a_responses_unreadable_timestamp_is_published_beside_the_arrival_time(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    subject.receive([advice(timestamp="in a minute"), advice("And another")], clock.now())
+    first, second = state_of(subject, clock)["consilience_responses"]
+    assert first["timestamp_raw"] == "in a minute"
+    assert first["timestamp"] == clock.now().iso()
+    assert "timestamp_raw" not in second
 
 
 def test_an_unreadable_timestamp_is_published_beside_the_arrival_time(clock: ManualClock) -> None:
