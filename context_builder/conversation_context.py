@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import structlog
@@ -24,6 +24,14 @@ from context_builder.session.rules import Rules
 from context_builder.session.work import Reading, Work
 
 log = structlog.get_logger(__name__)
+
+
+class InferredDomains(NamedTuple):
+    """What a conversation is about after an inference: as its context publishes it, most confident domain first."""
+
+    domains: list[str]
+    confidence: dict[str, float]
+    keywords: list[str]
 
 
 class ConversationContext:
@@ -114,14 +122,17 @@ class ConversationContext:
         """Whether enough messages or enough time have come since the last inference."""
         return self._conversation.domains_due(self._clock.now())
 
-    async def infer_domains(self) -> None:
-        """Infer domains from the newest messages and tag the untagged. Raises :class:`AnalystError`."""
+    async def infer_domains(self) -> InferredDomains:
+        """Infer domains from the newest messages, tag the untagged, and return what is current now.
+
+        Without messages nothing changes. Raises :class:`AnalystError`.
+        """
         async with self._one_at_a_time:
             work = self._conversation.domains_work(self._clock.now(), at_once=True)
-            if work is None:
-                return
-            await self._carry_out(work, self._analyst.infer_domains(work.messages))
-            self._settle()
+            if work is not None:
+                await self._carry_out(work, self._analyst.infer_domains(work.messages))
+                self._settle()
+            return InferredDomains(self.current_domains, self.domain_confidence, self.current_keywords)
 
     def should_summarize(self) -> bool:
         """Whether the oldest message has been in the buffer for the window, or there are too many."""

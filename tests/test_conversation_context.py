@@ -94,6 +94,21 @@ async def test_domains_are_inferred_when_asked_for_and_due_after_five_messages(c
     assert all(entry["domains"] == context.current_domains for entry in context.raw_recent_buffer)
 
 
+async def test_an_inference_returns_domains_confidence_and_topic_keywords(context: ConversationContext) -> None:
+    assert await context.infer_domains() == ([], {}, [])
+    await said(context, 1)
+    inferred = await context.infer_domains()
+    assert inferred.domains == ["Biology / Life Sciences"]
+    assert inferred.confidence == {"Biology / Life Sciences": 0.9}
+    assert inferred.keywords == ["topic"]
+    domains, confidence, keywords = inferred
+    assert (domains, confidence, keywords) == (
+        context.current_domains,
+        context.domain_confidence,
+        context.current_keywords,
+    )
+
+
 async def test_without_a_message_there_is_nothing_to_infer_or_summarize(
     context: ConversationContext, analyst: StubAnalyst
 ) -> None:
