@@ -21,6 +21,7 @@ from context_builder.archive.archive import SummaryRow
 from context_builder.archive.columns import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, as_record
 from context_builder.archive.postgres_errors import explained
 from context_builder.errors import ArchiveError, ArchiveRejected, ArchiveUnavailable
+from context_builder.redirects import refuse_redirects
 
 if TYPE_CHECKING:
     import httpx
@@ -158,13 +159,20 @@ class SupabaseArchive:
             if self._client is None:
                 vendor = await asyncio.to_thread(importlib.import_module, "supabase")  # takes about a second
                 if self._http is None:
-                    self._http = await asyncio.to_thread(_http_client, self._timeout)
+                    self._http = await asyncio.to_thread(self._http_client)
                 options = vendor.AsyncClientOptions(
                     auto_refresh_token=False, persist_session=False, httpx_client=self._http
                 )
                 with self._translated():
                     self._client = await vendor.acreate_client(self._url, self._key, options)
             return self._client
+
+    def _http_client(self) -> httpx.AsyncClient:
+        """Made in a thread, because it reads the certificate authorities."""
+        import httpx
+
+        hooks = refuse_redirects(self.name, "SUPABASE_URL", ArchiveUnavailable)
+        return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -192,13 +200,6 @@ class SupabaseArchive:
         if code in _ADVICE:
             return ArchiveRejected(f"{self.name} {_ADVICE[code]}")
         return explained(self.name, code, message)
-
-
-def _http_client(timeout: float) -> httpx.AsyncClient:
-    """Made in a thread, because it reads the certificate authorities."""
-    import httpx
-
-    return httpx.AsyncClient(timeout=timeout, follow_redirects=True)
 
 
 async def _same(

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.embedder import Embedding
+from context_builder.redirects import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -83,6 +84,11 @@ class OpenAIEmbedder:
         except openai.APIConnectionError as error:
             raise MemoryUnavailable(f"{self._where} cannot be reached: {type(error).__name__}") from None
         except openai.APIStatusError as error:
+            if is_redirect(error.status_code, error.response.headers):
+                redirected = explain_redirect(
+                    str(error.request.url), error.response.headers, "EMBEDDING_BASE_URL (or OPENAI_BASE_URL)"
+                )
+                raise MemoryUnavailable(f"{self._where} {redirected}") from None
             failed = (
                 MemoryUnavailable
                 if error.status_code in (408, 409, 429) or error.status_code >= 500
@@ -107,13 +113,14 @@ class OpenAIEmbedder:
             return self._client
 
     def _new_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         client = AsyncOpenAI(
             api_key=self._options.api_key or "none",
             base_url=self._options.base_url,
             timeout=self._options.timeout,
             max_retries=self._options.retries,
+            http_client=DefaultAsyncHttpxClient(timeout=self._options.timeout, follow_redirects=False),
         )
         _ = client.embeddings  # the package loads it at first use: better here than in the loop
         return client

@@ -13,6 +13,7 @@ import stamina
 
 from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.breaker import Breaker
+from context_builder.redirects import refuse_redirects
 
 Payload = dict[str, Any]
 
@@ -119,5 +120,6 @@ class SomaBrainClient:
                 base_url=self._options.base_url,
                 timeout=self._options.timeout,
                 headers={name: value for name, value in headers.items() if value},
+                event_hooks=refuse_redirects(self.name, "SA01_SOMA_BASE_URL", MemoryUnavailable),
             )
         return self._http

@@ -14,6 +14,7 @@ from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnava
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_errors import explained
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
+from context_builder.redirects import refuse_redirects
 
 if TYPE_CHECKING:
     import httpx
@@ -68,13 +69,20 @@ class SupabaseFunctions:
         async with self._opening:
             if self._client is None:
                 vendor = await asyncio.to_thread(importlib.import_module, "supabase")  # takes about a second
-                self._http = self._http or await asyncio.to_thread(_http_client, self._timeout)
+                self._http = self._http or await asyncio.to_thread(self._http_client)
                 options = vendor.AsyncClientOptions(
                     auto_refresh_token=False, persist_session=False, httpx_client=self._http
                 )
                 with self._translated():
                     self._client = await vendor.acreate_client(self._url, self._key, options)
             return self._client
+
+    def _http_client(self) -> httpx.AsyncClient:
+        """Made in a thread, because it reads the certificate authorities."""
+        import httpx
+
+        hooks = refuse_redirects(self.name, "SUPABASE_URL", MemoryUnavailable)
+        return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -115,10 +123,3 @@ class SupabaseMemory(SqlMemory):
         query_time: float = QUERY_TIME,
     ) -> None:
         super().__init__(SupabaseFunctions(url, key, timeout=timeout), embedder, options, query_time=query_time)
-
-
-def _http_client(timeout: float) -> httpx.AsyncClient:
-    """Made in a thread, because it reads the certificate authorities."""
-    import httpx
-
-    return httpx.AsyncClient(timeout=timeout, follow_redirects=True)

@@ -150,7 +150,7 @@ class ModelClient:
             return self._client
 
     def _new_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         self._meter.load()
         client = AsyncOpenAI(
@@ -158,6 +158,7 @@ class ModelClient:
             base_url=self._endpoint.base_url,
             timeout=self._options.timeout,
             max_retries=0,
+            http_client=DefaultAsyncHttpxClient(timeout=self._options.timeout, follow_redirects=False),
         )
         _ = client.chat.completions  # the package loads it at first use: better here than in the loop
         return client

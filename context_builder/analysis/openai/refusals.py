@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_builder.analysis.openai.options import Endpoint
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
+from context_builder.redirects import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
     import openai
@@ -67,6 +68,8 @@ def was_free(error: openai.OpenAIError) -> bool:
 
 def _of_status(error: openai.APIStatusError, endpoint: Endpoint, model: str) -> AnalystUnavailable:
     server, status = endpoint.label, error.status_code
+    if is_redirect(status, error.response.headers):
+        return Refused(f"{server} {explain_redirect(str(error.request.url), error.response.headers, endpoint.setting)}")
     if advice := _CODE_ADVICE.get(error.code or "") or _ADVICE.get(status):
         return Refused(f"{server} {advice.format(model=model, setting=endpoint.setting)}")
     if status in _WORTH_ANOTHER_TRY or status >= 500:
