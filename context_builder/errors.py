@@ -20,10 +20,14 @@ ContextBuilderError
 ├── ArchiveError            the archive of summaries
 │   ├── ArchiveUnavailable  cannot be reached; worth another try
 │   └── ArchiveRejected     refuses this row or this caller; says why
+│       └── ArchiveDataRejected   refuses this row, and will never take it
 ├── MemoryStoreError        the memory store
 │   ├── MemoryUnavailable   cannot be reached in time; worth another try
 │   └── MemoryRejected      refuses this request or this caller; says why
+│       ├── MemoryDataRejected    refuses what this request holds, and will never take it
 │       └── CannotForget    has no way to delete what it keeps
+├── Undeliverable           will never be delivered, though the receiver is well; also the two ...DataRejected
+│   └── EntryUnreadable     an outbox entry that is not what this version writes
 └── ContextError            a context that cannot be built
     ├── NoMemoryStore       a strategy needs a store and there is none
     ├── TokenLimitExceeded  what must be in the prompt is over its limit; says by how much
@@ -132,6 +136,14 @@ class ReplyInvalid(AnalystError):
         self.rejected = rejected
 
 
+class Undeliverable(ContextBuilderError):
+    """What was to be delivered will be refused however often it is sent, while its receiver may take other things."""
+
+
+class EntryUnreadable(Undeliverable):
+    """An outbox entry that cannot be read."""
+
+
 class ArchiveError(ContextBuilderError):
     """The archive of summaries did not take a row."""
 
@@ -141,7 +153,11 @@ class ArchiveUnavailable(ArchiveError):
 
 
 class ArchiveRejected(ArchiveError):
-    """The archive will not take this row however often it is sent."""
+    """The archive does not take this row from this caller; without :class:`ArchiveDataRejected` perhaps none."""
+
+
+class ArchiveDataRejected(ArchiveRejected, Undeliverable):
+    """The archive will not take this row however often it is sent, for what is in it."""
 
 
 class MemoryStoreError(ContextBuilderError):
@@ -154,6 +170,10 @@ class MemoryUnavailable(MemoryStoreError):
 
 class MemoryRejected(MemoryStoreError):
     """The memory store will not carry out this request however often it is sent."""
+
+
+class MemoryDataRejected(MemoryRejected, Undeliverable):
+    """The memory store will not carry out this request however often it is sent, for what is in it."""
 
 
 class CannotForget(MemoryRejected):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from context_builder.archive.archive import SummaryRow
@@ -16,9 +17,38 @@ SAME_BY: Final = ("session_id", "covers_message_end", "message_count", "summary_
 """Rows that are equal in these are the same summary."""
 
 
+_MOMENTS: Final = ("time_range_start", "time_range_end")
+_LARGEST_OFFSET: Final = timedelta(hours=15, minutes=59, seconds=59)
+"""PostgreSQL reads none beyond; Python reads any below 24 hours."""
+
+
 def as_record(row: SummaryRow) -> dict[str, Any]:
     """Values by column. NUL is dropped from texts: PostgreSQL's cannot hold it."""
-    return {
+    record = {
         name: value.replace("\x00", "") if isinstance(value, str) else value
         for name, value in row.model_dump(mode="json").items()
     }
+    return record | {name: _moment(record[name]) for name in _MOMENTS}
+
+
+def _moment(timestamp: str | None) -> str | None:
+    """The timestamp as PostgreSQL reads it too, which knows fewer forms of ISO 8601 than Python does."""
+    try:
+        moment = datetime.fromisoformat(timestamp) if timestamp is not None else None
+    except ValueError:
+        return timestamp
+    if moment is None:
+        return None
+    offset = moment.utcoffset()
+    if offset is not None and (abs(offset) > _LARGEST_OFFSET or offset.microseconds):
+        moment = _in_utc(moment)
+    return moment.isoformat()
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """The same moment; at the edges of the calendar the nearest that there is."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        edge = datetime.min if moment.year == 1 else datetime.max
+        return edge.replace(tzinfo=UTC)

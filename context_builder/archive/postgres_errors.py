@@ -6,19 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from context_builder.errors import ArchiveError, ArchiveRejected, ArchiveUnavailable
+from context_builder.errors import ArchiveDataRejected, ArchiveError, ArchiveRejected, ArchiveUnavailable
+from context_builder.sqlstate import INVALID_DATA, TRANSIENT
 
-# SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
-_TRANSIENT: Final = (
-    "08",  # connection
-    "25006",  # read-only after a failover
-    "40",  # rolled back: deadlock, serialization
-    "53",  # out of memory, disk or connections
-    "55P03",  # lock not available
-    "57",  # operator intervention: shutdown, starting up, cancelled
-    "58",  # system error
-    "XX",  # internal error
-)
 _MIGRATE: Final = "run `context-builder migrate`"
 _ADVICE: Final = {
     "42P01": f"has no table context_summaries; {_MIGRATE}",
@@ -35,12 +25,13 @@ def explained(archive: str, sqlstate: str, message: str) -> ArchiveError:
 
     ``message`` is PostgreSQL's primary message; its detail is left out, because that quotes rows.
     """
-    if sqlstate.startswith(_TRANSIENT):
+    if sqlstate.startswith(TRANSIENT):
         return ArchiveUnavailable(f"{archive}: {message} ({sqlstate})")
     for prefix, advice in _ADVICE.items():
         if sqlstate.startswith(prefix):
             return ArchiveRejected(f"{archive} {advice}")
-    return ArchiveRejected(f"{archive} refuses: {message} ({sqlstate})")
+    refusal = ArchiveDataRejected if sqlstate.startswith(INVALID_DATA) else ArchiveRejected
+    return refusal(f"{archive} refuses: {message} ({sqlstate})")
 
 
 @contextmanager
@@ -57,5 +48,7 @@ def translated(archive: str) -> Iterator[None]:
     except TimeoutError:
         raise ArchiveUnavailable(f"{archive} does not answer in time") from None
     except (OSError, asyncpg.InterfaceError) as error:
+        if isinstance(error, ValueError):  # the client cannot encode a value
+            raise ArchiveDataRejected(f"{archive} cannot be sent this row: {type(error).__name__}") from None
         reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
         raise ArchiveUnavailable(f"{archive} cannot be reached: {reason}") from None

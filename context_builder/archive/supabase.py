@@ -20,7 +20,7 @@ import structlog
 from context_builder.archive.archive import SummaryRow
 from context_builder.archive.columns import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, as_record
 from context_builder.archive.postgres_errors import explained
-from context_builder.errors import ArchiveError, ArchiveRejected, ArchiveUnavailable
+from context_builder.errors import ArchiveDataRejected, ArchiveError, ArchiveRejected, ArchiveUnavailable
 from context_builder.redirects import refuse_redirects
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ _ADVICE: Final = {
 }
 # The API cannot reach its database, asks to slow down, or something before it failed.
 _TRANSIENT: Final = re.compile(r"PGRST00\d|408|429|5\d\d")
+# The API, or something before it, takes no such body: malformed, too large.
+_INVALID_DATA: Final = ("PGRST102", "400", "413", "422")
 
 log = structlog.get_logger(__name__)
 
@@ -199,6 +201,8 @@ class SupabaseArchive:
             return ArchiveUnavailable(f"{self.name}: {message} ({code})")
         if code in _ADVICE:
             return ArchiveRejected(f"{self.name} {_ADVICE[code]}")
+        if code in _INVALID_DATA:
+            return ArchiveDataRejected(f"{self.name} refuses: {message} ({code})")
         return explained(self.name, code, message)
 
 

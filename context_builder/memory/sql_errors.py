@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.sqlstate import INVALID_DATA, TRANSIENT
 
-# SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
-_TRANSIENT: Final = ("08", "25006", "40", "53", "55P03", "57", "58", "XX")
 _MIGRATE: Final = "run `context-builder migrate`"
 _ADVICE: Final = {
     "42P01": f"has no table of memories; {_MIGRATE}",
@@ -22,12 +21,13 @@ _ADVICE: Final = {
 
 def explained(memory: str, sqlstate: str, message: str) -> MemoryStoreError:
     """The error for an SQLSTATE; PostgreSQL's detail is left out, because it quotes rows."""
-    if sqlstate.startswith(_TRANSIENT):
+    if sqlstate.startswith(TRANSIENT):
         return MemoryUnavailable(f"{memory}: {message} ({sqlstate})")
     for prefix, advice in _ADVICE.items():
         if sqlstate.startswith(prefix):
             return MemoryRejected(f"{memory} {advice}")
-    return MemoryRejected(f"{memory} refuses: {message} ({sqlstate})")
+    refusal = MemoryDataRejected if sqlstate.startswith(INVALID_DATA) else MemoryRejected
+    return refusal(f"{memory} refuses: {message} ({sqlstate})")
 
 
 @contextmanager
@@ -39,10 +39,12 @@ def translated(memory: str) -> Iterator[None]:
         yield
     except asyncpg.PostgresError as error:
         raise explained(memory, error.sqlstate or "XX000", error.args[0]) from None
-    except (asyncpg.exceptions.ClientConfigurationError, asyncpg.DataError) as error:
+    except asyncpg.exceptions.ClientConfigurationError as error:
         raise MemoryRejected(f"{memory} cannot be used so: {type(error).__name__}") from None
     except TimeoutError:
         raise MemoryUnavailable(f"{memory} does not answer in time") from None
     except (OSError, asyncpg.InterfaceError) as error:
+        if isinstance(error, ValueError):  # the client cannot encode a value
+            raise MemoryDataRejected(f"{memory} cannot be sent this: {type(error).__name__}") from None
         reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
         raise MemoryUnavailable(f"{memory} cannot be reached: {reason}") from None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_errors import explained
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
@@ -36,6 +36,8 @@ _ADVICE: Final = {
 }
 # The API cannot reach its database, asks to slow down, or something before it failed.
 _TRANSIENT: Final = re.compile(r"PGRST00\d|408|429|5\d\d")
+# The API, or something before it, takes no such body: malformed, too large.
+_INVALID_DATA: Final = ("PGRST102", "400", "413", "422")
 
 
 class SupabaseFunctions:
@@ -106,6 +108,8 @@ class SupabaseFunctions:
             return MemoryUnavailable(f"{self.name}: {message} ({code})")
         if code in _ADVICE:
             return MemoryRejected(f"{self.name} {_ADVICE[code]}")
+        if code in _INVALID_DATA:
+            return MemoryDataRejected(f"{self.name} refuses: {message} ({code})")
         return explained(self.name, code, message)
 
 

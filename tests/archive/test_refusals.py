@@ -1,0 +1,103 @@
+"""Rows that an archive would refuse, or does refuse for good, whichever way they get there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_builder.archive.archive import Archive
+from context_builder.archive.columns import as_record
+from context_builder.archive.migrations import apply
+from context_builder.archive.postgres import PostgresArchive
+from context_builder.archive.supabase import SupabaseArchive
+from context_builder.errors import ArchiveDataRejected, ArchiveRejected, Undeliverable
+from tests.archive.rows import ORIGINAL_TABLE, summary
+from tests.services.postgrest import PostgrestFront, api_key
+
+
+@pytest.fixture(params=["asyncpg", "supabase"])
+async def archive(
+    request: pytest.FixtureRequest, supabase_project: PostgrestFront, database_url: str
+) -> AsyncIterator[Archive]:
+    """Each way into the same database."""
+    if request.param == "asyncpg":
+        archive: Archive = PostgresArchive(database_url)
+    else:
+        archive = SupabaseArchive(supabase_project.url, api_key("service_role"))
+    yield archive
+    await archive.close()
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize(
+    ("timestamp", "moment"),
+    [
+        ("2025-10-02 10:30:45,123", datetime(2025, 10, 2, 10, 30, 45, 123000, UTC)),
+        ("2025-W40-4T10:00", datetime(2025, 10, 2, 10, tzinfo=UTC)),
+        ("2025-10-02T10:30:45+23:59", datetime(2025, 10, 1, 10, 31, 45, tzinfo=UTC)),
+        ("2025-10-02T10:30:45+05:30:15.5", datetime(2025, 10, 2, 5, 0, 29, 500000, UTC)),
+        ("20251002T103045Z", datetime(2025, 10, 2, 10, 30, 45, tzinfo=UTC)),
+        ("0001-01-01T00:00:00+23:59", datetime(1, 1, 1, tzinfo=UTC)),
+    ],
+)
+async def test_every_timestamp_that_a_message_may_have_is_archived_in_a_column_of_times(
+    archive: Archive, database_url: str, database: asyncpg.Connection, timestamp: str, moment: datetime
+) -> None:
+    await database.execute(ORIGINAL_TABLE.format(domains="jsonb"))
+    await database.execute("ALTER DATABASE %s SET timezone = 'UTC'" % database_url.rpartition("/")[2])  # noqa: UP031
+    await apply(database_url)
+    await archive.deliver(summary(time_range_start=timestamp, time_range_end=None))
+    assert await database.fetchval("SELECT time_range_start FROM context_summaries") == moment
+
+
+@pytest.mark.engines
+async def test_python_and_postgresql_read_the_same_moments(database: asyncpg.Connection) -> None:
+    """Whatever ``fromisoformat`` takes; each is tried in one statement."""
+    written = [as_record(summary(time_range_start=given))["time_range_start"] for given in _TIMESTAMPS]
+    assert await database.fetchval("SELECT count(t::timestamptz) FROM unnest($1::text[]) AS t", written) == len(written)
+
+
+_TIMESTAMPS = [
+    f"{day}{separator}{time}{offset}"
+    for day in ("0001-01-01", "9999-12-31", "2025-W40-4", "2025W404", "20251002", "1582-10-10")
+    for separator in ("T", " ", "_", "~")
+    for time in ("10", "10:30", "1030", "10:30:45", "103045", "10:30:45.1", "10:30:45,123456", "23:59:59.999999999")
+    for offset in ("", "Z", "+00:00", "-23:59", "+2359", "+15:59", "-16:00", "+23:59:59.999999", "+01:00:30")
+]
+
+
+@given(st.datetimes(timezones=st.none() | st.timezones()))
+def test_an_ordinary_timestamp_is_archived_as_it_came(moment: datetime) -> None:
+    assert as_record(summary(time_range_end=moment.isoformat()))["time_range_end"] == moment.isoformat()
+
+
+@pytest.mark.engines
+async def test_a_row_that_a_constraint_refuses_is_told_from_a_table_that_takes_none(
+    archive: Archive, database_url: str, database: asyncpg.Connection
+) -> None:
+    with pytest.raises(ArchiveRejected) as nothing_is_taken:
+        await archive.deliver(summary(1))
+    assert not isinstance(nothing_is_taken.value, Undeliverable)
+    await apply(database_url)
+    await database.execute("ALTER TABLE context_summaries ADD CHECK (summary_text NOT LIKE '%secret%')")
+    await archive.deliver(summary(1))
+    with pytest.raises(ArchiveDataRejected, match="violates check constraint") as refused:
+        await archive.deliver(summary(2, summary_text="The secret is 42"))
+    assert "42" not in str(refused.value).replace("23514", "")
+    await archive.deliver(summary(3))
+    assert await database.fetchval("SELECT count(*) FROM context_summaries") == 2
+
+
+@pytest.mark.engines
+async def test_a_number_that_the_column_cannot_hold_is_refused_for_good(
+    archive: Archive, database: asyncpg.Connection
+) -> None:
+    await database.execute(ORIGINAL_TABLE.format(domains="jsonb"))
+    await database.execute("ALTER TABLE context_summaries ADD summary_seq integer, ADD UNIQUE (session_id, summary_seq)")
+    with pytest.raises(ArchiveDataRejected, match="out of range"):
+        await archive.deliver(summary(covers_message_end=2**53 - 1))
