@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -22,6 +22,16 @@ class Instant:
     def iso(self) -> str:
         """Local time without an offset, the form listeners send."""
         return datetime.fromtimestamp(self.wall).isoformat()
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The same moment in UTC, or the nearest in the calendar; one without an offset is taken for UTC."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return (datetime.min if moment.year == 1 else datetime.max).replace(tzinfo=UTC)
 
 
 class Clock(Protocol):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from context_builder.archive.archive import SummaryRow
+from context_builder.clock import in_utc
 
 TABLE: Final = "context_summaries"
 MIGRATIONS: Final = "context_builder_migrations"
@@ -41,14 +42,5 @@ def _moment(timestamp: str | None) -> str | None:
         return None
     offset = moment.utcoffset()
     if offset is not None and (abs(offset) > _LARGEST_OFFSET or offset.microseconds):
-        moment = _in_utc(moment)
+        moment = in_utc(moment)
     return moment.isoformat()
-
-
-def _in_utc(moment: datetime) -> datetime:
-    """The same moment; at the edges of the calendar the nearest that there is."""
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        edge = datetime.min if moment.year == 1 else datetime.max
-        return edge.replace(tzinfo=UTC)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
+from context_builder.clock import in_utc
 from context_builder.memory.memory import Feedback, Found, Memory, MemoryFilter, Rating
 
 Row = dict[str, Any]
+
+KEY_CHARS: Final = 200
+"""Longest name that is a key as it stands: PostgreSQL refuses rows whose index entries exceed some 2,700 bytes."""
 
 
 def storable(value: Any) -> Any:
@@ -45,16 +49,24 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
+def as_key(name: str | None) -> str | None:
+    """The name of a user or a session as it is indexed: of one that is too long, its beginning and a digest of it."""
+    if name is None or len(name) <= KEY_CHARS:
+        return name
+    told_apart_by = digest(storable(name))[:32]
+    return f"{name[: KEY_CHARS - len(told_apart_by) - 1]} {told_apart_by}"
+
+
 def as_row(memory: Memory) -> Row:
     """The row of table ``context_memories``, without embedding. A time without an offset is taken for UTC."""
     row: Row = storable(
         {
             "id": memory.id,
             "kind": memory.kind,
-            "session_id": memory.session_id,
-            "user_id": memory.user_id,
+            "session_id": as_key(memory.session_id),
+            "user_id": as_key(memory.user_id),
             "speaker": memory.speaker,
-            "said_at": _aware(memory.time),
+            "said_at": memory.time and in_utc(memory.time),
             "position": memory.position,
             "tags": memory.tags,
             "metadata": memory.metadata,
@@ -67,13 +79,13 @@ def as_row(memory: Memory) -> Row:
 def as_condition(wanted: MemoryFilter) -> Row:
     """The filter as the SQL functions read it; what does not restrict is left out."""
     restricting = {
-        "session_id": wanted.session_id,
-        "user_id": wanted.user_id,
+        "session_id": as_key(wanted.session_id),
+        "user_id": as_key(wanted.user_id),
         "persona_id": wanted.persona_id,
         "kinds": wanted.kinds or None,
         "tags": wanted.tags or None,
-        "since": _aware(wanted.since),
-        "until": _aware(wanted.until),
+        "since": wanted.since and in_utc(wanted.since),
+        "until": wanted.until and in_utc(wanted.until),
         "with_unowned": wanted.with_unowned or None,
     }
     return {name: storable(value) for name, value in restricting.items() if value is not None}
@@ -91,7 +103,7 @@ def rating_rows(ratings: Sequence[Rating]) -> list[Row]:
     """As ``context_memory_rate`` takes them: of several of one memory by one user the last."""
     last = {(rating.id, rating.user_id): rating for rating in ratings}
     return [
-        storable({"id": one.id, "user_id": one.user_id, "score": one.score, "timestamp": _aware(one.time)})
+        storable({"id": one.id, "user_id": one.user_id, "score": one.score, "timestamp": in_utc(one.time)})
         for one in last.values()
     ]
 
@@ -108,7 +120,3 @@ def _feedback(row: Row) -> Feedback | None:
     if not (told := row.get("feedback")):
         return None
     return Feedback(float(told["score"]), int(told["count"]), datetime.fromisoformat(told["timestamp"]))
-
-
-def _aware(time: datetime | None) -> datetime | None:
-    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time

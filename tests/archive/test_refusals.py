@@ -98,6 +98,8 @@ async def test_a_number_that_the_column_cannot_hold_is_refused_for_good(
     archive: Archive, database: asyncpg.Connection
 ) -> None:
     await database.execute(ORIGINAL_TABLE.format(domains="jsonb"))
-    await database.execute("ALTER TABLE context_summaries ADD summary_seq integer, ADD UNIQUE (session_id, summary_seq)")
+    await database.execute(
+        "ALTER TABLE context_summaries ADD summary_seq integer, ADD UNIQUE (session_id, summary_seq)"
+    )
     with pytest.raises(ArchiveDataRejected, match="out of range"):
         await archive.deliver(summary(covers_message_end=2**53 - 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import asyncpg
 import pytest
@@ -117,6 +117,22 @@ async def test_a_memory_comes_back_as_it_was(store: MemoryStore) -> None:
     (found,) = await store.search("lab", MemoryQuery("tortoise"))
     assert replace(found.memory, metadata={}) == replace(kept, metadata={})
     assert found.memory.metadata["n"] == 1.5
+
+
+async def test_names_of_any_length_are_told_apart(store: MemoryStore) -> None:
+    long = "".join(map(chr, range(0x4E00, 0x4E00 + 6000)))  # too many different characters to be compressed
+    for number, name in enumerate((long, f"{long}!", "ann")):
+        await store.remember("lab", [Memory(f"m-{number}", "tortoise", "preference", name, name, name)])
+        assert await ids(store, MemoryQuery("tortoise", filter=MemoryFilter(user_id=name))) == {f"m-{number}"}
+        assert await ids(store, MemoryQuery("tortoise", filter=MemoryFilter(session_id=name))) == {f"m-{number}"}
+
+
+@pytest.mark.parametrize("hours", [-23.98, 23.98, 5.0001])
+async def test_moments_with_any_offset_are_kept(store: MemoryStore, hours: float) -> None:
+    moments = [time.replace(tzinfo=timezone(timedelta(hours=hours))) for time in (datetime.min, NOW, datetime.max)]
+    await store.remember("lab", [Memory(f"m-{n}", "tortoise", time=moment) for n, moment in enumerate(moments)])
+    found = await store.search("lab", MemoryQuery("tortoise", filter=MemoryFilter(since=moments[1], until=moments[2])))
+    assert [(one.memory.id, one.memory.time) for one in found] == [("m-1", moments[1])]
 
 
 async def test_a_threshold_leaves_out_even_the_best_when_it_is_about_something_else(store: MemoryStore) -> None:
