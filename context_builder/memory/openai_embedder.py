@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, Field, ValidationError
 
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.embedder import Embedding
@@ -14,6 +16,25 @@ from context_builder.redirects import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+
+LARGEST_ANSWER: Final = 16_000_000
+"""Bytes of an answer that are read: twice what 64 embeddings of 4,096 figures take."""
+
+
+LARGEST_FIGURE: Final = 65_504.0
+"""What a half-precision number holds, as databases keep embeddings; those of models are hardly ever larger than 1."""
+
+
+class _Embedded(BaseModel):
+    index: int
+    embedding: list[Annotated[float, Field(ge=-LARGEST_FIGURE, le=LARGEST_FIGURE)]]
+
+
+class _Answer(BaseModel):
+    """What is read of an answer; servers differ in the rest."""
+
+    data: list[_Embedded]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +96,7 @@ class OpenAIEmbedder:
 
         shortened = [text[: self._options.longest] or " " for text in texts]
         try:
-            answer = await client.embeddings.create(
+            answer = await client.embeddings.with_raw_response.create(
                 model=self._options.model,
                 input=shortened,
                 encoding_format="float",
@@ -95,12 +116,21 @@ class OpenAIEmbedder:
                 else MemoryRejected
             )
             raise failed(f"{self._where} answers with status {error.status_code}") from None
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            raise MemoryUnavailable(f"{self._where} answers with no embeddings: {type(error).__name__}") from None
-        found = [list(map(float, item.embedding)) for item in sorted(answer.data, key=lambda item: item.index)]
-        if len(found) != len(texts) or not all(found) or len({len(embedding) for embedding in found}) > 1:
+        except (openai.OpenAIError, ValueError) as error:  # the latter for a key that no header can hold
+            raise MemoryUnavailable(f"{self._where} cannot be asked: {type(error).__name__}") from None
+        return self._embeddings(answer.content, len(texts))
+
+    def _embeddings(self, body: bytes, count: int) -> list[Embedding]:
+        """The ``count`` embeddings in the body of a response, in the order of the texts."""
+        try:
+            answer = _Answer.model_validate_json(body)
+        except ValidationError:
+            raise MemoryUnavailable(f"{self._where} answers with no embeddings") from None
+        found = {entry.index: entry.embedding for entry in answer.data}
+        is_alike = len(set(map(len, found.values()))) == 1 and all(map(any, found.values()))  # zeros have no direction
+        if sorted(found) != list(range(count)) or not is_alike:
             raise MemoryUnavailable(f"{self._where} answers with other embeddings than were asked for")
-        return found
+        return [found[place] for place in range(count)]
 
     @property
     def _where(self) -> str:
@@ -113,14 +143,17 @@ class OpenAIEmbedder:
             return self._client
 
     def _new_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        from openai import AsyncOpenAI
 
+        from context_builder.bounded_http import BoundedClient
+
+        http: Any = BoundedClient(most_bytes=LARGEST_ANSWER, seconds=self._options.timeout)
         client = AsyncOpenAI(
             api_key=self._options.api_key or "none",
             base_url=self._options.base_url,
             timeout=self._options.timeout,
             max_retries=self._options.retries,
-            http_client=DefaultAsyncHttpxClient(timeout=self._options.timeout, follow_redirects=False),
+            http_client=http,
         )
-        _ = client.embeddings  # the package loads it at first use: better here than in the loop
+        _ = client.embeddings.with_raw_response  # the package loads it at first use: better here than in the loop
         return client

@@ -16,7 +16,7 @@ import asyncio
 import json
 import threading
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from context_builder.engines.ports import LOOPBACK, free_port
-from tests.services.model_answers import TASKS, answer, task_of
+from tests.services.model_answers import TASKS, answer, embedding_of, task_of
 
 
 class Fault(StrEnum):
@@ -84,7 +84,8 @@ class FakeModel:
 
     ``latency`` is in seconds for each task; ``refuses`` names request parameters that it takes for
     errors (``json_schema``, ``max_completion_tokens``, ``temperature``); ``replies`` are contents
-    that replace its own answers, one a request.
+    that replace its own answers, one a request. ``verbatim`` are whole responses, sent as they are, and ``distorted``
+    changes the body of each answer: to bytes, or to what is sent as JSON.
     """
 
     def __init__(self, latency: Mapping[str, float] | None = None) -> None:
@@ -99,6 +100,8 @@ class FakeModel:
         self.fault: Fault | None = None
         self.script: deque[Fault | None] = deque()
         self.replies: deque[object] = deque()
+        self.verbatim: deque[Response] = deque()
+        self.distorted: Callable[[dict[str, Any]], object] = lambda body: body
         self.retry_after = "0.01"
         self.requests: list[dict[str, Any]] = []
         self.tasks: Counter[str] = Counter()
@@ -114,9 +117,23 @@ class FakeModel:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             await asyncio.sleep(self.latency.get(task, 0.0))
-            return await self._answer(asked, request)
+            return self.verbatim.popleft() if self.verbatim else await self._answer(asked, request)
         finally:
             self.in_flight -= 1
+
+    async def embed(self, request: Request) -> Response:
+        """Answer a request for embeddings."""
+        asked = json.loads(await request.body())
+        self.requests.append(asked)
+        if self.verbatim:
+            return self.verbatim.popleft()
+        data = [{"index": place, "embedding": embedding_of(text)} for place, text in enumerate(asked["input"])]
+        return self._sent({"object": "list", "model": asked["model"], "data": data})
+
+    def _sent(self, body: dict[str, Any]) -> Response:
+        distorted = self.distorted(body)
+        content = distorted if isinstance(distorted, bytes) else json.dumps(distorted)
+        return Response(content, media_type="application/json")
 
     async def _answer(self, asked: dict[str, Any], request: Request) -> Response:
         if refused := self._refused(asked):
@@ -136,7 +153,7 @@ class FakeModel:
             case Fault.TRUNCATED_BODY:
                 return Response('{"choices": [{"mess', media_type="application/json")
         content = self.replies.popleft() if self.replies else answer(asked)
-        return JSONResponse(_completion(asked, content, fault, fenced=self.ignores_schema))
+        return self._sent(_completion(asked, content, fault, fenced=self.ignores_schema))
 
     def _refused(self, asked: dict[str, Any]) -> str | None:
         for parameter in self.refuses - {"json_schema"}:
@@ -162,6 +179,7 @@ class FakeModel:
         return Starlette(
             routes=[
                 Route("/v1/chat/completions", self.complete, methods=["POST"]),
+                Route("/v1/embeddings", self.embed, methods=["POST"]),
                 Route("/faults", self.set_faults, methods=["POST"]),
                 Route("/stats", self.stats),
             ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import math
 import signal
 import socket
 from functools import partial
@@ -76,6 +78,27 @@ async def test_a_hanging_model_does_not_hold_up_the_end(monday: Monday) -> None:
             assert (status, seconds < 5) == (0, True), daemon.output
             assert "session.cut_off" not in daemon.output
             assert "sk-secret" not in daemon.output
+
+
+async def test_a_model_that_tells_absurd_figures_of_itself_does_not_end_it(monday: Monday) -> None:
+    figures = itertools.cycle([-1, 10**23, math.nan, "7", None])
+
+    def absurd(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "usage": dict.fromkeys(("prompt_tokens", "completion_tokens"), next(figures))}
+
+    with ModelServer() as server:
+        server.model.distorted = absurd
+        with monday.daemon(openai_base_url=server.base_url, raw_buffer_time_window=0.5) as daemon:
+            for number in range(1, 11):
+                await monday.say(number)
+                await wait_until(lambda n=number: len(server.model.requests) >= n, "it is asked", 20)
+            state = await monday.shows(timeout=20)
+            assert daemon.process.poll() is None, daemon.output
+    assert state["rolling_summary"]["message_count"] == 10
+    assert state["analyst"] == {"keywords": "openai", "domains": "openai", "summary": "openai"}
+    tasks = state["cost"]["tasks"].values()
+    assert sum(task["calls"] for task in tasks) >= 10
+    assert {task["prompt_tokens"] for task in tasks} == {0}
 
 
 async def test_killed_at_any_moment_and_started_again_it_loses_and_doubles_nothing(monday: Monday) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import stamina
 
@@ -20,9 +20,12 @@ from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget,
 from context_builder.prompts import Prompt
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, OpenAIError
+    from openai import AsyncOpenAI
 
 T = TypeVar("T")
+
+LARGEST_ANSWER: Final = 1_000_000
+"""Bytes of an answer that are read; a reply of the most tokens that are asked for takes a tenth."""
 
 
 class ModelClient:
@@ -97,14 +100,9 @@ class ModelClient:
             try:
                 async with self._in_flight:
                     return await self._create(client, question, request)
-            except TimeoutError:
-                limit = f"{self._options.timeout:g} s"
-                raise AnalystUnavailable(f"{self._endpoint.label} did not answer within {limit}") from None
-            except openai.OpenAIError as error:
+            except (openai.OpenAIError, ValueError) as error:  # the latter for a key that no header can hold
                 if not self._learnt_from(error, dialect, model):
                     raise translated(error, self._endpoint, model) from None
-            except ValueError:
-                raise ReplyInvalid(f"{self._endpoint.label} answered with something that is no JSON") from None
 
     async def _create(self, client: AsyncOpenAI, question: Question, request: dict[str, Any]) -> Completion:
         """One request. What it may have cost stays spent, unless the server says how much it was or refused it."""
@@ -112,16 +110,16 @@ class ModelClient:
 
         with self._meter.hold(question.task, request, question.max_tokens) as held:
             try:
-                async with asyncio.timeout(self._options.timeout):
-                    completion = Completion.of(await client.chat.completions.create(**request))
+                answer = await client.chat.completions.with_raw_response.create(**request)
             except openai.OpenAIError as error:
                 held.dollars = 0.0 if was_free(error) else held.dollars
                 raise
+            completion = Completion.of(answer.content)
             if completion.is_counted:
                 held.dollars = self._meter.priced(completion.cost(question.options.model)).dollars
             return completion
 
-    def _learnt_from(self, error: OpenAIError, dialect: Dialect, model: str) -> bool:
+    def _learnt_from(self, error: Exception, dialect: Dialect, model: str) -> bool:
         """Whether the error refused a part of ``dialect`` that can be done without from now on."""
         import openai
 
@@ -150,15 +148,18 @@ class ModelClient:
             return self._client
 
     def _new_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        from openai import AsyncOpenAI
+
+        from context_builder.bounded_http import BoundedClient
 
         self._meter.load()
+        http: Any = BoundedClient(most_bytes=LARGEST_ANSWER, seconds=self._options.timeout)
         client = AsyncOpenAI(
             api_key=self._endpoint.api_key or "none",
             base_url=self._endpoint.base_url,
             timeout=self._options.timeout,
             max_retries=0,
-            http_client=DefaultAsyncHttpxClient(timeout=self._options.timeout, follow_redirects=False),
+            http_client=http,
         )
-        _ = client.chat.completions  # the package loads it at first use: better here than in the loop
+        _ = client.chat.completions.with_raw_response  # the package loads it at first use: better here than in the loop
         return client

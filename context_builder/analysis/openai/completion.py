@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from context_builder.analysis.analyst import Usage
 from context_builder.errors import ReplyInvalid
 
-
-class _Part(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-
-class _Message(_Part):
-    content: str | None = None
-    refusal: str | None = None
+MOST_TOKENS: Final = 10_000_000
+"""More than any model's window: a server that says that a call took more does not know."""
 
 
-class _Choice(_Part):
+def _none_if_odd(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+def _first(value: Any) -> Any:
+    return value[:1] if isinstance(value, list) else value
+
+
+_NoneIfOdd = WrapValidator(_none_if_odd)
+_Text = Annotated[str | None, _NoneIfOdd]
+_Count = Annotated[int | None, Field(strict=True, ge=0, le=MOST_TOKENS), _NoneIfOdd]
+
+
+class _Message(BaseModel):
+    content: _Text = None
+    refusal: _Text = None
+
+
+class _Choice(BaseModel):
     message: _Message
-    finish_reason: str | None = None
+    finish_reason: _Text = None
 
 
-class _PromptDetails(_Part):
-    cached_tokens: int | None = None
+class _PromptDetails(BaseModel):
+    cached_tokens: _Count = None
 
 
-class _Tokens(_Part):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
+class _Tokens(BaseModel):
+    prompt_tokens: _Count = None
+    completion_tokens: _Count = None
+    prompt_tokens_details: Annotated[_PromptDetails | None, _NoneIfOdd] = None
 
 
-class Completion(_Part):
-    """What is read of a completion; servers differ in the rest."""
+class Completion(BaseModel):
+    """What is read of a completion: its first choice, and figures that can be true. Servers differ in the rest."""
 
-    choices: Annotated[list[_Choice], Field(min_length=1)]
-    usage: _Tokens | None = None
+    choices: Annotated[list[_Choice], Field(min_length=1), BeforeValidator(_first)]
+    usage: Annotated[_Tokens | None, _NoneIfOdd] = None
 
     @classmethod
-    def of(cls, answer: object) -> Completion:
-        """The completion in whatever the client returned. Raises :class:`ReplyInvalid` if it is none."""
+    def of(cls, body: bytes) -> Completion:
+        """The completion in the body of a response. Raises :class:`ReplyInvalid` if it is none."""
         try:
-            return cls.model_validate(answer)
+            return cls.model_validate_json(body)
         except ValidationError:
             raise ReplyInvalid("the model's answer is no chat completion") from None
 
@@ -63,16 +78,20 @@ class Completion(_Part):
     @property
     def is_counted(self) -> bool:
         """Whether the server says how many tokens it took."""
-        return self.usage is not None and self.usage.prompt_tokens is not None
+        return None not in (self._tokens.prompt_tokens, self._tokens.completion_tokens)
 
     def cost(self, model: str) -> Usage:
         """The tokens of this one call to ``model``, as its server counted them."""
-        tokens = self.usage or _Tokens()
-        details = tokens.prompt_tokens_details or _PromptDetails()
+        prompt_tokens = self._tokens.prompt_tokens or 0
+        details = self._tokens.prompt_tokens_details or _PromptDetails()
         return Usage(
             model=model,
-            prompt_tokens=tokens.prompt_tokens or 0,
-            cached_tokens=details.cached_tokens or 0,
-            completion_tokens=tokens.completion_tokens or 0,
+            prompt_tokens=prompt_tokens,
+            cached_tokens=min(details.cached_tokens or 0, prompt_tokens),
+            completion_tokens=self._tokens.completion_tokens or 0,
             calls=1,
         )
+
+    @property
+    def _tokens(self) -> _Tokens:
+        return self.usage or _Tokens()

@@ -5,6 +5,7 @@ A server's own error text may quote the request, so none of it is passed on.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -36,12 +37,15 @@ _CODE_ADVICE: Final[Mapping[str, str]] = {
     "model_not_found": _ADVICE[404],
     "invalid_api_key": _ADVICE[401],
 }
+LONGEST_WAIT: Final = 86_400.0
+"""Seconds; a server that asks for more has its clock or its units wrong."""
+
 _UNREACHED: Final = frozenset({"ConnectError", "ConnectTimeout"})
 _WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429})
 
 
-def translated(error: openai.OpenAIError, endpoint: Endpoint, model: str) -> AnalystError:
-    """Our error for one of the client's."""
+def translated(error: Exception, endpoint: Endpoint, model: str) -> AnalystError:
+    """Our error for one that the client raised."""
     import openai
 
     server = endpoint.label
@@ -70,20 +74,21 @@ def _of_status(error: openai.APIStatusError, endpoint: Endpoint, model: str) -> 
     server, status = endpoint.label, error.status_code
     if is_redirect(status, error.response.headers):
         return Refused(f"{server} {explain_redirect(str(error.request.url), error.response.headers, endpoint.setting)}")
-    if advice := _CODE_ADVICE.get(error.code or "") or _ADVICE.get(status):
+    code = error.code if isinstance(error.code, str) else ""
+    if advice := _CODE_ADVICE.get(code) or _ADVICE.get(status):
         return Refused(f"{server} {advice.format(model=model, setting=endpoint.setting)}")
     if status in _WORTH_ANOTHER_TRY or status >= 500:
         what = "is over its rate limit" if status == 429 else "failed"
         return AnalystUnavailable(f"{server} {what} ({status})", retry_after=_retry_after(error.response.headers))
-    return Refused(f"{server} rejects the request for {model} ({status}{_named(error.code)})")
+    return Refused(f"{server} rejects the request for {model} ({status}{_named(code)})")
 
 
-def _named(code: str | None) -> str:
-    return f", {code}" if code and re.fullmatch(r"[a-z0-9_.-]{1,64}", code) else ""
+def _named(code: str) -> str:
+    return f", {code}" if re.fullmatch(r"[a-z0-9_.-]{1,64}", code) else ""
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait: a number, or a date as HTTP also allows."""
+    """Seconds that the server asks to wait, a day at most: a number, or a date as HTTP also allows."""
     value = headers.get("retry-after")
     if value is None:
         return None
@@ -92,6 +97,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         try:
             seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, TypeError, OverflowError, OSError):
             return None
-    return max(seconds, 0.0) if seconds < float("inf") else None
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_WAIT)

@@ -2,7 +2,7 @@
 
 Names are short because the schema is part of what every call costs. A field that takes only
 certain words says so in the schema, but any word is read: what does not fit is dropped with the
-entry it stands in, not with the whole reply.
+entry it stands in, not with the whole reply. An entry in another form becomes an empty one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from context_builder.analysis.analyst import MAX_CITATIONS, MAX_KEYWORDS, PointKind
 from context_builder.domains import DOMAINS
@@ -55,6 +55,18 @@ class Reply(BaseModel):
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 
 
+def _if_odd(value: object) -> Any:
+    """Has ``value`` stand for what has another form."""
+
+    def validated(given: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return validate(given)
+        except ValidationError:
+            return value
+
+    return WrapValidator(validated)
+
+
 def _at_most(items: int) -> Any:
     return Field(json_schema_extra={"maxItems": items})
 
@@ -64,19 +76,22 @@ def _one_of(*words: str) -> Any:
 
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Keywords = Annotated[list[str], _at_most(MAX_KEYWORDS)]
+Keyword = Annotated[str, _if_odd("")]
+Keywords = Annotated[list[Keyword], _at_most(MAX_KEYWORDS)]
 
 
 class KeywordReply(Reply):
     """A list a message: its number, then its keywords."""
 
-    keywords: list[Annotated[list[str], _at_most(MAX_KEYWORDS + 1)]]
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    keywords: list[Annotated[list[Keyword], _at_most(MAX_KEYWORDS + 1)]]
 
 
 class LoneKeywordReply(Reply):
     """The keywords of the only message there is; asked for most often, so their number is left to the prompt."""
 
-    keywords: list[str]
+    keywords: list[Keyword]
 
 
 class DomainEntry(Reply):
@@ -84,15 +99,18 @@ class DomainEntry(Reply):
     confidence: Number
 
 
+DomainEntries = Annotated[list[Annotated[DomainEntry, _if_odd(DomainEntry(domain="", confidence=0.0))]], _at_most(5)]
+
+
 class DomainReply(Reply):
-    domains: Annotated[list[DomainEntry], _at_most(5)]
+    domains: DomainEntries
     keywords: Keywords
 
 
 class CombinedReply(KeywordReply):
     """Both in one: the messages' lists, and the domains with their topic's keywords."""
 
-    domains: Annotated[list[DomainEntry], _at_most(5)]
+    domains: DomainEntries
     topic: Keywords
 
 
@@ -100,11 +118,14 @@ class PointEntry(Reply):
     text: str
     cites: Annotated[list[int], Field(json_schema_extra={"minItems": 1, "maxItems": MAX_CITATIONS})]
     kind: Annotated[str, _one_of(*PointKind)]
-    replaces: int
+    replaces: Annotated[int, _if_odd(0)]
+
+
+_NO_POINT: Final = PointEntry(text="", cites=[], kind="", replaces=0)
 
 
 class SummaryReply(Reply):
-    points: Annotated[list[PointEntry], _at_most(MAX_POINTS)]
+    points: Annotated[list[Annotated[PointEntry, _if_odd(_NO_POINT)]], _at_most(MAX_POINTS)]
     chatter: bool
 
 

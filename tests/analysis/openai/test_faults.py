@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 
 import pytest
+from starlette.responses import StreamingResponse
 
 from context_builder.analysis.analyst import SummaryRequest
-from context_builder.analysis.openai import OpenAIAnalyst
+from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
 from context_builder.errors import AnalystUnavailable, ReplyInvalid
+from context_builder.prompts import load_prompts
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import TEXTS, said
 from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, FakeModel, Fault, ModelServer
@@ -128,3 +131,23 @@ async def test_points_of_a_reply_without_any_to_accept_are_counted(analyst: Open
         await analyst.summarize(SummaryRequest(MESSAGES))
     assert raised.value.usage
     assert raised.value.usage.rejected == 6
+
+
+async def test_a_key_that_no_header_can_hold_is_refused(model_server: ModelServer) -> None:
+    analyst = OpenAIAnalyst(Endpoint("sk-\u2026\ud800", model_server.base_url), load_prompts())
+    with pytest.raises(AnalystUnavailable, match="cannot be asked: UnicodeEncodeError; check OPENAI_API_KEY"):
+        await analyst.infer_domains(MESSAGES)
+    await analyst.close()
+
+
+async def test_an_answer_that_never_ends_is_given_up_on_in_time(make_analyst: MakeAnalyst, model: FakeModel) -> None:
+    async def drip() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.05)
+
+    model.verbatim.append(StreamingResponse(drip(), media_type="application/json"))
+    begun = time.monotonic()
+    with pytest.raises(AnalystUnavailable, match="did not answer"):
+        await make_analyst(timeout=0.2, attempts=1).infer_domains(MESSAGES)
+    assert time.monotonic() - begun < 3

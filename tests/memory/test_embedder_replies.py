@@ -1,0 +1,147 @@
+"""Whatever an embedding server sends, it is embeddings of what was asked for or none at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.responses import Response, StreamingResponse
+
+from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
+from tests.services.model_answers import embedding_of
+from tests.services.model_server import ModelServer
+
+TEXTS = ["The helicase unwinds", "the double helix"]
+GOOD = [{"index": place, "embedding": embedding_of(text)} for place, text in enumerate(TEXTS)]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def embedder(served: ModelServer) -> AsyncIterator[OpenAIEmbedder]:
+    served.model.reset()
+    embedder = OpenAIEmbedder(EmbeddingOptions("e5", served.base_url, retries=0, timeout=2))
+    yield embedder
+    await embedder.close()
+
+
+async def test_embeddings_come_in_the_order_of_the_texts(embedder: OpenAIEmbedder, served: ModelServer) -> None:
+    served.model.distorted = lambda body: {**body, "data": body["data"][::-1], "usage": {"prompt_tokens": -1}}
+    assert await embedder.embed(TEXTS) == [entry["embedding"] for entry in GOOD]
+
+
+ODD = [[], [1.0], [0.0] * 9, [math.nan] * 9, [math.inf] * 9, [1e300] * 9, [10**400] * 9, ["x"] * 9, "x", None]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, [], {}, "text", [None], GOOD[:1], [GOOD[0], GOOD[0]], [*GOOD, {**GOOD[1], "index": 2}],
+     [GOOD[0], {**GOOD[1], "index": 10**23}], [GOOD[0], {**GOOD[1], "index": None}], [GOOD[0], {"index": 1}],
+     *([GOOD[0], {"index": 1, "embedding": odd}] for odd in ODD)],
+    ids=lambda data: repr(data)[-60:],
+)  # fmt: skip
+async def test_what_is_no_embedding_of_each_text_is_none(
+    embedder: OpenAIEmbedder, served: ModelServer, data: object
+) -> None:
+    served.model.distorted = lambda body: {**body, "data": data}
+    with pytest.raises(MemoryUnavailable, match=r"^127\.0\.0\.1:\d+ answers with "):
+        await embedder.embed(TEXTS)
+
+
+BODIES = {
+    "nothing": b"",
+    "null": b"null",
+    "nested too deeply": b'{"data": ' + b"[" * 100_000,
+    "no Unicode": b'{"data": "\xff"}',
+    "endless": b'{"data": "' + b"x" * 50_000_000 + b'"}',
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize(
+    ("status", "error"), [(200, MemoryUnavailable), (400, MemoryRejected), (500, MemoryUnavailable)]
+)
+async def test_a_body_that_is_no_answer_is_a_failure(
+    embedder: OpenAIEmbedder, served: ModelServer, body: bytes, status: int, error: type[MemoryStoreError]
+) -> None:
+    served.model.verbatim.append(Response(body, status, media_type="application/json"))
+    with pytest.raises(error) as raised:
+        await embedder.embed(TEXTS)
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("code", [["a"], {"a": 1}, 10**23, "x" * 100_000], ids=lambda code: repr(code)[:20])
+async def test_an_error_in_another_form_is_an_error_like_others(
+    embedder: OpenAIEmbedder, served: ModelServer, code: object
+) -> None:
+    served.model.verbatim.append(Response(json.dumps({"error": {"code": code}}), 400, media_type="application/json"))
+    with pytest.raises(MemoryRejected, match=r"answers with status 400$"):
+        await embedder.embed(TEXTS)
+
+
+async def test_an_answer_that_never_ends_is_given_up_on_in_time(served: ModelServer) -> None:
+    async def drip() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.05)
+
+    served.model.reset()
+    served.model.verbatim.append(StreamingResponse(drip(), media_type="application/json"))
+    embedder = OpenAIEmbedder(EmbeddingOptions("e5", served.base_url, retries=0, timeout=0.2))
+    async with asyncio.timeout(5):
+        with pytest.raises(MemoryUnavailable, match="APITimeoutError"):
+            await embedder.embed(TEXTS)
+    await embedder.close()
+
+
+async def test_a_key_that_no_header_can_hold_is_refused(served: ModelServer) -> None:
+    embedder = OpenAIEmbedder(EmbeddingOptions("e5", served.base_url, api_key="sk-…"))
+    with pytest.raises(MemoryUnavailable, match="cannot be asked: UnicodeEncodeError"):
+        await embedder.embed(TEXTS)
+    await embedder.close()
+
+
+_leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.just(10**400)
+_values = st.recursive(_leaves, lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=9), inner))
+
+
+@pytest.fixture(scope="module")
+def ask(served: ModelServer) -> Iterator[Any]:
+    embedder = OpenAIEmbedder(EmbeddingOptions("e5", served.base_url, retries=0))
+    with asyncio.Runner() as runner:
+        yield lambda: runner.run(embedder.embed(TEXTS))
+        runner.run(embedder.close())
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    place=st.sampled_from([(), ("data",), ("data", 1), ("data", 1, "index"), ("data", 1, "embedding")]), value=_values
+)
+def test_whatever_stands_in_place_of_any_part_of_an_answer(
+    ask: Any, served: ModelServer, place: tuple[Any, ...], value: object
+) -> None:
+    def distorted(node: Any, path: tuple[Any, ...] = place) -> Any:
+        if not path:
+            return value
+        changed = node.copy()
+        changed[path[0]] = distorted(node[path[0]], path[1:])
+        return changed
+
+    served.model.distorted = distorted
+    try:
+        embeddings = ask()
+    except MemoryUnavailable:
+        return
+    assert [len(embedding) for embedding in embeddings] == [9, 9]
+    assert all(math.isfinite(figure) for embedding in embeddings for figure in embedding)
