@@ -19,9 +19,9 @@ from context_builder.archive.archive import Archive
 from context_builder.archives import archive_of
 from context_builder.connection import answers, check_server, client_for, host_url
 from context_builder.described import Described
-from context_builder.embedded import home_of
-from context_builder.engines.redis import STANDARD_PORT, RedisEngine
-from context_builder.errors import ArchiveError, StoreUnavailable
+from context_builder.embedded import redis_engine
+from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
+from context_builder.errors import ArchiveError, StoreError, StoreUnavailable
 from context_builder.memories import memory_of
 from context_builder.memory.memory import MemoryStore
 from context_builder.memory.tenant import TenantMemory
@@ -196,17 +196,32 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
         return client_for(url), Described(f"Redis at {printable(url)}")
     password = settings.redis_password.get_secret_value() if settings.redis_password else None
     url = host_url(settings.redis_host or "localhost", settings.redis_port, password)
-    client = client_for(url)
-    named = client, Described(f"Redis at {printable(url)}")
-    if settings.redis_host or password or settings.redis_port != STANDARD_PORT:
-        return named
-    engine = RedisEngine(home_of(settings), STANDARD_PORT)
-    if await answers(client):
-        address = await asyncio.to_thread(engine.running)
-        if address is None or urlsplit(address.url).port != STANDARD_PORT:
-            return named
+    engine = redis_engine(settings, STANDARD_PORT)
+    if settings.redis_host is not None:
+        named = True
+    elif password is not None:
+        named = not engine.has_password(password)
     else:
-        address = await asyncio.to_thread(engine.ensure)
-    await client.aclose()
+        named = settings.redis_port != STANDARD_PORT or await _is_anothers(url, engine)
+    if named:
+        return client_for(url), Described(f"Redis at {printable(url)}")
+    address = await asyncio.to_thread(engine.ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
-    return client_for(address.url), Described(address.name, hint)
+    return client_for(address.url), Described(address.name, hint, address.access)
+
+
+async def _is_anothers(url: str, engine: RedisEngine) -> bool:
+    """Whether a Redis answers on the standard port that is not this home's, nor asks for the password of another's.
+
+    Raises :class:`StoreError` when it asks for a password that only its user can know.
+    """
+    address = await asyncio.to_thread(engine.running)
+    if address is not None and urlsplit(address.url).port == STANDARD_PORT:
+        return False
+    async with client_for(url) as client:
+        try:
+            return await answers(client)
+        except StoreError:
+            if await asyncio.to_thread(is_embedded, STANDARD_PORT):
+                return False
+            raise

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """For the banner: what a part is, and what to set to have another."""
+    """For the banner: what a part is, what to set to have another, and the shell line that lets other programs in."""
 
     what: str
     hint: str = ""
+    access: str = ""

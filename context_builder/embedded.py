@@ -7,12 +7,18 @@ from pathlib import Path
 
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
+from context_builder.engines.redis import STANDARD_PORT, RedisEngine
 from context_builder.settings import Settings
 
 
 def home_of(settings: Settings) -> Path:
     """The folder of the embedded engines."""
     return settings.home or default_home()
+
+
+def redis_engine(settings: Settings, standard_port: int = STANDARD_PORT) -> RedisEngine:
+    """The embedded Redis, as the settings want it."""
+    return RedisEngine(home_of(settings), standard_port, guarded=settings.embedded_redis_password)
 
 
 async def database_url(home: Path) -> str:

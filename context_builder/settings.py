@@ -44,6 +44,10 @@ class Settings(BaseModel):
     redis_host: str | None = Field(None, description="Redis host, when there is no REDIS_URL. name")
     redis_port: int = Field(6379, ge=1, le=65535, description="Redis port, with REDIS_HOST. number")
     redis_password: SecretStr | None = Field(None, description="Redis password, with REDIS_HOST. text")
+    embedded_redis_password: bool = Field(
+        default=True,
+        description="The embedded Redis asks for a password; false: it is open to every user here. true or false",
+    )
 
     # The archive of summaries
     supabase_url: HttpUrl | None = Field(None, description="Supabase project that archives summaries. URL")

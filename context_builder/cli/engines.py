@@ -10,6 +10,7 @@ import typer
 
 from context_builder.cli.command import confirm, print_json, run, settings_in_force
 from context_builder.cli.view.plain import plain
+from context_builder.errors import SettingError
 
 
 class Verb(StrEnum):
@@ -18,38 +19,54 @@ class Verb(StrEnum):
     STATUS = "status"
     START = "start"
     STOP = "stop"
+    PASSWORD = "password"  # noqa: S105 (a verb)
 
 
 def engines(
-    verb: Annotated[Verb, typer.Argument(help="status, start or stop")] = Verb.STATUS,
+    verb: Annotated[Verb, typer.Argument(help="status, start, stop or password")] = Verb.STATUS,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Stop them also while sessions run; do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show, start or stop the embedded Redis and PostgreSQL. Stopping keeps their data.
 
     Sessions that run on them would stand still until they are started again:
-    stop names these and asks first.
+    stop names these and asks first. password prints the embedded Redis' password,
+    for your listeners; the other commands know it.
 
     Examples:
 
         context-builder engines
 
         context-builder engines stop
+
+        export REDIS_PASSWORD=$(context-builder engines password)
     """
+    if verb is Verb.PASSWORD:
+        typer.echo(run(_password()))
+        return
     if verb is Verb.STOP and not yes and (running := run(_running_sessions())):
         confirm(f"These run now and would stand still: {', '.join(running)}. Stop the engines?", yes=False)
     run(_engines(verb, as_json=as_json))
 
 
+async def _password() -> str:
+    """The password of the embedded Redis. Raises :class:`SettingError` when it was turned off."""
+    from context_builder.embedded import redis_engine
+
+    settings = settings_in_force()
+    if not settings.embedded_redis_password:
+        raise SettingError("EMBEDDED_REDIS_PASSWORD is false: the embedded Redis asks for none")
+    return await asyncio.to_thread(redis_engine(settings).password)
+
+
 async def _running_sessions() -> list[str]:
     """The sessions that somebody runs on the embedded Redis, and who."""
     from context_builder.connection import client_for
-    from context_builder.embedded import home_of
-    from context_builder.engines.redis import RedisEngine
+    from context_builder.embedded import redis_engine
     from context_builder.session.catalog import Catalog
     from context_builder.session.holder import describe
 
-    address = await asyncio.to_thread(RedisEngine(home_of(settings_in_force())).running)
+    address = await asyncio.to_thread(redis_engine(settings_in_force()).running)
     if address is None:
         return []
     async with client_for(address.url) as redis:
@@ -58,23 +75,25 @@ async def _running_sessions() -> list[str]:
 
 
 async def _engines(verb: Verb, *, as_json: bool) -> None:
-    from context_builder.embedded import home_of
+    from context_builder.embedded import home_of, redis_engine
     from context_builder.engines.engine import Engine
     from context_builder.engines.postgres import PostgresEngine
-    from context_builder.engines.redis import RedisEngine
 
-    home = home_of(settings_in_force())
-    both: dict[str, Engine] = {"Redis": RedisEngine(home), "PostgreSQL": PostgresEngine(home)}
+    settings = settings_in_force()
+    home = home_of(settings)
+    both: dict[str, Engine] = {"Redis": redis_engine(settings), "PostgreSQL": PostgresEngine(home)}
     found: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for name, engine in both.items():
         if verb is Verb.STOP:
             found[name] = "stopped" if await asyncio.to_thread(engine.stop) else "was not running"
         else:
             address = await asyncio.to_thread(engine.ensure if verb is Verb.START else engine.running)
             found[name] = address.name if address else "not running"
+            notes[name] = " · ".join(filter(None, [address.warning, address.access])) if address else ""
     if as_json:
         print_json({"home": str(home), **{name.lower(): what for name, what in found.items()}})
         return
     for name, what in found.items():
-        typer.echo(f"{name:<11} {what}")
+        typer.echo(f"{name:<11} {what}{f'  ({notes[name]})' if notes.get(name) else ''}")
     typer.echo(f"{'data in':<11} {home}")

@@ -81,7 +81,8 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
 def banner(session_id: str, app: App) -> str:
     """Four lines: what runs, which Redis, model and archive, and what to set for other ones.
 
-    A memory of its own has a fifth; one in the archive's database goes without saying.
+    A Redis with a password of its own has one more, for listeners, and a memory of its own too; one in the archive's
+    database goes without saying.
     """
     lines = [f"context-builder · listeners push to context_builder:{session_id}:input · Ctrl-C stops"]
     parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is}
@@ -89,6 +90,8 @@ def banner(session_id: str, app: App) -> str:
         parts["Memory"] = app.memory_is
     for label, part in parts.items():
         lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
+        if part.access:
+            lines.append(f"  {'':<8} listeners need: {part.access}")
     return "\n".join(lines)
 
 

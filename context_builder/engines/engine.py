@@ -11,13 +11,15 @@ class Address:
     """Where an engine listens.
 
     ``url`` may hold a password and is therefore not shown; ``name`` is for people. ``started``
-    says that this very call started it; ``warning`` what to know about it, if anything.
+    says that this very call started it; ``warning`` what to know about it, if anything; ``access``
+    is the shell line that lets other programs of the same user in, where they need one.
     """
 
     url: str = field(repr=False)
     name: str
     started: bool = False
     warning: str = ""
+    access: str = ""
 
 
 class Engine(Protocol):

@@ -7,8 +7,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from context_builder.errors import EngineError
 
@@ -58,26 +59,33 @@ def exclusive(lock: Path) -> Iterator[None]:
     The operating system lets go of it when its holder dies. What goes wrong with files of the
     home meanwhile is an :class:`EngineError`.
     """
-    try:
-        import fcntl
-    except ImportError:
-        raise EngineError("no embedded engines on this system; set REDIS_URL and DATABASE_URL") from None
-
+    if find_spec("fcntl") is None:
+        raise EngineError("no embedded engines on this system; set REDIS_URL and DATABASE_URL")
     make_home(lock.parent)
-    deadline = time.monotonic() + LOCK_TIMEOUT
     try:
         with lock.open("a") as file:
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise EngineError(f"another process has held {lock} for {LOCK_TIMEOUT:g} s") from None
-                    time.sleep(0.02)
+            if not take_lock(file, LOCK_TIMEOUT):
+                raise EngineError(f"another process has held {lock} for {LOCK_TIMEOUT:g} s")
             yield
     except OSError as error:
         raise EngineError(f"{error.filename or lock.parent}: {error.strerror}") from None
+
+
+def take_lock(file: IO[str], timeout: float) -> bool:
+    """Lock an open file for as long as it is open anywhere, also in a child that inherits it; false after ``timeout``
+    seconds in which another process had it."""
+    import fcntl
+
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        else:
+            return True
 
 
 def write_private(file: Path, text: str) -> None:

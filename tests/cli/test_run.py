@@ -30,6 +30,17 @@ def test_the_banner_has_four_lines_and_a_fifth_for_a_memory_of_its_own() -> None
     assert printed("SomaBrain at soma:9696")[4:] == ["  Memory   SomaBrain at soma:9696"]
 
 
+def test_a_line_below_the_redis_gives_what_listeners_need_to_log_in() -> None:
+    app = Mock(**{f"{part}_is": Described(part) for part in ("model", "archive", "memory")})
+    app.redis_is = Described(
+        "embedded Redis at 127.0.0.1:6379", "set REDIS_URL for your own", "export REDIS_PASSWORD=…"
+    )
+    assert banner("monday", app).splitlines()[1:3] == [
+        "  Redis    embedded Redis at 127.0.0.1:6379  (set REDIS_URL for your own)",
+        "           listeners need: export REDIS_PASSWORD=…",
+    ]
+
+
 class Work:
     """Goes on until it is cancelled."""
 

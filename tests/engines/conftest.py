@@ -19,6 +19,7 @@ from context_builder.engines.engine import Address, Engine
 from context_builder.engines.ports import free_port
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import RedisEngine
+from tests.services.waiting import wait_until
 
 START = """
 import sys
@@ -73,9 +74,12 @@ class RedisSubject(Subject):
 
     async def remember(self, address: Address) -> None:
         async with Redis.from_url(address.url) as client:
-            # Otherwise Redis puts off writing while the disk is busy, up to two seconds.
-            await client.config_set("appendfsync", "always")
             await client.set("remembered", "yes")
+
+            async def written() -> bool:
+                return bool((await client.info("persistence"))["aof_buffer_length"] == 0)
+
+            await wait_until(written, "Redis has written it, which it puts off while the disk is busy")
 
     async def remembers(self, address: Address) -> bool:
         async with Redis.from_url(address.url) as client:

@@ -103,7 +103,7 @@ def test_a_home_its_user_cannot_enter_is_named_and_left_as_it_is(home: Path) -> 
 
 @as_root
 def test_programs_its_user_cannot_reach_are_copied_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_programs, "_is_open_to_all", lambda _: False)
+    monkeypatch.setattr(postgres_programs, "is_open_to_all", lambda _: False)
     folder = home / "postgres"
     folder.mkdir(mode=0o700)
     for _ in range(2):

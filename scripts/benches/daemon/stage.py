@@ -14,10 +14,10 @@ from pathlib import Path
 
 from context_builder.engines.ports import LOOPBACK, free_port
 from context_builder.engines.postgres import PostgresEngine
-from context_builder.engines.redis import RedisEngine
 from context_builder.settings import PREFIX, Settings
 from scripts.benches.daemon.observer import Observer
 from scripts.benches.daemon.processes import CHECKOUT, PATIENCE, BenchError, Child, Surroundings
+from tests.services.redis_server import RedisServer
 
 LATENCY = {"keywords": 0.150, "domains": 0.400, "summary": 1.500}
 """Seconds in which the model server answers."""
@@ -111,9 +111,10 @@ def open_stage() -> Iterator[Stage]:
         home = Path(tempfile.mkdtemp(prefix="context-builder-bench-"))
         stack.callback(shutil.rmtree, home, ignore_errors=True)
         home.chmod(0o755)  # run by root, PostgreSQL is another user's process and has to get in
-        redis, postgres = RedisEngine(home, free_port()), PostgresEngine(home, free_port())
-        stack.callback(redis.stop)
-        redis_url = redis.ensure().url
+        (home / "redis").mkdir()
+        redis, postgres = RedisServer(home / "redis"), PostgresEngine(home, free_port())
+        stack.callback(redis.kill)
+        redis.start()
         stack.callback(postgres.stop)
         postgres.ensure()
         port = free_port()
@@ -122,7 +123,7 @@ def open_stage() -> Iterator[Stage]:
         within = Surroundings(_environment_without_settings(), CHECKOUT)
         stack.enter_context(Child("tests.services.model_server", *arguments, within=within))
         _wait_until_listening(port)
-        yield Stage(home, redis_url, f"http://{LOOPBACK}:{port}/v1")
+        yield Stage(home, redis.url, f"http://{LOOPBACK}:{port}/v1")
 
 
 def _environment_without_settings() -> dict[str, str]:

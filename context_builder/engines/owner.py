@@ -1,0 +1,62 @@
+"""The unprivileged user that root runs embedded servers as."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from context_builder.engines.home import is_root
+from context_builder.errors import EngineError
+
+UNPRIVILEGED: Final = "nobody"
+_READ_AND_ENTER: Final = 0o005
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An unprivileged user, by number."""
+
+    uid: int
+    gid: int
+
+
+def owner_of(folder: Path) -> Owner | None:
+    """The user that a server with its data in ``folder`` runs as; None is the present user, who is not root.
+
+    A folder that is root's is first given to ``nobody``, with what an earlier version kept in it as root.
+    """
+    if not is_root():
+        return None
+    if folder.stat().st_uid == 0:
+        _give(folder, _unprivileged())
+    status = folder.stat()
+    return Owner(status.st_uid, status.st_gid)
+
+
+def is_open_to_all(program: Path) -> bool:
+    """Whether every user can reach and run the program."""
+    chain = (program, *program.parents)
+    return all(path.stat().st_mode & _READ_AND_ENTER == _READ_AND_ENTER for path in chain)
+
+
+def _unprivileged() -> Owner:
+    import pwd
+
+    try:
+        user = pwd.getpwnam(UNPRIVILEGED)
+    except KeyError:
+        raise EngineError(f"there is no user {UNPRIVILEGED} to run servers as; run this as another user") from None
+    return Owner(user.pw_uid, user.pw_gid)
+
+
+def _give(folder: Path, owner: Owner) -> None:
+    """Change the owner of all that is in the folder, and of the folder itself last: until then only root gets in."""
+    try:
+        for parent, _, files in os.walk(folder, topdown=False):
+            for path in (*(os.path.join(parent, file) for file in files), parent):  # noqa: PTH118 (as os.walk gives them)
+                os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
+    except OSError as error:
+        reason = f"cannot give {folder} to the user {UNPRIVILEGED}: {error.strerror}"
+        raise EngineError(f"{reason}; run this as another user") from None

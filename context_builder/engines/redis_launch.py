@@ -1,0 +1,121 @@
+"""How the embedded Redis is started: which program, with which configuration, as which user.
+
+The configuration goes to standard input, so that neither the list of processes nor a file shows it; of the password
+it has the hash.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Final
+
+from context_builder.engines import stand_in
+from context_builder.engines.owner import Owner, is_open_to_all
+from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.redis_servers import RedisProgram, find_servers
+from context_builder.engines.redis_users import USER, VISITOR
+from context_builder.errors import EngineError
+
+_MULTIPART_AOF: Final = (7, 0)
+"""Older servers do not see an append-only file in parts, and would begin with no data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A way to start a server; ``config`` is what it reads from standard input, by port."""
+
+    command: list[str]
+    config: Callable[[int], str]
+    folder: Path
+    owner: Owner | None = None
+    environment: dict[str, str] | None = None
+    stands_in: bool = False
+
+    def start(self, port: int, log: IO[bytes], lock: IO[str], config: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Start it with the lock held for as long as it lives. Raises :class:`OSError` when it cannot be started."""
+        config.write(self.config(port).encode())
+        config.seek(0)
+        return subprocess.Popen(  # noqa: S603 (a server we chose, no shell)
+            self.command,
+            stdin=config,
+            stdout=log,
+            stderr=log,
+            cwd=self.folder,
+            env=self.environment,
+            pass_fds=(lock.fileno(),),
+            user=self.owner.uid if self.owner else None,
+            group=self.owner.gid if self.owner else None,
+            extra_groups=[] if self.owner else None,
+            start_new_session=True,
+        )
+
+
+def launches(folder: Path, owner: Owner | None, password: str, *, guarded: bool) -> Iterator[Launch]:
+    """The ways to serve the folder's data, the preferred one first; a later one may read what an earlier one cannot."""
+    found = find_servers()
+    able = [program for program in found if program.version >= _MULTIPART_AOF or not _has_multipart_aof(folder)]
+    if found and not able:
+        raise EngineError(f"{folder} was written by Redis 7 or later, or Valkey: install one of these again")
+    digest = sha256(password.encode()).hexdigest()
+    for program in able:
+        yield Launch(
+            [_reachable(program, folder, owner), "-"],
+            lambda port: _config(port, digest, guarded=guarded),
+            folder,
+            owner,
+            {"PATH": os.defpath, "LC_ALL": "C"},  # other processes of that user may read its environment
+        )
+    if not found:
+        yield _stand_in(folder, owner, digest if guarded else None)
+
+
+def _stand_in(folder: Path, owner: Owner | None, digest: str | None) -> Launch:
+    if not stand_in.is_available():
+        raise EngineError("no Redis server found: install redis-server or valkey, or set REDIS_URL")
+    uid, gid = (owner.uid, owner.gid) if owner else (None, None)  # Python itself may be where only root gets in
+    return Launch(
+        stand_in.command(folder),
+        lambda port: stand_in.Config(port, digest, uid, gid).to_json(),
+        folder,
+        stands_in=True,
+    )
+
+
+def _config(port: int, digest: str, *, guarded: bool) -> str:
+    login = f"#{digest}" if guarded else "nopass"
+    return "\n".join(
+        (
+            f"port {port}",
+            f"bind {LOOPBACK}",
+            "appendonly yes",
+            "appendfsync everysec",
+            'save ""',  # the append-only file is the one copy; no snapshots beside it
+            "maxmemory-policy noeviction",
+            f"user default on {login} ~* &* +@all",
+            f"user {USER} on #{digest} ~* &* +@all",
+            f"user {VISITOR} on nopass -@all",
+            *(f'rename-command {name} ""' for name in ("CONFIG", "DEBUG", "MODULE")),  # they lead to files and code
+        )
+    )
+
+
+def _reachable(program: RedisProgram, folder: Path, owner: Owner | None) -> str:
+    """Where the server's user can run it: a copy in its own folder, if the program is where only root gets in."""
+    if owner is None or is_open_to_all(program.path):
+        return str(program.path)
+    copy = folder / program.path.name
+    copy.unlink(missing_ok=True)
+    with program.path.open("rb") as original, copy.open("xb") as file:  # made anew: a link there would lead elsewhere
+        shutil.copyfileobj(original, file)
+        os.fchmod(file.fileno(), 0o755)
+    return f"./{copy.name}"  # from the folder, whose parents the user may not be able to enter
+
+
+def _has_multipart_aof(folder: Path) -> bool:
+    return (folder / "appendonlydir").exists()

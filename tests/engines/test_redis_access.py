@@ -1,0 +1,212 @@
+"""Who gets into the embedded Redis, and as which user it runs."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from redis import Redis
+from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
+
+from context_builder.engines import owner, redis_launch
+from context_builder.engines.home import take_lock
+from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.redis import RedisEngine, is_embedded
+from context_builder.engines.redis_users import VISITOR
+from context_builder.errors import EngineError
+from tests.engines.conftest import RedisSubject
+from tests.services.redis_server import RedisServer
+
+pytestmark = pytest.mark.engines
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts it as another user")
+
+
+def password_of(home: Path) -> str:
+    return (home / "redis.password").read_text()
+
+
+def client(subject: RedisSubject, password: str | None = None) -> Redis:
+    """As a listener logs in, with REDIS_PASSWORD or without."""
+    return Redis(host=LOOPBACK, port=subject.port, password=password, decode_responses=True)
+
+
+def test_it_asks_every_user_of_the_machine_for_the_homes_password(redis_subject: RedisSubject) -> None:
+    address = redis_subject.engine.ensure()
+    for guess in (None, "guess", ""):
+        with pytest.raises(AuthenticationError):
+            client(redis_subject, guess).get("context_builder:monday:state")
+    assert client(redis_subject, password_of(redis_subject.home)).lpush("context_builder:monday:input", "{}") == 1
+    assert address.access == "export REDIS_PASSWORD=$(context-builder engines password)"
+    assert address.warning == ""
+
+
+@pytest.mark.parametrize("command", ["CONFIG GET dir", "DEBUG SLEEP 0", "MODULE LIST"])
+def test_commands_that_lead_to_files_and_code_are_gone(redis_subject: RedisSubject, command: str) -> None:
+    address = redis_subject.engine.ensure()
+    with Redis.from_url(address.url) as ours, pytest.raises(ResponseError, match="unknown command"):
+        ours.execute_command(*command.split())
+
+
+def test_neither_processes_nor_files_of_the_server_show_the_password(redis_subject: RedisSubject) -> None:
+    redis_subject.engine.ensure()
+    secret = password_of(redis_subject.home)
+    process = psutil.Process(redis_subject.pid)
+    assert secret not in " ".join(process.cmdline())
+    assert secret not in repr(process.environ())
+    files = [path for path in redis_subject.home.rglob("*") if path.is_file() and path.name != "redis.password"]
+    assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def test_where_the_settings_turn_the_password_off_it_says_that_everybody_gets_in(redis_subject: RedisSubject) -> None:
+    engine = RedisEngine(redis_subject.home, redis_subject.port, guarded=False)
+    address = engine.ensure()
+    assert "every user of this machine can read and write it" in address.warning
+    assert address.access == ""
+    assert client(redis_subject).ping()
+    assert Redis.from_url(address.url).ping(), "with a password too, which listeners may still have set"
+    assert RedisEngine(redis_subject.home, redis_subject.port).running() == engine.running(), "however it is asked for"
+
+
+@pytest.fixture
+def earlier(redis_subject: RedisSubject) -> Iterator[RedisServer]:
+    """This home's server as an earlier version started it: as the present user, without a password."""
+    folder = redis_subject.home / "redis"
+    folder.mkdir(mode=0o700)
+    server = RedisServer(folder)
+    server.port = redis_subject.port
+    server.start()
+    (redis_subject.home / "redis.json").write_text(f'{{"port": {server.port}, "pid": {server.pid}}}')
+    yield server
+    server.kill()
+
+
+def test_one_that_an_earlier_version_started_is_used_until_it_is_stopped(
+    redis_subject: RedisSubject, earlier: RedisServer
+) -> None:
+    address = redis_subject.engine.ensure()
+    assert not address.started
+    assert "`context-builder engines stop`, then start again, gives it one" in address.warning
+    with Redis.from_url(address.url) as before:
+        before.set("remembered", "yes")
+
+    assert redis_subject.engine.stop()
+    address = redis_subject.engine.ensure()
+    assert (address.started, address.warning) == (True, "")
+    with pytest.raises(AuthenticationError):
+        client(redis_subject).get("remembered")
+    assert client(redis_subject, password_of(redis_subject.home)).get("remembered") == "yes"
+
+
+def test_data_in_the_one_file_of_redis_6_is_taken_over(redis_subject: RedisSubject) -> None:
+    folder = redis_subject.home / "redis"
+    folder.mkdir(mode=0o700)
+    (folder / "appendonly.aof").write_bytes(b"*3\r\n$3\r\nSET\r\n$10\r\nremembered\r\n$3\r\nyes\r\n")
+    redis_subject.engine.ensure()
+    assert client(redis_subject, password_of(redis_subject.home)).get("remembered") == "yes"
+
+
+def test_a_server_whose_password_is_lost_is_named_and_never_doubled(redis_subject: RedisSubject) -> None:
+    redis_subject.engine.ensure()
+    lost, pid = password_of(redis_subject.home), redis_subject.pid
+    (redis_subject.home / "redis.password").unlink()
+    with pytest.raises(EngineError, match=rf"process {pid} uses .*/redis and does not accept .*redis\.password"):
+        redis_subject.engine.ensure()
+    (redis_subject.home / "redis.password").write_text(lost)
+    assert redis_subject.engine.running() is not None
+
+
+def test_another_homes_server_is_told_from_somebodys_own(
+    redis_subject: RedisSubject, redis_server: RedisServer
+) -> None:
+    redis_subject.engine.ensure()
+    assert is_embedded(redis_subject.port)
+    with Redis.from_url(redis_server.url) as theirs:
+        assert not is_embedded(redis_server.port)
+        theirs.config_set("requirepass", "theirs")
+        try:
+            assert not is_embedded(redis_server.port)
+        finally:
+            theirs.config_set("requirepass", "")
+
+
+def test_a_visitor_may_do_nothing(redis_subject: RedisSubject) -> None:
+    redis_subject.engine.ensure()
+    visitor = Redis(host=LOOPBACK, port=redis_subject.port, username=VISITOR, password="")
+    for command in ("PING", "GET key", "INFO", "CLIENT LIST", "SUBSCRIBE c", "ACL LIST", "MULTI", "EVAL return(1) 0"):
+        with pytest.raises(NoPermissionError):
+            visitor.execute_command(*command.split())
+
+
+@as_root
+def test_run_by_root_it_is_an_unprivileged_process_also_in_a_home_that_only_root_can_enter(home: Path) -> None:
+    closed = home / "closed"
+    closed.mkdir(mode=0o700)
+    subject = RedisSubject(closed / "home")
+    subject.engine.ensure()
+    process = psutil.Process(subject.pid)
+    assert 0 not in (process.uids().real, process.uids().effective, process.gids().effective)
+    assert _groups(subject.pid) == []
+    assert (closed / "home" / "redis" / "appendonlydir").stat().st_uid == process.uids().effective
+    subject.engine.stop()
+
+
+def _groups(pid: int) -> list[str]:
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.split()[1:] for line in status if line.startswith("Groups:"))
+
+
+@as_root
+def test_data_that_an_earlier_version_kept_as_root_becomes_the_servers(
+    redis_subject: RedisSubject, earlier: RedisServer
+) -> None:
+    with Redis.from_url(earlier.url) as before:
+        before.set("remembered", "yes")
+    redis_subject.engine.stop()
+    (redis_subject.home / "redis" / "link").symlink_to("/etc/passwd")
+    redis_subject.engine.ensure()
+    assert client(redis_subject, password_of(redis_subject.home)).get("remembered") == "yes"
+    nobody = pwd.getpwnam("nobody").pw_uid
+    assert {path.lstat().st_uid for path in (redis_subject.home / "redis").rglob("*")} == {nobody}
+    assert Path("/etc/passwd").stat().st_uid == 0
+
+
+@as_root
+def test_a_program_that_only_root_can_reach_is_copied_and_a_link_in_its_place_is_not_followed(
+    redis_subject: RedisSubject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_launch, "is_open_to_all", lambda _: False)
+    folder = redis_subject.home / "redis"
+    folder.mkdir(mode=0o700)
+    victim = redis_subject.home / "victim"
+    victim.write_text("precious")
+    (folder / redis_launch.find_servers()[0].path.name).symlink_to(victim)
+    redis_subject.engine.ensure()
+    assert Path(psutil.Process(redis_subject.pid).exe()).parent == folder
+    assert victim.read_text() == "precious"
+
+
+@as_root
+def test_where_root_may_not_become_another_user_it_says_so(
+    redis_subject: RedisSubject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(owner.os, "chown", refused)
+    with pytest.raises(
+        EngineError, match=r"cannot give .*/redis to the user nobody: Operation not permitted; run this"
+    ):
+        redis_subject.engine.ensure()
+
+
+def test_the_server_itself_holds_the_lock_of_its_data_until_it_ends(redis_subject: RedisSubject) -> None:
+    redis_subject.engine.ensure()
+    with (redis_subject.home / "redis.data.lock").open("a") as lock:
+        assert not take_lock(lock, 0)
+        redis_subject.engine.stop()
+        assert take_lock(lock, 0)
