@@ -149,7 +149,9 @@ class Settings(BaseModel):
     lease_time: Seconds = Field(10.0, description="A dead owner blocks its session this long at most. seconds")
     consilience_responses_max: Count = Field(100, description="Newest assistant responses in the state. messages")
     max_message_bytes: Count = Field(262144, description="A larger message goes to the dead letters. bytes")
-    dead_letters_max: Count = Field(1000, description="Newest dead letters kept for a session. messages")
+    dead_letters_max: Count = Field(
+        1000, description="Newest dead letters kept of the input and of each outbox. messages"
+    )
     dead_letters_max_bytes: Count = Field(
         67108864, description="Room for them; the oldest make way, the newest always stays. bytes"
     )

@@ -1,12 +1,17 @@
-"""``dead``: deliveries that could not become messages."""
+"""``dead``: what could not become a message, and what archive or memory refuse for good."""
 
 from __future__ import annotations
 
 import sys
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
+import orjson
 import typer
 
 from context_builder.cli.command import print_json, redis_with, run
@@ -15,7 +20,9 @@ from context_builder.cli.view.plain import plain
 from context_builder.errors import ContextBuilderError
 
 if TYPE_CHECKING:
-    from context_builder.session.dead_letters import DeadLetter, DeadLetters
+    from redis.asyncio import Redis
+
+    from context_builder.session.dead_letters import DeadLetter, DeadLetters, Origin
 
 EXCERPT: Final = 60
 """Characters of a delivery that the list shows."""
@@ -32,14 +39,18 @@ class Verb(StrEnum):
 def dead(
     session_id: SESSION_ID,
     verb: Annotated[Verb, typer.Argument(help="list, show or requeue")] = Verb.LIST,
-    which: Annotated[str, typer.Argument(help="Number in the list, or all.", show_default=False)] = "",
+    which: Annotated[
+        str, typer.Argument(help="As in the list: 2, archive:1, all, memory:all.", show_default=False)
+    ] = "",
     raw: Annotated[bool, typer.Option("--raw", help="Show the bytes as they came, not escaped.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs; the bytes as base64.")] = False,
 ) -> None:
-    """Show the deliveries that could not become messages, or put them back into the session's input.
+    """Show what could not be delivered and why, or put it back to where it was going from.
 
-    What is put back is read again: it becomes a message if the reason is gone, such as after a larger
-    MAX_MESSAGE_BYTES, and is buried again otherwise.
+    These are deliveries that could not become messages, and what the archive or the long-term memory refuses for good.
+
+    What is put back is tried again: a delivery becomes a message if the reason is gone, such as after a larger
+    MAX_MESSAGE_BYTES; a summary is archived once the archive takes it. Otherwise it comes back here.
 
     Examples:
 
@@ -47,75 +58,130 @@ def dead(
 
         context-builder dead session-123 show 2
 
+        context-builder dead session-123 requeue archive:1
+
         context-builder dead session-123 requeue all
     """
     run(_dead(session_id, verb, which, raw=raw, as_json=json))
 
 
 async def _dead(session_id: str, verb: Verb, which: str, *, raw: bool, as_json: bool) -> None:
-    from context_builder.session.dead_letters import DeadLetters
+    from context_builder.session.dead_letters import ORIGINS, DeadLetters
 
     async with redis_with(session_id) as redis:
-        letters = DeadLetters(redis, session_id)
-        chosen = await _chosen(letters, verb, which)
+        lists = {origin: DeadLetters(redis, session_id, origin) for origin in ORIGINS}
+        chosen = await _chosen(lists, verb, which)
         if verb is Verb.REQUEUE:
-            await _requeue(letters, session_id, chosen)
+            for origin, letters in lists.items():
+                await _requeue(letters, session_id, [one for one in chosen if one.origin == origin], origin)
+            await _tell_who_delivers(redis, session_id, chosen)
         elif as_json:
-            print_json([{"number": number, **letter.as_json()} for number, letter in chosen.items()])
+            print_json([{"number": one.number, "origin": one.origin, **one.letter.as_json()} for one in chosen])
         elif verb is Verb.LIST:
             _print_list(session_id, chosen)
         else:
-            for letter in chosen.values():
-                _show(letter, raw=raw)
+            for one in chosen:
+                _show(one, raw=raw)
 
 
-async def _chosen(letters: DeadLetters, verb: Verb, which: str) -> dict[int, DeadLetter]:
-    if which == "all" or verb is Verb.LIST:
-        return dict(enumerate(await letters.all(), start=1))
-    if not (which.isascii() and which.isdigit()):
-        raise ContextBuilderError(f"say which to {verb}: a number from the list, or all")
-    return {int(which): await letters.get(int(which))}
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A dead letter, and its number among those of its origin."""
+
+    origin: Origin
+    number: int
+    letter: DeadLetter
+
+    @property
+    def name(self) -> str:
+        """What it is called in the list and on the command line."""
+        return str(self.number) if self.origin == "input" else f"{self.origin}:{self.number}"
+
+    @property
+    def content(self) -> bytes:
+        """What it holds, legibly: entries for the memory are compressed."""
+        with suppress(zlib.error):
+            return zlib.decompress(self.letter.raw) if self.origin == "memory" else self.letter.raw
+        return self.letter.raw
+
+    @property
+    def begins(self) -> str:
+        """How what was said begins, in what can be read, else all that it holds."""
+        with suppress(ValueError, LookupError, TypeError):
+            if self.origin == "archive":
+                return str(orjson.loads(self.content)["summary_text"])
+            if self.origin == "memory":
+                return str(orjson.loads(self.content)["memories"][0][1])  # its text
+        return self.content[: 4 * EXCERPT].decode("utf-8", "replace")
 
 
-async def _requeue(letters: DeadLetters, session_id: str, chosen: dict[int, DeadLetter]) -> None:
+async def _chosen(lists: Mapping[Origin, DeadLetters], verb: Verb, which: str) -> list[Numbered]:
+    name, _, number = which.rpartition(":")
+    named = [origin for origin in lists if origin == (name or "input")]
+    if verb is Verb.LIST or which == "all":
+        return [one for origin, letters in lists.items() for one in await _all(origin, letters)]
+    if named and number == "all":
+        return await _all(named[0], lists[named[0]])
+    if named and number.isascii() and number.isdigit():
+        return [Numbered(named[0], int(number), await lists[named[0]].get(int(number)))]
+    raise ContextBuilderError(f"say which to {verb}: a number from the list, or all")
+
+
+async def _all(origin: Origin, letters: DeadLetters) -> list[Numbered]:
+    return [Numbered(origin, number, letter) for number, letter in enumerate(await letters.all(), start=1)]
+
+
+async def _requeue(letters: DeadLetters, session_id: str, chosen: list[Numbered], origin: Origin) -> None:
+    if not chosen and origin != "input":
+        return
     moved, kept = 0, []
-    for number, letter in chosen.items():
-        if letter.is_whole or len(chosen) == 1:
-            moved += await letters.requeue(letter)
+    for one in chosen:
+        if one.letter.is_whole or len(chosen) == 1:
+            moved += await letters.requeue(one.letter)
         else:
-            kept.append(str(number))
-    typer.echo(f"Put back {moved} of {len(chosen)} into the input of session {session_id}.")
+            kept.append(one.name)
+    where = "into the input" if origin == "input" else f"among what waits for the {origin}"
+    typer.echo(f"Put back {moved} of {len(chosen)} {where} of session {session_id}.")
     if kept:
         typer.echo(f"Too large to have been kept whole: {', '.join(kept)}.")
 
 
-def _print_list(session_id: str, letters: dict[int, DeadLetter]) -> None:
+async def _tell_who_delivers(redis: Redis, session_id: str, chosen: list[Numbered]) -> None:
+    from context_builder.session.catalog import Catalog
+
+    if any(one.origin != "input" for one in chosen) and await Catalog(redis).owner(session_id) is None:
+        typer.echo(f"Nobody runs the session now: `context-builder end {session_id}`, or its next run, delivers it.")
+
+
+def _print_list(session_id: str, chosen: list[Numbered]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    if not letters:
+    if not chosen:
         typer.echo(f"Session {session_id} has no dead letters.")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("", justify="right", min_width=4)
+    table.add_column("", justify="right", min_width=4, no_wrap=True)
     table.add_column("when", no_wrap=True, min_width=19)
     table.add_column("reason")
     table.add_column("bytes", justify="right", min_width=6)
     table.add_column("begins", no_wrap=True)
-    for number, letter in letters.items():
+    for one in chosen:
+        letter = one.letter
         when = datetime.fromtimestamp(letter.time).strftime("%Y-%m-%d %H:%M:%S")
-        begins = Text(plain(letter.raw[: 4 * EXCERPT].decode("utf-8", "replace"), EXCERPT))
-        table.add_row(str(number), when, Text(plain(letter.reason)), f"{letter.size:,}", begins)
+        begins = Text(plain(one.begins[: 4 * EXCERPT], EXCERPT))
+        table.add_row(one.name, when, Text(plain(letter.reason)), f"{letter.size:,}", begins)
     Console().print(table)
 
 
-def _show(letter: DeadLetter, *, raw: bool) -> None:
+def _show(one: Numbered, *, raw: bool) -> None:
+    letter = one.letter
     if raw:
         sys.stdout.buffer.write(letter.raw)
         sys.stdout.buffer.flush()
         return
-    typer.echo(escaped(letter.raw))
+    typer.echo(escaped(one.content))
     if not letter.is_whole:
         typer.echo(f"… the first {len(letter.raw):,} of {letter.size:,} bytes", err=True)
 

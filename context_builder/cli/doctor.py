@@ -12,11 +12,12 @@ import typer
 
 from context_builder.cli.command import print_json, run, settings_in_force
 from context_builder.cli.view.plain import plain
-from context_builder.errors import AnalystUnavailable, ContextBuilderError
+from context_builder.errors import AnalystUnavailable, ContextBuilderError, StoreError
 from context_builder.session.availability import translated
 
 if TYPE_CHECKING:
     from context_builder.app import App
+    from context_builder.session.keys import Receiver
 
 SKEW: Final = 2.0
 """Seconds between this machine's clock and Redis' that are worth a word."""
@@ -111,7 +112,7 @@ async def _archive(app: App) -> tuple[str, str]:
         advice = f"it lacks {', '.join(lacking)}: run `context-builder migrate`"
     else:
         advice = app.archive_is.hint
-    return f"{app.archive_is.what}: the table is there", advice
+    return f"{app.archive_is.what}: the table is there", _both(advice, await _refused_by("archive", app))
 
 
 async def _memory(app: App) -> tuple[str, str]:
@@ -121,7 +122,27 @@ async def _memory(app: App) -> tuple[str, str]:
     if memory is None:
         return "there is none", ""
     await memory.search(MemoryQuery("doctor", limit=1))
-    return f"{app.memory_is.what}: it can be searched", app.memory_is.hint
+    return f"{app.memory_is.what}: it can be searched", _both(app.memory_is.hint, await _refused_by("memory", app))
+
+
+async def _refused_by(receiver: Receiver, app: App) -> str:
+    """What to do about entries that archive or memory refused for good, if there are any; the session with most of
+    them is named."""
+    from context_builder.session.catalog import Catalog
+
+    try:
+        sessions = await Catalog(app.redis).sessions()
+    except StoreError:
+        return ""  # which is another check's to say
+    refused = {each.session_id: each.undeliverable[receiver] for each in sessions}
+    most = max(refused, key=refused.__getitem__, default="")
+    if not most or not refused[most]:
+        return ""
+    return f"{sum(refused.values())} entries were refused for good: `context-builder dead {most}` says why"
+
+
+def _both(advice: str, more: str) -> str:
+    return "; ".join(filter(None, (advice, more)))
 
 
 async def _clock(app: App) -> tuple[str, str]:

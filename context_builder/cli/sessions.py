@@ -48,7 +48,8 @@ async def _sessions(*, as_json: bool) -> None:
         table.add_column(heading, justify="right")
     for session in listed:
         to_deliver = session.undelivered + session.unremembered
-        counts = (session.messages, session.waiting, session.pending, to_deliver, session.dead_letters)
+        dead = session.dead_letters + sum(session.undeliverable.values())
+        counts = (session.messages, session.waiting, session.pending, to_deliver, dead)
         table.add_row(
             Text(session.session_id),
             session.status,

@@ -10,6 +10,7 @@ event          besides
                run continued from: ``revision``, checkpoint ``fields``, ``pending``
 ``received``   ``messages`` as they were decoded, ``last_id``
 ``buried``     ``count`` of dead letters
+``refused``    ``receiver`` (``archive`` or ``memory``), ``count`` of all its entries that became dead letters
 ``handed_out`` ``task``, ``work`` (a number within the run; null when there was nothing to do), ``ids`` of its messages;
                of domains also ``through`` and ``new``; of a summary ``known``, ``topic_keywords``, and ``entries``
                that came from the pending list

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from context_builder.analysis.analyst import DomainReading, KeywordReading, KnownPoint, SummaryReading, Usage
 from context_builder.clock import Instant
 from context_builder.session.message import Message
-from context_builder.session.recorder import Answered, Buried, HandedOut, Happening, Received, Turned
+from context_builder.session.recorder import Answered, Buried, DeadLettered, HandedOut, Happening, Received, Turned
 from context_builder.session.rules import Rules
 from context_builder.session.snapshot import Snapshot
 from context_builder.session.work import DomainWork, Reading, SummaryWork, Work
@@ -61,6 +61,8 @@ class Encoder:
                 return self._line("received", now, {"messages": [_fields(m) for m in messages], "last_id": last_id})
             case Buried(count):
                 return self._line("buried", now, {"count": count})
+            case DeadLettered(receiver, count):
+                return self._line("refused", now, {"receiver": receiver, "count": count})
             case HandedOut(task, work):
                 return self._line("handed_out", now, {"task": task, **self._handed_out(work)})
             case Answered(work, reading, usage):

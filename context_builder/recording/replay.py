@@ -60,6 +60,8 @@ class Player:
                 conversation.receive([read_message(message) for message in more["messages"]], line.at)
             case "buried":
                 conversation.bury(more["count"])
+            case "refused":
+                conversation.dead_lettered(more["receiver"], more["count"])
             case "handed_out":
                 self._hand_out(line)
             case "answered":

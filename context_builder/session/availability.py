@@ -73,7 +73,7 @@ async def until_available(
     """Attempts without end: the second at once, then with exponential backoff and jitter, at most ``longest_wait``
     seconds apart.
 
-    ``on`` says which errors are worth another attempt.
+    ``on`` says which errors are worth another attempt; it is asked about cancellations, too.
     """
     first = _FirstAttempt(on)
     yield first

@@ -11,8 +11,9 @@ from redis.asyncio import Redis
 from context_builder.errors import SessionIdError
 from context_builder.session.availability import translated
 from context_builder.session.holder import is_forgotten
-from context_builder.session.keys import SESSIONS, SUMMARY_SEQS, Keys
-from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS, script
+from context_builder.session.keys import RECEIVERS, SESSIONS, SUMMARY_SEQS, Keys, Receiver, dead_count_field
+from context_builder.session.scripts import script
+from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS
 
 REQUEST_SECONDS: Final = 600
 """A request that no owner sees for so long is void."""
@@ -20,7 +21,10 @@ REQUEST_SECONDS: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One session; ``last_active`` in epoch seconds, ``owner`` the lease's holder while somebody runs it."""
+    """One session; ``last_active`` in epoch seconds, ``owner`` the lease's holder while somebody runs it.
+
+    ``undeliverable`` counts, by receiver, what was refused for good.
+    """
 
     session_id: str
     owner: dict[str, Any] | None
@@ -32,6 +36,7 @@ class Listed:
     undelivered: int
     unremembered: int
     dead_letters: int
+    undeliverable: dict[Receiver, int]
 
     @property
     def status(self) -> str:
@@ -81,10 +86,10 @@ class Catalog:
         keys = Keys(session_id)
         async with translated(), self._client.pipeline(transaction=True) as pipe:
             pipe.get(keys.owner)
-            pipe.hget(keys.checkpoint, "head")
+            pipe.hmget(keys.checkpoint, ["head", *map(dead_count_field, RECEIVERS)])
             for key in (keys.input, keys.pending, keys.outbox, keys.memory_outbox):
                 pipe.llen(key)
-            owner, head, waiting, pending, undelivered, unremembered = await pipe.execute()
+            owner, (head, *dead), waiting, pending, undelivered, unremembered = await pipe.execute()
         counters = orjson.loads(head)["counters"] if head else {}
         return Listed(
             session_id=session_id,
@@ -97,6 +102,7 @@ class Catalog:
             undelivered=undelivered,
             unremembered=unremembered,
             dead_letters=counters.get("dead_letters", 0),
+            undeliverable={receiver: int(count or 0) for receiver, count in zip(RECEIVERS, dead, strict=True)},
         )
 
     async def owner(self, session_id: str) -> dict[str, Any] | None:

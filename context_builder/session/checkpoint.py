@@ -2,7 +2,8 @@
 
 The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
 message makes it differ from the order of ids), ``summary``, ``m:ID`` for each buffered message, ``c:ID`` for each
-assistant response and ``s:ID`` for each message that the summary cites, each written only when it changes.
+assistant response and ``s:ID`` for each message that the summary cites, each written only when it changes. Scripts
+that move dead letters count them there, too.
 A session that was swept has left ``summary_seq`` behind, which :class:`SessionStore` reads along.
 """
 
@@ -20,6 +21,7 @@ from context_builder.session.conversation import Conversation
 from context_builder.session.counters import counters, restore_counters
 from context_builder.session.entry import Entry
 from context_builder.session.explanation import read_sources
+from context_builder.session.keys import RECEIVERS, dead_count_field
 from context_builder.session.rules import Rules
 from context_builder.session.topic import Topic
 
@@ -73,6 +75,8 @@ def restore(
             f"session {session_id} was written by a newer version (schema {head['schema_version']}); upgrade to run it"
         )
     restore_counters(conversation, head["counters"], head["last_id"], now)
+    for receiver in RECEIVERS:  # counted where they are moved, which may be later than the head
+        conversation.undeliverable[receiver] = int(fields.get(dead_count_field(receiver), b"0"))
     domains = head["domains"]
     conversation.inferring.reading = DomainReading(
         domains["confidence"], tuple(domains["keywords"]), domains["analyst"]

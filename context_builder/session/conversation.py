@@ -17,6 +17,7 @@ from context_builder.session.buffer import Buffer
 from context_builder.session.changes import Changes
 from context_builder.session.entry import Entry
 from context_builder.session.inferring import Inferring
+from context_builder.session.keys import RECEIVERS, Receiver, dead_count_field
 from context_builder.session.ledger import Ledger
 from context_builder.session.message import Message
 from context_builder.session.remembrance import remembrance
@@ -49,6 +50,7 @@ class Conversation:
         self.spending = Spending()
         self.received = 0
         self.dead_letters = 0
+        self.undeliverable: dict[Receiver, int] = dict.fromkeys(RECEIVERS, 0)
         self.highest_number = 0
         self.since_summary = 0
         self.last_message = self.last_summary = now
@@ -86,6 +88,11 @@ class Conversation:
     def bury(self, count: int) -> None:
         """Count deliveries that could not become messages."""
         self.dead_letters += count
+        self._changes.mark()
+
+    def dead_lettered(self, receiver: Receiver, count: int) -> None:
+        """So many entries of an outbox have become dead letters."""
+        self.undeliverable[receiver] = count
         self._changes.mark()
 
     def finish(self, work: Work, reading: Reading, now: Instant) -> None:
@@ -138,6 +145,8 @@ class Conversation:
             self._changes.put_source(source)
         if self.summary.seq:
             self._changes.put_summary(self.summary)
+        for receiver, count in self.undeliverable.items():
+            self._changes.fields[dead_count_field(receiver)] = b"%d" % count
         self._changes.mark()
 
     def pending_lost(self) -> int:

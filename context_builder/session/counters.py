@@ -20,6 +20,7 @@ def counters(conversation: Conversation) -> dict[str, Any]:
         "highest_message_number": conversation.highest_number,
         "received_messages": conversation.received,
         "dead_letters": conversation.dead_letters,
+        "undeliverable": conversation.undeliverable,
         "topic_changed_at": conversation.inferring.topic.changed_at,
         "domain_calls_skipped": conversation.inferring.skipped,
         "analyst": conversation.analysts,

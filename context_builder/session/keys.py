@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
 from context_builder.errors import SessionIdError
 
@@ -20,6 +20,11 @@ SUMMARY_SEQS: Final = "context_builder:summary_seqs"
 """Hash of how many summaries each swept session had made, from which it goes on counting should its id be used
 again. No expiry: the archive keeps those summaries for good. A forgotten session leaves it."""
 
+Receiver = Literal["archive", "memory"]
+"""What a session has an outbox for."""
+
+RECEIVERS: Final[tuple[Receiver, ...]] = get_args(Receiver)
+
 _SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
@@ -28,6 +33,16 @@ def validate_session_id(session_id: str) -> str:
     if not _SESSION_ID.fullmatch(session_id):
         raise SessionIdError(f"session id {session_id[:128]!r}: use 1 to 128 of A-Z a-z 0-9 . _ -")
     return session_id
+
+
+def dead_count_field(receiver: Receiver) -> str:
+    """The checkpoint's field for how many entries of an outbox became dead letters, kept or not."""
+    return f"{receiver}_dead"
+
+
+def dead_bytes_field(receiver: Receiver) -> str:
+    """The checkpoint's field for the bytes of those kept."""
+    return f"{receiver}_dead_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +57,14 @@ class Keys:
     ``conversation``      string  the published silence clock                                 10 s
     ``checkpoint``        hash    what is needed to continue: ``head``, ``order``, one field  session
                                   for each buffered message, assistant response, and
-                                  message that the summary cites
+                                  message that the summary cites; counts of dead letters
     ``pending``           list    messages waiting for their summary outside the buffer       session
     ``seen``              set     identities of all messages taken in                         session
     ``outbox``            list    summaries on their way to the archive                       session
     ``memory_outbox``     list    what was summarized, on its way to the long-term memory     session
     ``dead``              list    deliveries that cannot become messages, with the reason     session
+    ``archive_dead``      list    summaries that the archive refuses for good, and why        session
+    ``memory_dead``       list    the same of the long-term memory                            session
     ``owner``             string  the lease: fencing token and holder                         LEASE_TIME
     ``control``           string  what another process asks of the owner                      10 min
     ===================== ======= =========================================================== ==========
@@ -102,6 +119,20 @@ class Keys:
         return self._key("dead")
 
     @property
+    def archive_dead(self) -> str:
+        return self._key("archive_dead")
+
+    @property
+    def memory_dead(self) -> str:
+        return self._key("memory_dead")
+
+    def outbox_of(self, receiver: Receiver) -> str:
+        return self.outbox if receiver == "archive" else self.memory_outbox
+
+    def dead_letters_of(self, receiver: Receiver) -> str:
+        return self.archive_dead if receiver == "archive" else self.memory_dead
+
+    @property
     def owner(self) -> str:
         return self._key("owner")
 
@@ -121,6 +152,8 @@ class Keys:
             self.outbox,
             self.memory_outbox,
             self.dead,
+            self.archive_dead,
+            self.memory_dead,
             self.owner,
             self.control,
         )

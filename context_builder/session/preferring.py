@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import structlog
+
 from context_builder.memory.memory import Memory
 from context_builder.memory.preferences import stated_preferences
 from context_builder.session.message import UNKNOWN_SPEAKER
+
+log = structlog.get_logger(__name__)
 
 
 def preferences_in(memories: Iterable[Memory]) -> list[Memory]:
@@ -28,6 +32,11 @@ def _stated(memory: Memory) -> Iterator[Memory]:
     user_id = memory.metadata.get("user_id", memory.speaker)
     if memory.kind != "message" or memory.metadata.get("consilience") or user_id in (None, UNKNOWN_SPEAKER):
         return
-    for preference in stated_preferences(memory.text):
+    try:
+        preferences = stated_preferences(memory.text)
+    except Exception as error:  # noqa: BLE001 whatever a pattern stumbles over, the message itself is remembered
+        log.error("preferences.failed", memory=memory.id, kind=type(error).__name__)
+        return
+    for preference in preferences:
         stated = preference.as_memory(user_id, source=memory.id, time=memory.time)
         yield replace(stated, session_id=memory.session_id, speaker=memory.speaker)

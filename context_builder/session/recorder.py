@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from context_builder.analysis.analyst import Usage
 from context_builder.clock import Instant
+from context_builder.session.keys import Receiver
 from context_builder.session.message import Message
 from context_builder.session.rules import Rules
 from context_builder.session.snapshot import Snapshot
@@ -27,6 +28,14 @@ class Received:
 class Buried:
     """So many deliveries became dead letters."""
 
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettered:
+    """So many entries for ``receiver`` have become dead letters since the session began."""
+
+    receiver: Receiver
     count: int
 
 
@@ -54,7 +63,7 @@ class Turned:
     to: Literal["closing", "ended", "pending_lost"]
 
 
-Happening = Received | Buried | HandedOut | Answered | Turned
+Happening = Received | Buried | DeadLettered | HandedOut | Answered | Turned
 
 
 class Recorder(Protocol):

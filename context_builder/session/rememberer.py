@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
 from context_builder import metrics
+from context_builder.clock import Clock
 from context_builder.errors import CannotForget
 from context_builder.memory.tenant import TenantMemory
 from context_builder.session.courier import Courier
 from context_builder.session.outbox import Outbox
 from context_builder.session.preferring import preferences_in
+from context_builder.session.recorder import DeadLettered
 from context_builder.session.remembrance import Remembrance
 
 log = structlog.get_logger(__name__)
 
 
-def rememberer(outbox: Outbox, memory: TenantMemory) -> Courier:
+def rememberer(
+    outbox: Outbox, memory: TenantMemory, clock: Clock, dead_lettered: Callable[[DeadLettered], None]
+) -> Courier:
     """Takes the outbox's remembrances to the memory, and the preferences that their messages state.
 
     In a memory that cannot forget, superseded points stay.
@@ -34,4 +39,4 @@ def rememberer(outbox: Outbox, memory: TenantMemory) -> Courier:
         fed = {"memories": len(part.memories), "preferences": len(preferences)}
         log.info("memory.fed", session_id=part.session_id, **fed)
 
-    return Courier(outbox, deliver, memory.name, metrics.MEMORY_FED)
+    return Courier(outbox, deliver, memory.name, metrics.MEMORY_FED, clock, dead_lettered)

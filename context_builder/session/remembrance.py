@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 import orjson
 
+from context_builder.errors import EntryUnreadable
 from context_builder.memory.ids import point_id
 from context_builder.memory.memory import Memory
 from context_builder.session.condense import LEVELS
@@ -19,6 +20,9 @@ from context_builder.session.point import Point
 
 _FIELDS: Final = ("id", "text", "kind", "speaker", "time", "position", "tags", "metadata")
 """Of a memory, in the order in which an outbox entry lists their values; new ones go to the end."""
+
+POINT: Final = "point"
+"""The kind of memory that a point becomes."""
 
 POINT_KEYWORDS: Final = 10
 """Most keywords of a point; each of the messages it cites may have as many."""
@@ -42,10 +46,27 @@ class Remembrance:
 
     @classmethod
     def decode(cls, encoded: bytes) -> Self:
-        """The remembrance that :meth:`encode` wrote."""
-        written = orjson.loads(zlib.decompress(encoded))
-        session_id = written["session_id"]
-        return cls(session_id, [_memory(session_id, row) for row in written["memories"]], written["superseded"])
+        """The remembrance that :meth:`encode` wrote. Raises :class:`EntryUnreadable` for anything else."""
+        try:
+            written = orjson.loads(zlib.decompress(encoded))
+            session_id = written["session_id"]
+            return cls(session_id, [_memory(session_id, row) for row in written["memories"]], written["superseded"])
+        except (zlib.error, ValueError, TypeError, KeyError) as error:
+            raise EntryUnreadable(f"not a remembrance: {type(error).__name__}") from None
+
+    def at_present(self, points: Iterable[Point]) -> Self:
+        """What of this is still right when the ledger has come to ``points``; for one that is delivered late.
+
+        A point that is no longer there was deleted, or never is to be remembered. One that was merged since has been
+        remembered with its present text.
+        """
+        present = {_point_id(self.session_id, point): point for point in points}
+
+        def holds(memory: Memory) -> bool:
+            point = present.get(memory.id)
+            return point is not None and (point.level <= LEVELS or point.text == memory.text)
+
+        return replace(self, memories=[one for one in self.memories if one.kind != POINT or holds(one)])
 
 
 def remembrance(
@@ -97,7 +118,7 @@ def of_point(session_id: str, point: Point, entries: Mapping[int, Entry]) -> Mem
     return Memory(
         id=_point_id(session_id, point),
         text=point.text,
-        kind="point",
+        kind=POINT,
         session_id=session_id,
         speaker=", ".join(point.speakers),
         time=_moment(point.time),

@@ -27,7 +27,7 @@ from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Done, Jobs
 from context_builder.session.parts import Parts
 from context_builder.session.recent import Recent
-from context_builder.session.recorder import Answered, Buried, NoRecorder, Received, Recorder, Turned
+from context_builder.session.recorder import Answered, Buried, DeadLettered, NoRecorder, Received, Recorder, Turned
 from context_builder.session.rememberer import rememberer
 from context_builder.session.rules import Rules
 from context_builder.session.store import END_REQUEST, SessionStore
@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 WORTH_GIVING_UP: Final = 2
 """Deliveries in a row that failed; a first one may have met a connection that died while it was idle."""
 
-Event = Batch | Done | None
+Event = Batch | Done | DeadLettered | None
 """What the loop applies; ``None`` only wakes it."""
 
 
@@ -59,11 +59,12 @@ class Session:
         self._inbox = Inbox(self._store, rules, self._clock, recent)
         self._recorder = recorder or NoRecorder()
         self._committer = Committer(self._store, self._clock, self._recorder, recent)
-        self._archiver = archiver(self._store.outbox, parts.archive)
-        self._rememberer = rememberer(self._store.memory_outbox, parts.memory) if parts.memory else None
+        clock, put = self._clock, self._events.put_nowait
+        self._archiver = archiver(self._store.outbox, parts.archive, clock, put)
+        self._rememberer = rememberer(self._store.memory_outbox, parts.memory, clock, put) if parts.memory else None
         skips = rules.domain_skip and parts.analyst is not parts.last_resort  # there is a model to spare
         gate = DomainGate(parts.last_resort) if skips else None
-        self._jobs = Jobs(parts.analyst, parts.last_resort, rules.jobs, self._events.put_nowait, gate)
+        self._jobs = Jobs(parts.analyst, parts.last_resort, rules.jobs, put, gate)
         self._batches: list[Batch] = []
         self._ending = False
         self._can_count = False
@@ -237,6 +238,9 @@ class Session:
                 self.conversation.finish(event.work, event.reading, now)
             self.conversation.spending.show(self.session_id)
             self._recorder.happened(Answered(event.work, event.reading, event.usage), now)
+        elif isinstance(event, DeadLettered):
+            self.conversation.dead_lettered(event.receiver, event.count)
+            self._recorder.happened(event, now)
 
     def _bury(self, count: int) -> None:
         self.conversation.bury(count)
@@ -275,7 +279,7 @@ class Session:
             self.conversation.end(now)
             self._recorder.happened(Turned("ended"), now)
             await self._commit()
-        late = [courier for courier in self._couriers if courier.waiting]
+        late = [courier for courier in self._couriers if not courier.is_done]
         if not all(courier.failures >= WORTH_GIVING_UP for courier in late):
             return False
         for courier in late:

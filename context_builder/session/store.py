@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha1
-from importlib import resources
 from typing import Any, Final, cast
 from uuid import uuid4
 
 import orjson
 from redis.asyncio import Redis
-from redis.commands.core import AsyncScript
 
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged
 from context_builder.session.availability import translated
@@ -20,6 +18,7 @@ from context_builder.session.holder import describe, has_died, is_forgotten
 from context_builder.session.keys import FENCE, SESSIONS, SUMMARY_SEQS, Keys
 from context_builder.session.outbox import Outbox
 from context_builder.session.rules import Rules
+from context_builder.session.scripts import script
 from context_builder.session.snapshot import Held, Snapshot
 from context_builder.session.splice import Splice
 from context_builder.session.state import State
@@ -52,8 +51,8 @@ class SessionStore:
 
     def __init__(self, client: Redis, session_id: str, rules: Rules) -> None:
         self.keys = Keys(session_id)
-        self.outbox = Outbox(client, self.keys.outbox)
-        self.memory_outbox = Outbox(client, self.keys.memory_outbox)
+        self.outbox = Outbox(client, session_id, "archive", rules)
+        self.memory_outbox = Outbox(client, session_id, "memory", rules)
         self._client = client
         self._rules = rules
         self._lease = b""
@@ -259,11 +258,6 @@ class SessionStore:
             args.append(len(values))
             args.extend(values)
         return args
-
-
-def script(client: Redis, name: str) -> AsyncScript:
-    source = resources.files("context_builder.session").joinpath(f"{name}.lua").read_text(encoding="utf-8")
-    return client.register_script(source)
 
 
 def _patience(commit: Commit) -> float:

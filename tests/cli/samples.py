@@ -103,6 +103,7 @@ def sample_state(**changes: Any) -> JsonObject:
         "received_messages": 43,
         "pending_messages": 0,
         "dead_letters": 0,
+        "undeliverable": {"archive": 0, "memory": 0},
         "analyst": {"keywords": "text", "domains": "text", "summary": "text"},
     }
     return state | changes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 
 import orjson
@@ -12,11 +13,15 @@ from redis import Redis
 from typer.testing import CliRunner, Result
 
 from context_builder.cli.dead import dead, escaped
+from context_builder.memory.memory import Memory
 from context_builder.session.dead_letters import DeadLetter
+from context_builder.session.remembrance import Remembrance
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
 
+SUMMARY = b'{"summary_text": "Alice: DNA"}'
+REMEMBRANCE = Remembrance("monday", [Memory("m-1", "Helicase unwinds the double helix")], ()).encode()
 HOSTILE = b'{"text": "\x1b]0;owned\x07\x1b[2J"}\n\xff \xe2\x80\xae desrever'
 
 app = typer.Typer()
@@ -91,9 +96,62 @@ def test_what_was_not_kept_whole_stays(store: Redis) -> None:
     assert "the first 9 of 1,000,000 bytes" in invoke("monday", "show", "1").stderr
 
 
+@pytest.fixture
+def refused(store: Redis) -> Redis:
+    """Beside the two, a summary that the archive refused, and a remembrance and random bytes for the memory."""
+    for key, raw, reason in (
+        ("archive_dead", SUMMARY, "violates check constraint (23514)"),
+        ("memory_dead", REMEMBRANCE, "index row too large (54000)"),
+        ("memory_dead", b"\x93\xffrandom", "not a remembrance: error"),
+    ):
+        store.lpush(f"context_builder:monday:{key}", DeadLetter(reason, 1_700_000_000.0, raw, len(raw)).encode())
+    return store
+
+
+def test_what_archive_and_memory_refuse_is_listed_with_where_it_was_going_and_why(refused: Redis) -> None:
+    _, *lines = invoke("monday").output.splitlines()
+    entries = [line for line in lines if re.search(r" \d{4}-\d\d-\d\d \d\d:", line)]  # the others continue a reason
+    assert [line.split()[0] for line in entries] == ["1", "2", "archive:1", "memory:1", "memory:2"]
+    assert "violates check" in entries[2]
+    assert "Alice: DNA" in entries[2]
+    assert "index row" in entries[3]
+    assert "Helicase unwinds the double helix" in entries[3]
+    listed = orjson.loads(invoke("monday", "--json").output)
+    assert [(one["origin"], one["number"]) for one in listed] == [
+        ("input", 1),
+        ("input", 2),
+        ("archive", 1),
+        ("memory", 1),
+        ("memory", 2),
+    ]
+    assert base64.b64decode(listed[3]["raw"]) == REMEMBRANCE
+
+
+def test_an_entry_is_shown_legibly_or_as_it_was(refused: Redis) -> None:
+    assert "Helicase unwinds" in invoke("monday", "show", "memory:1").output
+    assert invoke("monday", "show", "memory:1", "--raw").stdout_bytes == REMEMBRANCE
+    assert invoke("monday", "show", "memory:2").output == "\\x93\\xffrandom\n"
+    assert invoke("monday", "show", "archive:all").output.encode() == SUMMARY + b"\n"
+
+
+def test_each_is_put_back_to_where_it_came_from(refused: Redis) -> None:
+    told = invoke("monday", "requeue", "archive:1").output
+    assert "Put back 1 of 1 among what waits for the archive of session monday." in told
+    assert "Nobody runs the session now: `context-builder end monday`" in told
+    assert refused.lrange("context_builder:monday:outbox", 0, -1) == [SUMMARY]
+    told = invoke("monday", "requeue", "all").output
+    assert "Put back 2 of 2 into the input" in told
+    assert "Put back 2 of 2 among what waits for the memory" in told
+    assert refused.llen("context_builder:monday:memory_outbox") == 2
+    assert invoke("monday").output == "Session monday has no dead letters.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (("monday", "show", "archive:1"), "session monday has no dead letter for the archive 1"),
+        (("monday", "show", "nobody:1"), "say which to show"),
+        (("monday", "requeue", "archive:-1"), "say which to requeue"),
         (("monday", "show"), "say which to show: a number from the list, or all"),
         (("monday", "requeue", "-"), "say which to requeue"),
         (("monday", "show", "3"), "session monday has no dead letter 3"),

@@ -7,10 +7,12 @@ import asyncio
 import asyncpg
 import orjson
 import pytest
+from redis import Redis
 from typer.testing import CliRunner
 
 from context_builder.archive.migrations import apply, migrations
 from context_builder.cli import app
+from context_builder.session.keys import SESSIONS
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -24,11 +26,11 @@ def settings(redis_server: RedisServer, database_url: str, monkeypatch: pytest.M
     monkeypatch.setenv("DATABASE_URL", database_url)
 
 
-def advice() -> str:
+def advice(check: str = "archive") -> str:
     findings = orjson.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
-    (archive,) = [finding for finding in findings if finding["check"] == "archive"]
-    assert archive["ok"]
-    return str(archive["advice"])
+    (found,) = [finding for finding in findings if finding["check"] == check]
+    assert found["ok"]
+    return str(found["advice"])
 
 
 def execute(database_url: str, sql: str) -> None:
@@ -47,3 +49,16 @@ def test_it_names_the_migrations_that_the_database_lacks(database_url: str) -> N
     assert advice() == f"it lacks {NEWEST}: run `context-builder migrate`"
     execute(database_url, "DROP TABLE context_builder_migrations")
     assert advice() == "its migrations cannot be seen; `context-builder migrate` applies what it lacks"
+
+
+def test_it_tells_of_what_archive_and_memory_refused_for_good(database_url: str, redis_server: RedisServer) -> None:
+    asyncio.run(apply(database_url))
+    with Redis.from_url(redis_server.url) as redis:
+        redis.flushall()
+        for session_id, counts in (("monday", {"archive_dead": 1}), ("tuesday", {"archive_dead": 2, "memory_dead": 1})):
+            redis.hset(f"context_builder:{session_id}:checkpoint", mapping=counts)
+            redis.zadd(SESSIONS, {session_id: 1.0})
+        assert advice("archive") == "3 entries were refused for good: `context-builder dead tuesday` says why"
+        assert advice("memory").endswith("1 entries were refused for good: `context-builder dead tuesday` says why")
+        redis.flushall()
+        assert "refused" not in advice("archive") + advice("memory")

@@ -28,3 +28,18 @@ def test_it_summarizes_what_remains_and_counts_it_in_good_english(
         redis.lpush("context_builder:monday:input", *(orjson.dumps(spoken(n)) for n in (2, 3)))
         ended = CliRunner().invoke(app, ["end", "monday"], catch_exceptions=False)
         assert ended.output.splitlines()[-1] == "Session monday is closed: 3 messages, 2 summaries archived."
+
+
+def test_it_does_not_wait_for_what_is_refused_for_good_and_says_where_that_is(
+    redis_server: RedisServer, migrated_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_URL", redis_server.url)
+    monkeypatch.setenv("DATABASE_URL", migrated_url)
+    with Redis.from_url(redis_server.url) as redis:
+        redis.flushall()
+        redis.lpush("context_builder:monday:input", orjson.dumps(spoken(1)))
+        redis.rpush("context_builder:monday:outbox", b"\xffrandom")
+        ended = CliRunner().invoke(app, ["end", "monday"], catch_exceptions=False)
+    assert ended.exit_code == 0
+    assert ended.stdout.splitlines()[-1] == "Session monday is closed: 1 message, 1 summary archived."
+    assert "1 entry refused for good since it began: `context-builder dead monday`" in ended.stderr

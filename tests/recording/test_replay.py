@@ -25,6 +25,9 @@ async def talk(live: Recorded) -> None:
     await live.until("domains came", received_messages=6, current_keywords=["topic"])
     await live.redis.lpush("context_builder:monday:input", b"no message at all")
     await live.until("it is buried", dead_letters=1)
+    refused = (await live.state())["undeliverable"]["archive"] + 1
+    await live.redis.rpush("context_builder:monday:outbox", b"no summary at all")
+    await live.until("it is refused", undeliverable={"archive": refused, "memory": 0})
     live.analyst.failure = AnalystUnavailable("away")
     await live.say(*range(5, 30))
     await live.until("the rest waits outside", received_messages=31)

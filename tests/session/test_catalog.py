@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from context_builder.cli.forget import is_left
 from context_builder.client import Ended, SessionClient
-from context_builder.errors import LeaseLost
+from context_builder.errors import ArchiveDataRejected, LeaseLost
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import FENCE, SESSIONS, SUMMARY_SEQS, Keys
 from tests.services.waiting import wait_until
@@ -232,3 +232,17 @@ async def test_forgetting_one_session_leaves_others_alone(live: Live, catalog: C
     await ended(live, "monday-2")
     await catalog.forget("monday")
     assert [each.session_id for each in await catalog.sessions() if each.status == "ended"] == ["monday-2"]
+
+
+async def test_what_was_refused_for_good_is_listed_and_goes_with_the_session(live: Live, catalog: Catalog) -> None:
+    live.archive.failure = ArchiveDataRejected("refuses")
+    for forgotten in (True, False):
+        await ended(live)
+        (listed,) = await catalog.sessions()
+        assert (listed.undelivered, listed.undeliverable) == (0, {"archive": 1, "memory": 0})
+        assert await live.redis.llen(KEYS.archive_dead) == 1
+        if forgotten:
+            await catalog.forget("monday")
+        else:
+            assert await catalog.sweep(LATER) == ["monday"]
+        assert [key async for key in live.redis.scan_iter("*monday*")] == []

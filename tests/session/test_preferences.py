@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from structlog.testing import capture_logs
 
 from context_builder import ContextBuilder, UserPreferencesStrategy
+from context_builder.memory.preferences import Preference, stated_preferences
+from context_builder.session import preferring
 from context_builder.session.entry import Entry
 from context_builder.session.message import Message
 from context_builder.session.preferring import preferences_in
@@ -50,6 +55,26 @@ def test_of_each_user_and_topic_the_last_holds() -> None:
 
 def test_neither_the_assistant_nor_somebody_unknown_has_preferences() -> None:
     assert told(advice("I prefer short answers."), message(2, "I prefer short answers.", speaker="Unknown")) == []
+
+
+def test_a_message_whose_preferences_cannot_be_told_keeps_no_other_from_being_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(text: str) -> list[Preference]:
+        return stated_preferences(text) if "tea" in text else [][1]
+
+    monkeypatch.setattr(preferring, "stated_preferences", failing)
+    with capture_logs() as logs:
+        assert told(message(1, "I prefer coffee."), message(2, "I prefer tea.")) == [("Alice", "Prefers tea")]
+    assert [(entry["event"], entry["kind"]) for entry in logs] == [("preferences.failed", "IndexError")]
+    assert "coffee" not in str(logs)
+
+
+@pytest.mark.parametrize("repeated", ["„", "“", "please call me Ann ", "I prefer tea, he said, ", "said "])
+def test_a_text_of_any_length_is_read_in_no_time(repeated: str) -> None:
+    began = time.process_time()
+    told(message(1, f"I prefer coffee. {repeated * (200_000 // len(repeated))}"))
+    assert time.process_time() - began < 2.0  # hours, if it grew with the square of the length
 
 
 def test_what_no_memory_is_fed_with_is_not_looked_at(clock: ManualClock) -> None:

@@ -37,6 +37,7 @@ STATE = {
     "highest_message_number": int,
     "received_messages": int,
     "dead_letters": int,
+    "undeliverable": dict,
     "analyst": dict,
     "ended_at": (float, type(None)),
     "cost": dict,

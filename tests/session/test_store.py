@@ -259,6 +259,9 @@ async def test_every_key_expires_or_is_documented_to_live_with_the_session(redis
     mine = await owned(redis)
     await redis.lpush(KEYS.input, b"delivery")
     await mine.commit(everything())
+    for outbox in (mine.outbox, mine.memory_outbox):
+        await redis.rpush(KEYS.outbox_of(outbox.receiver), b"random bytes")
+        assert await outbox.move_to_dead_letters(b"random bytes", b"a letter") == 1
     assert len(await redis.keys("*monday*")) == len(KEYS.all()) - 1  # nobody asked for anything
     assert await living_for_good(redis) == set()
 
@@ -301,24 +304,24 @@ async def test_a_batch_is_bounded_in_bytes_but_has_one_delivery(redis: Redis, mo
 async def test_summaries_leave_the_outbox_one_by_one_and_once(redis: Redis) -> None:
     mine = await owned(redis)
     await mine.commit(everything())
-    oldest = await mine.outbox.oldest()
+    oldest = await mine.outbox.at(0)
     assert oldest is not None
     assert SummaryRow.model_validate_json(oldest) == ROW
     await mine.outbox.discard(oldest)
     await mine.outbox.discard(oldest)
-    assert await mine.outbox.oldest() is None
+    assert await mine.outbox.at(0) is None
 
 
 async def test_what_is_to_be_remembered_waits_apart_from_the_summaries(redis: Redis) -> None:
     mine = await owned(redis)
     answer = await mine.commit(everything())
     assert (answer.undelivered, answer.unremembered) == (1, 1)
-    oldest = await mine.memory_outbox.oldest()
+    oldest = await mine.memory_outbox.at(0)
     assert oldest is not None
     assert Remembrance.decode(oldest) == PART
     await mine.memory_outbox.discard(oldest)
-    assert await mine.memory_outbox.oldest() is None
-    assert await mine.outbox.oldest() is not None
+    assert await mine.memory_outbox.at(0) is None
+    assert await mine.outbox.at(0) is not None
 
 
 # Errors

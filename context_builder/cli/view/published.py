@@ -104,6 +104,12 @@ class Published:
     def silence(self) -> bool:
         return bool(self._conversation.get("silence"))
 
+    @property
+    def dead_letters(self) -> int:
+        """Deliveries that could not become messages, and what archive and memory refused for good."""
+        refused = _object(self._state.get("undeliverable"))
+        return self.count("dead_letters") + sum(int(_number(count)) for count in refused.values())
+
     def count(self, field: str) -> int:
         return int(_number(self._state.get(field)))
 

@@ -68,7 +68,7 @@ def silence_clock(page: Published, now: float, threshold: float) -> Text:
 
 def figures(page: Published, now: float, per_minute: float | None) -> list[Text]:
     """Rates and lags, what matters most first."""
-    ago, pending, dead = page.published_ago(now), page.count("pending_messages"), page.count("dead_letters")
+    ago, pending, dead = page.published_ago(now), page.count("pending_messages"), page.dead_letters
     told = [
         _figure("messages", f"{page.received:,}"),
         _figure("a minute", "–" if per_minute is None else f"{per_minute:.0f}"),
