@@ -21,9 +21,12 @@ _SILENT: Final = re.compile(r"(WEBVTT|NOTE|STYLE|REGION)(\s|$)")
 """First line of a WebVTT block in which nobody speaks."""
 
 _TIMES: Final = re.compile(r"\s*(?P<start>\S+)\s+-->\s+\S+")
-_TIME: Final = re.compile(r"(?:(\d+):)?([0-5]\d):([0-5]\d)(?:[.,](\d{1,3}))?")
-_VOICE: Final = re.compile(r"<v(?:\.[^\s>]*)?\s+(?P<speaker>[^>]*)>")
-_TAG: Final = re.compile(r"</?(?:[a-zA-Z][^>]*|\d[\d:.]*)?>|\{\\[^}]*\}")
+_TIME: Final = re.compile(r"(?:(\d{1,6}):)?([0-5]\d):([0-5]\d)(?:[.,](\d{1,3}))?")
+# A tag ends before the next one begins, so that looking for the end of one that has none does not read on to the end.
+_VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<speaker>[^<>]*)>")
+_TAG: Final = re.compile(r"</?(?:[a-zA-Z][^<>]*|\d[\d:.]*)?>|\{\\[^{}]*\}")
+_BEYOND_UNICODE: Final = re.compile(r"&#[0-9]{8,};?")
+"""A character reference that :func:`html.unescape` fails on: Python refuses to read integers of thousands of digits."""
 
 _PREFIX: Final = re.compile(r"(?:[-–>]+\s*)?(?P<speaker>[^\W\d_][\w.'’()\- ]{0,39}?)\s*:\s+(?P<text>\S.*)")
 """``Name: text``. A name begins with a letter and has up to 40 characters and 4 words, so that a
@@ -92,4 +95,5 @@ def _voices(line: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(marked: str) -> str:
-    return " ".join(html.unescape(_TAG.sub("", marked)).split())
+    text = _BEYOND_UNICODE.sub("\N{REPLACEMENT CHARACTER}", _TAG.sub("", marked))
+    return " ".join(html.unescape(text).split())

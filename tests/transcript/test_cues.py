@@ -7,6 +7,7 @@ import pytest
 from context_builder.errors import TranscriptError
 from context_builder.transcript.cues import parse_cues
 from context_builder.transcript.utterance import Utterance
+from tests.growth import is_linear
 
 
 def said(text: str) -> list[tuple[str, str, float | None]]:
@@ -79,3 +80,27 @@ def test_what_is_wrong_is_named_with_its_line() -> None:
 def test_nothing_said_is_nothing() -> None:
     assert parse_cues("WEBVTT\n\n00:01.000 --> 00:02.000\n \n", "x") == []
     assert Utterance("A", "b").at is None
+
+
+@pytest.mark.parametrize(
+    "unclosed", ["<v ", "<v.", "<v.a", "<v.a ", "<v\t", "<c", "</c", "<00:", "{\\", "&#9", "- ", "A: "]
+)
+def test_what_is_never_closed_takes_time_in_proportion_to_its_length(unclosed: str) -> None:
+    assert is_linear(lambda text: parse_cues(text, "x"), unclosed, before="00:01.000 --> 00:02.000\n")
+
+
+def test_numbers_of_thousands_of_digits_are_no_times_and_no_characters() -> None:
+    digits = "9" * 5000
+    assert said(f"00:01.000 --> 00:02.000\nA: it is &#{digits}; &#65; {digits}") == [
+        ("A", f"it is \ufffd A {digits}", 1.0)
+    ]
+    for hours in (digits, "9" * 400):
+        with pytest.raises(TranscriptError, match=r"meeting.vtt:1: not a line of times"):
+            said(f"{hours}:00:01.000 --> 00:00:02.000\nHello")
+
+
+def test_a_voice_without_an_end_is_taken_for_text() -> None:
+    assert said("00:01.000 --> 00:02.000\n<v Ann <v Bob>Hello</v>") == [
+        ("Unknown", "<v Ann", 1.0),
+        ("Bob", "Hello", 1.0),
+    ]
