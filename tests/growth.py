@@ -6,15 +6,17 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-REPEATS: Final = 2_000
 FACTOR: Final = 16
 NOISE: Final = 0.004
 """Seconds of CPU time that a run may take for reasons of the machine's own."""
 
 
-def is_linear(work: Callable[[str], object], repeated: str, before: str = "", after: str = "") -> bool:
-    """Whether 16 times the input takes less than 64 times the CPU time; the square of it would be 256 times."""
-    small, large = (_seconds(work, before + repeated * (REPEATS * times) + after) for times in (1, FACTOR))
+def is_linear(work: Callable[[str], object], repeated: str, *, before: str = "", after: str = "", most: int) -> bool:
+    """Whether a sixteenth of ``most`` repetitions takes more than a sixty-fourth of the CPU time.
+
+    Of work that grows with the square of its input, it takes a two hundred and fifty-sixth.
+    """
+    small, large = (_seconds(work, before + repeated * times + after) for times in (most // FACTOR, most))
     return large < 4 * FACTOR * (small + NOISE / FACTOR)
 
 

@@ -111,13 +111,17 @@ _NO_NAMES: Final = frozenset(
     " selfish please names home sometime monday tuesday wednesday thursday friday saturday sunday".split()
 )
 _QUOTED: Final = re.compile(
-    r"\"[^\"\n]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|`[^`]*`|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)|^[ \t]*>.*$",
+    r"\"[^\"\n]*\"|“[^“”]*”|«[^«»]*»|„[^„“”]*[“”]|`[^`]*`|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)|^[ \t]*>.*$",
     re.MULTILINE,
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bProf\.)\s+|\n+")
+_NEARBY: Final = 200
+"""Characters before and after a wish in which the words stand that tell whose it is."""
+
 _REPORTED: Final = re.compile(
-    r"(?P<who>[\w']+)(?: just| always| once| also| already| actually)? (?:said|says|say|told|tells|wrote|writes|asked"
-    r"|asks|claims|claimed|replied|answered|insists|goes|thinks|thought|was like|is like|were like)\b|\baccording to\b",
+    r"(?<![\w'])(?P<who>[\w']+)(?: just| always| once| also| already| actually)? (?:said|says|say|told|tells|wrote"
+    r"|writes|asked|asks|claims|claimed|replied|answered|insists|goes|thinks|thought|was like|is like|were like)\b"
+    r"|\baccording to\b",
     re.IGNORECASE,
 )
 _REPORTED_AFTER: Final = re.compile(
@@ -159,12 +163,12 @@ def own_words(text: str) -> Iterator[str]:
 
 def is_of_others(sentence: str, start: int) -> bool:
     """Whether what is said from ``start`` on is told of somebody else, or only supposed."""
-    before = sentence[:start]
+    before = sentence[max(0, start - _NEARBY) : start]
     tellers = (told["who"] for told in _REPORTED.finditer(before))
     return (
         any(who is None or who.lower() not in ("i", "i've", "i'd") for who in tellers)
         or _UNSURE.search(before) is not None
-        or _REPORTED_AFTER.search(sentence, start) is not None
+        or _REPORTED_AFTER.search(sentence, start, start + _NEARBY) is not None
     )
 
 

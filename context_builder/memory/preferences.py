@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -56,14 +57,15 @@ def stated_preferences(text: str) -> list[Preference]:
 
 
 def _stated(sentence: str) -> Iterator[Preference]:
-    taken: list[tuple[int, int]] = []
+    taken: list[tuple[int, int]] = []  # in order, and none within another
     found: list[tuple[int, Preference]] = []
     for pattern in STATED:
         for match in pattern.said.finditer(sentence):
             start, end = match.span()
-            if any(start < other_end and other_start < end for other_start, other_end in taken):
+            place = bisect(taken, (start, end))
+            if (place and taken[place - 1][1] > start) or (place < len(taken) and taken[place][0] < end):
                 continue
-            taken.append((start, end))
+            taken.insert(place, (start, end))
             if (wish := _wish(pattern, match, sentence)) is not None:
                 found.append((start, Preference(_topic(pattern, wish), pattern.form.format(wish))))
     return (preference for _, preference in sorted(found, key=lambda each: each[0]))

@@ -1,0 +1,66 @@
+"""Whatever people say, reading it takes time in proportion to its length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from context_builder.analysis.analyst import Said
+from context_builder.analysis.text.disfluency import fluent
+from context_builder.analysis.text.domains import hear
+from context_builder.analysis.text.keywords import keywords
+from context_builder.analysis.text.kinds import kind_of as kind_of_point
+from context_builder.analysis.text.recurrence import Recurrence
+from context_builder.analysis.text.summary import Digest
+from context_builder.assembly.query import kind_of as kind_of_query
+from context_builder.cli.view.plain import plain
+from context_builder.memory.preferences import stated_preferences
+from context_builder.prompts import quoted
+from context_builder.redaction.secrets import SecretRedactor
+from context_builder.session.condense import single_line
+from context_builder.tokens import estimate_tokens
+from tests.growth import is_linear
+
+
+def summarized(text: str) -> None:
+    digest = Digest()
+    digest.add([Said(1, "Ann", text)])
+    digest.points()
+
+
+READERS: Final[dict[str, Callable[[str], object]]] = {
+    "keywords": lambda text: keywords(text, Recurrence()),
+    "domains": lambda text: hear([text]),
+    "summary": summarized,
+    "disfluencies": fluent,
+    "kind of point": kind_of_point,
+    "kind of query": kind_of_query,
+    "preferences": stated_preferences,
+    "secrets": SecretRedactor().redact,
+    "quoting": quoted,
+    "one line": single_line,
+    "terminal": lambda text: plain(text, 80),
+    "tokens": estimate_tokens,
+}
+
+SHAPES: Final = (
+    *("a", "A ", "1,", "th th", " \t", "\n", "\u2028", "'", "'a ", '"', "“", "«", "„", "`", "(", "<", "{{"),
+    *("a-", "a.", "a@", "=", ", ", "? ", "-----BEGIN ", "password=", "e.g. ", "um, ", "kind of ", "the the "),
+    *("I prefer tea and ", "call me Ann, ", "please always x and ", "she said ", "İ", "\u0301"),
+)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_reading_takes_time_in_proportion_to_the_length(reader: str) -> None:
+    assert [shape for shape in SHAPES if not is_linear(READERS[reader], shape, most=3_200)] == []
+
+
+@pytest.mark.parametrize("unclosed", ["“", "«", "„", "I prefer tea and ", "I prefer tea but she said ", "call me Al, "])
+def test_the_preferences_of_a_long_text_take_time_in_proportion_to_it(unclosed: str) -> None:
+    assert is_linear(stated_preferences, unclosed, before="I prefer tea. ", most=8_000)
+
+
+def test_a_word_without_end_before_a_preference_takes_no_long_time() -> None:
+    assert is_linear(stated_preferences, "a", after=" and I prefer tea", most=32_000)
