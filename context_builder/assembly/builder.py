@@ -19,7 +19,7 @@ from context_builder.assembly.govern import Governor
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.keeper import Summarizer, SummaryKeeper
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.phases import Metrics, phase
+from context_builder.assembly.phases import Metrics, phase, report
 from context_builder.assembly.pipeline import Assembled, TurnPipeline
 from context_builder.assembly.recall import HealthProvider, OnDegraded, Recall
 from context_builder.assembly.recollection import TurnMemory
@@ -267,7 +267,7 @@ class ContextBuilder:
             self._record_tokens(assembled.offered_tokens(self._tally, given), total)
         self._metrics.inc_prompt()
         self._metrics.inc_snippets("final", len(assembled.context.snippets))
-        self._metrics.observe_utilization(total / limit)
+        report(self._metrics, "observe_utilization", total / limit)
 
     async def _count_history(self, assembled: Assembled, given: Turn) -> None:
         """Count what is long past, too; nothing but a metric needs that, so no turn waits for it."""

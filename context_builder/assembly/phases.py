@@ -12,7 +12,11 @@ Timer = AbstractContextManager[object]
 
 
 class Metrics(Protocol):
-    """What a builder reports to; :class:`ContextBuilderMetrics` reports to Prometheus."""
+    """What a builder reports to; :class:`ContextBuilderMetrics` reports to Prometheus.
+
+    Metrics that have them are also told ``observe_retrieval(seconds, snippets)``, ``observe_utilization(share)`` and
+    ``inc_degradation(reason)``.
+    """
 
     def time_total(self) -> Timer: ...
     def time_retrieval(self, state: str) -> Timer: ...
@@ -26,9 +30,12 @@ class Metrics(Protocol):
     ) -> None: ...
     def inc_prompt(self) -> None: ...
     def inc_snippets(self, stage: str, count: int = 1) -> None: ...
-    def observe_retrieval(self, seconds: float, snippets: int) -> None: ...
-    def observe_utilization(self, share: float) -> None: ...
-    def inc_degradation(self, reason: str) -> None: ...
+
+
+def report(metrics: Metrics, method: str, *figures: object) -> None:
+    """Call the optional ``method`` of ``metrics``, if they have it."""
+    if (reported := getattr(metrics, method, None)) is not None:
+        reported(*figures)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import structlog
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.gather import Gathered, gather
 from context_builder.assembly.health import Health, HealthState
-from context_builder.assembly.phases import Metrics, phase
+from context_builder.assembly.phases import Metrics, phase, report
 from context_builder.assembly.recollection import TurnMemory, Wanted
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.tracing import span
@@ -94,7 +94,7 @@ class Recall:
             gathered = await gather(asked, self._rules.deadline)
         seconds = time.perf_counter() - started
         candidates = tuple(gathered.answers.values())
-        self._metrics.observe_retrieval(seconds, sum(map(len, candidates)))
+        report(self._metrics, "observe_retrieval", seconds, sum(map(len, candidates)))
         self._learn(state, gathered, began)
         told = [*unasked, *(f"{failure.name}: {failure.message}" for failure in gathered.failures)]
         is_whole = not told and all(its is HealthState.NORMAL for its in states)
@@ -147,7 +147,7 @@ class Recall:
             if memory.name in gathered.answers:
                 health.succeeded(now)
             elif (failure := failures.get(memory.name)) is not None:
-                self._metrics.inc_degradation(failure.reason)
+                report(self._metrics, "inc_degradation", failure.reason)
                 log.warning("memory.failed", memory=failure.name, reason=failure.reason)
                 if failure.counts:
                     worse.append(health.failed(now, began))
