@@ -18,8 +18,8 @@ _APPLIED: Final = "SELECT EXISTS (SELECT FROM context_builder_migrations WHERE n
 
 
 def migrations() -> dict[str, str]:
-    """SQL by name, such as ``001_context_summaries``, in the order to apply it."""
-    found = (file for file in files("context_builder.sql").iterdir() if file.name.endswith(".sql"))
+    """SQL by name, such as ``001_summaries``, in the order to apply it."""
+    found = (file for file in files("context_builder.sql").iterdir() if file.name[0].isdigit())
     return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in sorted(found, key=lambda f: f.name)}
 
 

@@ -67,7 +67,7 @@ class SqlEmbeddings:
         """Embed at most ``most`` of the tenant's memories that have no embedding; how many that were."""
         if self._memories.is_open or False in self._supported.values():
             return 0
-        rows = await self._call("context_memory_lacking", tenant_id, wanted=most)
+        rows = await self._call("context_memory_unembedded", tenant_id, count=most)
         if not rows:
             return 0
         try:

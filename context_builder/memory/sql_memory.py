@@ -115,7 +115,7 @@ class SqlMemory:
 
     async def _newest(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
         condition = as_condition(query.filter)
-        return found_of(await self._call("context_memory_newest", tenant_id, wanted=query.limit, condition=condition))
+        return found_of(await self._call("context_memory_newest", tenant_id, count=query.limit, condition=condition))
 
     async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
         if not tenant_id or storable(tenant_id) != tenant_id:

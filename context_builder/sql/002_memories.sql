@@ -1,8 +1,8 @@
--- What is remembered for good, apart by tenant. Needs no extension; 003 adds search by meaning.
+-- Long-term memory: what is remembered for good, separated by tenant. Needs no extension; 003 adds search.
 --
--- Applications work as role context_builder_app, which owns nothing, cannot bypass row-level security and
--- reaches the rows through the functions below alone. They run as their owner, because PostgreSQL does not use
--- a full-text index under a row-level policy (its operator is not leakproof), and so check the tenant themselves.
+-- Applications connect as role context_builder_app, which owns nothing, cannot bypass row-level security and
+-- reaches rows only through the functions below. These run as their owner, because under a row-level policy
+-- PostgreSQL does not use a full-text index (its operator is not leakproof), and so verify the tenant themselves.
 
 DO $$
 BEGIN
@@ -22,7 +22,7 @@ EXCEPTION
 END
 $$;
 
--- What a memory is found by: its words, who said it (A) and its day (B). Immutable, as a generated column needs.
+-- The lexemes of a memory: its text, its speaker (weight A) and its date (weight B). Immutable, as a generated column needs.
 CREATE OR REPLACE FUNCTION context_memory_words(said text, speaker text, said_at timestamptz) RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT to_tsvector('english', left(said, 200000))
@@ -36,7 +36,7 @@ $$;
 
 CREATE TABLE IF NOT EXISTS context_memories (
     tenant_id  text NOT NULL,
-    id         text NOT NULL,                 -- the caller's, unique within the tenant
+    id         text NOT NULL,                 -- chosen by the caller, unique within the tenant
     kind       text NOT NULL,
     session_id text,
     user_id    text,
@@ -46,21 +46,41 @@ CREATE TABLE IF NOT EXISTS context_memories (
     tags       text[] NOT NULL DEFAULT '{}',
     metadata   jsonb NOT NULL DEFAULT '{}',
     text       text NOT NULL,
-    digest     bytea,                         -- of what an embedding is made of
-    embedder   text,                          -- what made the embedding
-    embedding  real[],                        -- an array, so that this table needs no extension
+    present    text[],                        -- who was there when it was said; null: unknown
+    audience   text[],                        -- who may know it; null: everybody in the tenant
+    valid_from timestamptz,                   -- when it began to hold; null: when it was said
+    valid_to   timestamptz,                   -- when it ceased to hold; null: it holds
+    feedback   jsonb,                         -- {score, count, timestamp}: the mean of its ratings, 0 to 1
+    ratings    jsonb,                         -- {user or '': {score, timestamp}}: the latest of each user
+    digest     bytea,                         -- of the text that an embedding is made from
+    embedder   text,                          -- the model that embeds it
+    embedded   boolean NOT NULL DEFAULT false, -- whether context_memory_vectors holds its embedding
     words      tsvector GENERATED ALWAYS AS (context_memory_words(text, speaker, said_at)) STORED,
+    -- A column of its own, so that the planner knows how common it is: of the two conditions it is made from it would
+    -- expect next to nothing, and read the whole tenant to find it.
+    unowned    boolean GENERATED ALWAYS AS (user_id IS NULL AND metadata ->> 'persona_id' IS NULL) STORED,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, id)
-) WITH (toast_tuple_target = 1500);           -- embeddings move out of the rows that a search reads
+);
 
-ALTER TABLE context_memories ALTER COLUMN embedding SET STORAGE EXTERNAL;
-
-CREATE INDEX IF NOT EXISTS context_memories_words ON context_memories USING gin (words) WITH (fastupdate = off);
 CREATE INDEX IF NOT EXISTS context_memories_session ON context_memories (tenant_id, session_id, position);
 CREATE INDEX IF NOT EXISTS context_memories_user ON context_memories (tenant_id, user_id);
+CREATE INDEX IF NOT EXISTS context_memories_newest ON context_memories (tenant_id, said_at DESC NULLS LAST, position DESC NULLS LAST);
+CREATE INDEX IF NOT EXISTS context_memories_unowned ON context_memories (tenant_id) WHERE unowned;
+CREATE INDEX IF NOT EXISTS context_memories_unembedded ON context_memories (tenant_id) WHERE NOT embedded;
 
--- How many of a tenant's memories have a word: what is rare weighs more, and is looked up first.
+-- Embeddings, partitioned by tenant: the default partition holds the small tenants, whose vectors are compared one by
+-- one; a tenant that outgrows it gets a partition with an HNSW index of its own, so that no tenant slows another.
+CREATE TABLE IF NOT EXISTS context_memory_vectors (
+    tenant_id text NOT NULL,
+    id        text NOT NULL,
+    embedder  text NOT NULL,
+    embedding real[] NOT NULL,                -- an array, so that this table needs no extension; empty: cannot be embedded
+    PRIMARY KEY (tenant_id, id)
+) PARTITION BY LIST (tenant_id);
+CREATE TABLE IF NOT EXISTS context_memory_vectors_default PARTITION OF context_memory_vectors DEFAULT;
+
+-- How many of a tenant's memories contain a word: rare words weigh more and are looked up first.
 CREATE TABLE IF NOT EXISTS context_memory_frequencies (
     tenant_id text NOT NULL,
     word      text NOT NULL,
@@ -73,23 +93,23 @@ CREATE TABLE IF NOT EXISTS context_memory_totals (
     words     bigint NOT NULL
 );
 
-ALTER TABLE context_memories ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_memory_frequencies ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_memory_totals ENABLE ROW LEVEL SECURITY;
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{context_memories,context_memory_vectors,context_memory_frequencies,context_memory_totals}'::text[] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format('DROP POLICY IF EXISTS %I ON %I', name || '_tenant', name);
+        EXECUTE format($policy$CREATE POLICY %I ON %I
+            USING (tenant_id = nullif(current_setting('context_builder.tenant', true), ''))
+            WITH CHECK (tenant_id = nullif(current_setting('context_builder.tenant', true), ''))$policy$, name || '_tenant', name);
+    END LOOP;
+    ALTER TABLE context_memory_vectors_default ENABLE ROW LEVEL SECURITY;
+END
+$$;
 
-DROP POLICY IF EXISTS context_memories_tenant ON context_memories;
-CREATE POLICY context_memories_tenant ON context_memories
-    USING (tenant_id = nullif(current_setting('context_builder.tenant', true), ''))
-    WITH CHECK (tenant_id = nullif(current_setting('context_builder.tenant', true), ''));
-DROP POLICY IF EXISTS context_memory_frequencies_tenant ON context_memory_frequencies;
-CREATE POLICY context_memory_frequencies_tenant ON context_memory_frequencies
-    USING (tenant_id = nullif(current_setting('context_builder.tenant', true), ''));
-DROP POLICY IF EXISTS context_memory_totals_tenant ON context_memory_totals;
-CREATE POLICY context_memory_totals_tenant ON context_memory_totals
-    USING (tenant_id = nullif(current_setting('context_builder.tenant', true), ''));
-
--- The tenant of this transaction, or an error when another one is asked for. Supabase's service role, which
--- only the project's own servers hold, names the tenant it acts for. The role is the caller's even in here.
+-- The tenant of this transaction, or an error when another one is requested. Supabase's service role, which only the
+-- project's own servers hold, names the tenant it acts for. current_setting('role') is the caller's role even in here.
 CREATE OR REPLACE FUNCTION context_memory_tenant(asked text) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -101,7 +121,8 @@ BEGIN
 END
 $$;
 
--- Keeps the counts. Words are taken in order, and writers of a tenant one after the other, so that none wait in a ring.
+-- Keeps word frequencies and deletes the vectors of deleted memories. Words are updated in order, and writers of one
+-- tenant run one after the other, so that no two of them deadlock.
 CREATE OR REPLACE FUNCTION context_memory_count() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     added text := CASE WHEN TG_OP = 'DELETE' THEN NULL ELSE 'SELECT 1 AS sign, tenant_id, words FROM arrived' END;
@@ -124,6 +145,9 @@ BEGIN
             SELECT DISTINCT tenant_id, lexeme FROM departed, unnest(words)
         ) AS d WHERE f.tenant_id = d.tenant_id AND f.word = d.lexeme AND f.memories <= 0;
     END IF;
+    IF TG_OP = 'DELETE' THEN
+        DELETE FROM context_memory_vectors AS v USING departed AS d WHERE v.tenant_id = d.tenant_id AND v.id = d.id;
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -135,60 +159,67 @@ CREATE OR REPLACE TRIGGER context_memories_updated AFTER UPDATE ON context_memor
 CREATE OR REPLACE TRIGGER context_memories_deleted AFTER DELETE ON context_memories
     REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION context_memory_count();
 
--- Keeps a batch: an array of objects with the columns' names. The last of two with one id counts.
--- An embedding that is not given stays as long as it is of the same text (digest).
+-- Stores a batch: an array of objects with the columns' names. Of two with one id the last counts; of two preferences
+-- the one stated last, in whatever order they arrive. An embedding stays as long as text and embedder are the same.
 CREATE OR REPLACE FUNCTION context_memory_remember(tenant text, memories jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
     PERFORM pg_advisory_xact_lock(hashtextextended('context_memories ' || tenant, 0));
-    INSERT INTO context_memories AS m (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, tags,
-                                       metadata, text, digest, embedder, embedding)
-    SELECT DISTINCT ON (r.id) tenant, r.id, r.kind, r.session_id, r.user_id, r.speaker, r.said_at, r.position,
-           coalesce(r.tags, '{}'), coalesce(r.metadata, '{}'), r.text, decode(r.digest, 'hex'), r.embedder, r.embedding
-    FROM ROWS FROM (jsonb_to_recordset(memories) AS (
-        id text, kind text, session_id text, user_id text, speaker text, said_at timestamptz, position bigint,
-        tags text[], metadata jsonb, text text, digest text, embedder text, embedding real[]
-    )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text,
-                             digest, embedder, embedding, place)
-    ORDER BY r.id, r.place DESC
-    ON CONFLICT (tenant_id, id) DO UPDATE SET
-        kind = EXCLUDED.kind, session_id = EXCLUDED.session_id, user_id = EXCLUDED.user_id,
-        speaker = EXCLUDED.speaker, said_at = EXCLUDED.said_at, position = EXCLUDED.position, tags = EXCLUDED.tags,
-        metadata = EXCLUDED.metadata, text = EXCLUDED.text, digest = EXCLUDED.digest,
-        embedder = CASE WHEN EXCLUDED.embedding IS NULL AND m.digest = EXCLUDED.digest
-                        THEN m.embedder ELSE EXCLUDED.embedder END,
-        embedding = CASE WHEN EXCLUDED.embedding IS NULL AND m.digest = EXCLUDED.digest
-                         THEN m.embedding ELSE EXCLUDED.embedding END;
+    WITH written AS (
+        INSERT INTO context_memories AS m (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, tags,
+                                           metadata, text, digest, embedder)
+        SELECT DISTINCT ON (r.id) tenant, r.id, r.kind, r.session_id, r.user_id, r.speaker, r.said_at, r.position,
+               coalesce(r.tags, '{}'), coalesce(r.metadata, '{}'), r.text, decode(r.digest, 'hex'), r.embedder
+        FROM ROWS FROM (jsonb_to_recordset(memories) AS (
+            id text, kind text, session_id text, user_id text, speaker text, said_at timestamptz, position bigint,
+            tags text[], metadata jsonb, text text, digest text, embedder text
+        )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text,
+                                 digest, embedder, place)
+        ORDER BY r.id, CASE WHEN r.kind = 'preference' THEN r.said_at END DESC NULLS LAST, r.place DESC
+        ON CONFLICT (tenant_id, id) DO UPDATE SET
+            kind = EXCLUDED.kind, session_id = EXCLUDED.session_id, user_id = EXCLUDED.user_id,
+            speaker = EXCLUDED.speaker, said_at = EXCLUDED.said_at, position = EXCLUDED.position, tags = EXCLUDED.tags,
+            metadata = EXCLUDED.metadata, text = EXCLUDED.text, digest = EXCLUDED.digest,
+            embedder = coalesce(EXCLUDED.embedder, CASE WHEN m.digest = EXCLUDED.digest THEN m.embedder END),
+            embedded = m.embedded AND m.digest = EXCLUDED.digest AND m.embedder = coalesce(EXCLUDED.embedder, m.embedder)
+        WHERE m.kind <> 'preference' OR m.said_at IS NULL OR EXCLUDED.said_at IS NULL OR m.said_at <= EXCLUDED.said_at
+        RETURNING m.id, m.embedded
+    )
+    DELETE FROM context_memory_vectors AS v USING written AS w
+    WHERE v.tenant_id = tenant AND v.id = w.id AND NOT w.embedded;
 END
 $$;
 
--- Of these digests, those whose text this embedder has embedded for the tenant already.
-CREATE OR REPLACE FUNCTION context_memory_embedded(tenant text, by_embedder text, ids text[], digests text[])
-RETURNS SETOF text LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
-BEGIN
-    PERFORM context_memory_tenant(tenant);
-    RETURN QUERY
-        SELECT m.id FROM context_memories AS m
-        JOIN unnest(ids, digests) AS asked (id, digest) ON m.id = asked.id AND m.digest = decode(asked.digest, 'hex')
-        WHERE m.tenant_id = tenant AND m.embedder = by_embedder AND m.embedding IS NOT NULL;
-END
+-- What a program is shown of a memory: not what only search needs, nor who rated it.
+CREATE OR REPLACE FUNCTION context_memory_json(m context_memories) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object('id', m.id, 'kind', m.kind, 'session_id', m.session_id, 'user_id', m.user_id,
+                              'speaker', m.speaker, 'said_at', m.said_at, 'position', m.position, 'tags', m.tags,
+                              'metadata', m.metadata, 'text', m.text, 'feedback', m.feedback)
 $$;
 
--- The condition on m that a filter makes, an object with MemoryFilter's names; every value quoted.
-CREATE OR REPLACE FUNCTION context_memory_condition(wanted jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+-- A MemoryFilter as a condition on m, every value quoted. "with_unowned" also admits what belongs to no user or persona;
+-- where the filter names neither, only that is admitted.
+CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT concat_ws(' AND ',
         'true',
-        'm.session_id = ' || quote_literal(wanted ->> 'session_id'),
-        'm.user_id = ' || quote_literal(wanted ->> 'user_id'),
-        'm.metadata ->> ''persona_id'' = ' || quote_literal(wanted ->> 'persona_id'),
-        'm.said_at >= ' || quote_literal((wanted ->> 'since')::timestamptz),
-        'm.said_at < ' || quote_literal((wanted ->> 'until')::timestamptz),
-        'm.kind = ANY (' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(wanted -> 'kinds')), '{}')) || ')',
-        'm.tags @> ' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(wanted -> 'tags')), '{}')))
+        'm.session_id = ' || quote_literal(filter ->> 'session_id'),
+        CASE WHEN (filter ->> 'with_unowned')::boolean IS NOT TRUE THEN concat_ws(' AND ',
+            'true', 'm.user_id = ' || quote_literal(filter ->> 'user_id'),
+            'm.metadata ->> ''persona_id'' = ' || quote_literal(filter ->> 'persona_id'))
+        WHEN coalesce(filter ->> 'user_id', filter ->> 'persona_id') IS NULL THEN 'm.unowned'
+        ELSE concat(
+            '(m.unowned OR (m.user_id IS NULL', ' OR m.user_id = ' || quote_literal(filter ->> 'user_id'),
+            ') AND (m.metadata ->> ''persona_id'' IS NULL',
+            ' OR m.metadata ->> ''persona_id'' = ' || quote_literal(filter ->> 'persona_id'), '))')
+        END,
+        'm.said_at >= ' || quote_literal((filter ->> 'since')::timestamptz),
+        'm.said_at < ' || quote_literal((filter ->> 'until')::timestamptz),
+        'm.kind = ANY (' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'kinds')), '{}')) || ')',
+        'm.tags @> ' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'tags')), '{}')))
 $$;
 
--- Deletes what has one of the ids and meets the condition, of which one may be left out; how many there were.
+-- Deletes the memories with one of the ids that meet the condition, either of which may be left out; returns how many.
 CREATE OR REPLACE FUNCTION context_memory_forget(tenant text, ids text[] DEFAULT NULL, condition jsonb DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -204,5 +235,50 @@ BEGIN
         USING tenant, ids;
     GET DIAGNOSTICS gone = ROW_COUNT;
     RETURN gone;
+END
+$$;
+
+-- Records an array of {id, user_id, score, timestamp} and returns how many of the memories exist. Of each user only the
+-- latest rating counts, so that nobody decides by rating often; the newest 100 raters of a memory are kept.
+CREATE OR REPLACE FUNCTION context_memory_rate(tenant text, ratings jsonb) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    rated bigint;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM pg_advisory_xact_lock(hashtextextended('context_memories ' || tenant, 0));
+    UPDATE context_memories AS m SET ratings = kept.ratings, feedback = kept.feedback
+    FROM (
+        SELECT r.id, jsonb_object_agg(coalesce(r.user_id, ''),
+                                      jsonb_build_object('score', r.score, 'timestamp', r.timestamp)) AS received
+        FROM jsonb_to_recordset(context_memory_rate.ratings) AS r (id text, user_id text, score float8, "timestamp" timestamptz)
+        GROUP BY r.id
+    ) AS new
+    JOIN context_memories AS k ON k.tenant_id = tenant AND k.id = new.id
+    CROSS JOIN LATERAL (
+        SELECT jsonb_object_agg(newest.key, newest.value) AS ratings,
+               jsonb_build_object('score', avg((newest.value ->> 'score')::float8), 'count', count(*),
+                                  'timestamp', max((newest.value ->> 'timestamp')::timestamptz)) AS feedback
+        FROM (SELECT e.key, e.value FROM jsonb_each(coalesce(k.ratings, '{}') || new.received) AS e
+              ORDER BY (e.value ->> 'timestamp')::timestamptz DESC, e.key LIMIT 100) AS newest
+    ) AS kept
+    WHERE m.tenant_id = tenant AND m.id = k.id;
+    GET DIAGNOSTICS rated = ROW_COUNT;
+    RETURN rated;
+END
+$$;
+
+-- The newest memories that meet the condition, the newest first: what a search without a query means.
+CREATE OR REPLACE FUNCTION context_memory_newest(tenant text, count integer DEFAULT 8, condition jsonb DEFAULT '{}')
+RETURNS TABLE (memory jsonb, score float8, origins text[]) LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY EXECUTE format($newest$
+        SELECT context_memory_json(m), 1::float8, '{newest}'::text[]
+        FROM context_memories AS m
+        WHERE m.tenant_id = $1 AND %s
+        ORDER BY m.said_at DESC NULLS LAST, m.position DESC NULLS LAST LIMIT $2
+        $newest$, context_memory_condition(condition))
+    USING tenant, count;
 END
 $$;

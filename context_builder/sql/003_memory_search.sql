@@ -1,4 +1,4 @@
--- Finding memories: by their words as BM25 weighs them, by meaning where pgvector is there, and both fused.
+-- Memory search: BM25 over full text, nearest vectors where pgvector is installed, fused by reciprocal rank.
 
 DO $$
 BEGIN
@@ -21,53 +21,159 @@ EXCEPTION
 END
 $$;
 
--- A word of a memory, as a query for it; it is quoted, not parsed.
+-- Gives a tenant with more than 1,000 vectors a partition of its own, and this an HNSW index for "dimensions". Has to come
+-- before anything else in a transaction: it locks the default partition, which others may hold while they wait for this.
+CREATE OR REPLACE FUNCTION context_memory_separate(tenant text, dimensions integer) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    name   text := 'context_memory_vectors_' || md5(tenant);
+    schema text := (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'context_memory_vectors'::regclass);
+BEGIN
+    IF to_regclass(name) IS NULL THEN
+        IF (SELECT count(*) FROM (SELECT FROM context_memory_vectors_default WHERE tenant_id = tenant LIMIT 1001) AS v) <= 1000 THEN
+            RETURN;
+        END IF;
+        PERFORM pg_advisory_xact_lock(hashtextextended('context_memory_vectors', 0));
+        EXECUTE format('CREATE TABLE %s.%I (LIKE context_memory_vectors, CHECK (tenant_id = %L))', schema, name, tenant);
+        EXECUTE format('ALTER TABLE %s.%I ENABLE ROW LEVEL SECURITY', schema, name);
+        EXECUTE format('WITH moved AS (DELETE FROM context_memory_vectors_default WHERE tenant_id = $1 RETURNING *)
+                        INSERT INTO %s.%I SELECT * FROM moved', schema, name) USING tenant;
+        EXECUTE format('ALTER TABLE context_memory_vectors ATTACH PARTITION %s.%I FOR VALUES IN (%L)', schema, name, tenant);
+    END IF;
+    IF to_regtype('halfvec') IS NOT NULL AND dimensions > 0 AND to_regclass(name || '_' || dimensions) IS NULL THEN
+        EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s.%I USING hnsw ((embedding::halfvec(%s)) halfvec_cosine_ops)
+                        WHERE cardinality(embedding) = %4$s', name || '_' || dimensions, schema, name, dimensions);
+    END IF;
+END
+$$;
+
+-- Whether embeddings of so many dimensions can be searched: HNSW indexes half-precision vectors of at most 4,000.
+CREATE OR REPLACE FUNCTION context_memory_prepare(tenant text, dimensions integer) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN to_regtype('halfvec') IS NOT NULL AND dimensions BETWEEN 1 AND 4000;
+END
+$$;
+
+-- Some of the tenant's memories that have no embedding yet, with what one is made from.
+CREATE OR REPLACE FUNCTION context_memory_unembedded(tenant text, count integer)
+RETURNS TABLE (id text, text text, speaker text, said_at timestamptz, digest text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT m.id, m.text, m.speaker, m.said_at, encode(m.digest, 'hex')
+        FROM context_memories AS m WHERE m.tenant_id = tenant AND NOT m.embedded LIMIT count;
+END
+$$;
+
+-- Adds embeddings, an array of {id, digest, embedding}, to memories whose text is still the one that was embedded.
+CREATE OR REPLACE FUNCTION context_memory_embed(tenant text, by_embedder text, embeddings jsonb) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    embedded_count bigint;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM pg_advisory_xact_lock(hashtextextended('context_memories ' || tenant, 0));
+    PERFORM context_memory_separate(tenant, (SELECT max(jsonb_array_length(e -> 'embedding'))
+                                             FROM jsonb_array_elements(embeddings) AS e));
+    WITH written AS (
+        UPDATE context_memories AS m SET embedder = by_embedder, embedded = true
+        FROM jsonb_to_recordset(embeddings) AS e (id text, digest text, embedding real[])
+        WHERE m.tenant_id = tenant AND m.id = e.id AND m.digest IS NOT DISTINCT FROM decode(e.digest, 'hex')
+        RETURNING m.id, e.embedding
+    )
+    INSERT INTO context_memory_vectors AS v (tenant_id, id, embedder, embedding)
+    SELECT tenant, w.id, by_embedder, w.embedding FROM written AS w
+    ON CONFLICT (tenant_id, id) DO UPDATE SET embedder = EXCLUDED.embedder, embedding = EXCLUDED.embedding;
+    GET DIAGNOSTICS embedded_count = ROW_COUNT;
+    RETURN embedded_count;
+END
+$$;
+
+-- A lexeme as a quoted term of a tsquery.
 CREATE OR REPLACE FUNCTION context_memory_term(word text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT '''' || replace(replace(word, '\', '\\'), '''', '''''') || ''''
 $$;
 
--- The query's words that some memory of the tenant has, the rarest first, each with its weight
--- (BM25's inverse document frequency) and how many memories have it.
+-- Any of the words, as a tsquery.
+CREATE OR REPLACE FUNCTION context_memory_any(words text[]) RETURNS tsquery LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(string_agg(context_memory_term(w.word), ' | '), '')::tsquery FROM unnest(words) AS w (word)
+$$;
+
+-- A tenant's words as numbers that differ from another tenant's, so that one index keeps tenants apart and a search takes
+-- as long as its rare words are common in this tenant, however much others remember.
+CREATE OR REPLACE FUNCTION context_memory_keys(tenant text, words text[]) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 1000 AS $$
+    SELECT coalesce(array_agg(hashtextextended(tenant || E'\x1f' || w.word, 0)), '{}') FROM unnest(words) AS w (word)
+$$;
+
+CREATE INDEX IF NOT EXISTS context_memories_keys ON context_memories
+    USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate = off);
+
+-- The query's words that some memory of the tenant has, the rarest first, each with BM25's inverse document frequency.
 CREATE OR REPLACE FUNCTION context_memory_terms(tenant text, query text)
 RETURNS TABLE (word text, weight float8, memories bigint) LANGUAGE sql STABLE AS $$
     SELECT f.word, ln(1 + (greatest(t.memories - f.memories, 0) + 0.5) / (f.memories + 0.5)), f.memories
-    FROM unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS asked (word)
-    JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = asked.word
+    FROM unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS q (word)
+    JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = q.word
     JOIN context_memory_totals AS t ON t.tenant_id = tenant
     WHERE f.memories > 0
     ORDER BY f.memories, f.word
     LIMIT 32
 $$;
 
--- The best hits by words, scored by BM25 (k = 1.2, b = 0.4). How often a memory has a word comes from ts_rank, which for
--- one word is r = 6/pi^2 * sum(1/n^2) over its occurrences, so that there are about 0.608 r / (1 - r). Length is that
--- in different words. Where only a few words are looked up, the others still count in the score.
+-- The words that are looked up: the rarest, until they are in five hundred memories. In a small tenant these are nearly all.
+CREATE OR REPLACE FUNCTION context_memory_rare(words text[], counts bigint[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(array_agg(w.word) FILTER (WHERE w.before < 500 AND w.count <= 1000), '{}')
+    FROM (
+        SELECT *, sum(u.count) OVER (ORDER BY u.count, u.word) - u.count AS before
+        FROM unnest(words, counts) AS u (word, count)
+    ) AS w
+$$;
+
+-- The best hits by words, scored by BM25 (k = 1.2, b = 0.4), among the memories that have one of the "rare" words; with
+-- "common" words also among some that have the first of these with one of the next three, and some that have it without.
+-- How often a memory has a word is read from ts_rank, which for one word is r = 6/pi^2 * sum(1/n^2) over its
+-- occurrences, so that there are about 0.608 r / (1 - r). The length of a memory is its number of different words.
 CREATE OR REPLACE FUNCTION context_memory_by_words(
-    tenant text, words text[], weights float8[], looked_up text[], condition text, depth integer
+    tenant text, words text[], weights float8[], rare text[], common text[], condition text, depth integer
 ) RETURNS SETOF context_memory_hit
 LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    average float8 := (SELECT greatest(t.words::float8 / greatest(t.memories, 1), 1)
+                       FROM context_memory_totals AS t WHERE t.tenant_id = tenant);
+    keys    text := 'context_memory_keys(m.tenant_id, tsvector_to_array(m.words))';
+    matching   text := format('SELECT m.id, m.session_id, m.position, m.words FROM context_memories AS m
+                            WHERE m.tenant_id = $1 AND %s AND ', condition);
+    score   text := (
+        -- BM25's sum, solved for a single use of ts_rank.
+        SELECT string_agg(format('coalesce(%s::float8 / (1 - m.norm + m.norm
+                                  / nullif(ts_rank(''{1,1,1,1}'', m.words, %L::tsquery), 0)), 0)', w.weight,
+                                 context_memory_term(w.word)), ' + ')
+        FROM unnest(words, weights) AS w (word, weight));
+    found   text := matching || keys || ' && context_memory_keys($1, $4)';
 BEGIN
+    IF cardinality(common) > 0 THEN
+        matching := matching || 'NOT m.words @@ context_memory_any($4) AND ' || keys || ' @> context_memory_keys($1, $5[1:1]) AND ';
+        found := format($found$
+            %s UNION ALL (%s %s && context_memory_keys($1, $5[2:4]) LIMIT 2000)
+            UNION ALL (%s NOT m.words @@ context_memory_any($5[2:4]) LIMIT 1000)
+            $found$, found, matching, keys, matching);
+    END IF;
     RETURN QUERY EXECUTE format($hits$
         SELECT m.id, m.session_id, m.position, (%s)::float8 AS score
-        FROM context_memories AS m, (
-            SELECT greatest(o.words::float8 / greatest(o.memories, 1), 1) AS average
-            FROM context_memory_totals AS o WHERE o.tenant_id = $1
-        ) AS t
-        WHERE m.tenant_id = $1 AND m.words @@ %L::tsquery AND %s
+        FROM (SELECT m.*, 1.184::float8 + 0.79::float8 * length(m.words) / $3 AS norm FROM (%s) AS m OFFSET 0) AS m
         ORDER BY score DESC, m.id LIMIT $2
-        $hits$,
-        (SELECT string_agg(format('%s * coalesce(1 / (1 + (1.184 + 0.79 * length(m.words) / t.average)
-                                          * (1 / nullif(ts_rank(''{1,1,1,1}'', m.words, %L::tsquery), 0) - 1)), 0)',
-                                  weight, context_memory_term(word)), ' + ')
-         FROM unnest(words, weights) AS w (word, weight)),
-        (SELECT string_agg(context_memory_term(word), ' | ') FROM unnest(looked_up) AS l (word)),
-        condition)
-    USING tenant, depth;
+        $hits$, score, found)
+    USING tenant, depth, average, rare, common;
 END
 $$;
 
--- The best hits by meaning: cosine similarity, 0 to 1. An index serves one number of dimensions, see context_memory_prepare.
-CREATE OR REPLACE FUNCTION context_memory_by_meaning(
+-- The best hits by embedding: cosine similarity, 0 to 1. A small tenant's vectors are compared one by one; a large one's
+-- index is read on until there are enough hits that meet the condition, where pgvector can (0.8 and later).
+CREATE OR REPLACE FUNCTION context_memory_by_embedding(
     tenant text, by_embedder text, query_embedding real[], condition text, depth integer
 ) RETURNS SETOF context_memory_hit
 LANGUAGE plpgsql AS $$
@@ -75,128 +181,160 @@ BEGIN
     IF query_embedding IS NULL OR to_regtype('halfvec') IS NULL THEN
         RETURN;
     END IF;
-    PERFORM set_config('hnsw.ef_search', least(greatest(depth, 40), 1000)::text, true),
-            set_config('hnsw.iterative_scan', 'strict_order', true);
+    PERFORM '[1]'::halfvec;  -- loads pgvector, and with it its settings
+    PERFORM set_config('hnsw.ef_search', least(greatest(depth, 40), 1000)::text, true);
+    IF current_setting('hnsw.iterative_scan', true) IS NOT NULL THEN
+        PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
+    END IF;
     RETURN QUERY EXECUTE format($hits$
-        SELECT m.id, m.session_id, m.position, greatest(1 - (m.embedding::halfvec(%1$s) <=> $4::halfvec(%1$s)), 0)
-        FROM context_memories AS m
-        WHERE cardinality(m.embedding) = %1$s AND m.tenant_id = $1 AND m.embedder = $2 AND %2$s
-        ORDER BY m.embedding::halfvec(%1$s) <=> $4::halfvec(%1$s) LIMIT $3
-        $hits$, cardinality(query_embedding), condition)
-    USING tenant, by_embedder, depth, query_embedding;
+        SELECT m.id, m.session_id, m.position, greatest(1 - v.distance, 0)
+        FROM (
+            SELECT v.id, v.embedding::halfvec(%1$s) <=> $3::halfvec(%1$s) AS distance
+            FROM context_memory_vectors AS v
+            WHERE v.tenant_id = %2$L AND cardinality(v.embedding) = %1$s AND v.embedder = $1
+            ORDER BY v.embedding::halfvec(%1$s) <=> $3::halfvec(%1$s)
+        ) AS v
+        JOIN context_memories AS m ON m.tenant_id = %2$L AND m.id = v.id AND %3$s
+        ORDER BY v.distance LIMIT $2
+        $hits$, cardinality(query_embedding), tenant, condition)
+    USING by_embedder, depth, query_embedding;
 END
 $$;
 
--- Makes the index for embeddings of so many dimensions, unless it is there; whether embeddings can be searched at all.
-CREATE OR REPLACE FUNCTION context_memory_prepare(tenant text, dimensions integer) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER AS $$
-BEGIN
-    PERFORM context_memory_tenant(tenant);
-    IF to_regtype('halfvec') IS NULL OR dimensions NOT BETWEEN 1 AND 4000 THEN
-        RETURN false;
-    END IF;
-    IF to_regclass('context_memories_embedding_' || dimensions) IS NULL THEN
-        PERFORM pg_advisory_xact_lock(hashtextextended('context_memory_prepare', 0));
-        EXECUTE format(
-            'CREATE INDEX IF NOT EXISTS context_memories_embedding_%1$s ON context_memories
-             USING hnsw ((embedding::halfvec(%1$s)) halfvec_cosine_ops) WHERE cardinality(embedding) = %1$s', dimensions);
-    END IF;
-    RETURN true;
-END
-$$;
-
--- A query's words and those of its best hits that stand alone: what a passage names leads on to the next one,
--- as in a conversation the place does. The words' weights are their share of the heaviest, times a fifth.
-CREATE OR REPLACE FUNCTION context_memory_lead(tenant text, ids text[], words text[], weights float8[])
-RETURNS TABLE (word text, weight float8) LANGUAGE sql STABLE AS $$
-    WITH named AS (
-        SELECT lexeme, sum(ln(1 + (greatest(t.memories - f.memories, 0) + 0.5) / (f.memories + 0.5))) AS weight,
-               max(ln(1 + (greatest(t.memories - f.memories, 0) + 0.5) / (f.memories + 0.5))) AS rarity
-        FROM context_memories AS m, unnest(m.words)
-        JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = lexeme
+-- Query expansion: the weightiest words of the best passages beside the query's own, at a fifth of their weight.
+CREATE OR REPLACE FUNCTION context_memory_expansion(tenant text, ids text[], words text[])
+RETURNS TABLE (word text, weight float8, memories bigint) LANGUAGE sql STABLE AS $$
+    SELECT n.word, 0.2 * n.rarity * n.weight / max(n.weight) OVER (), n.memories
+    FROM (
+        SELECT l.lexeme AS word, sum(r.rarity) AS weight, max(r.rarity) AS rarity, max(f.memories) AS memories
+        FROM context_memories AS m, unnest(m.words) AS l
+        JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = l.lexeme
         JOIN context_memory_totals AS t ON t.tenant_id = tenant
-        WHERE m.tenant_id = tenant AND m.id = ANY (ids) AND lexeme <> ALL (context_memory_lead.words)
-        GROUP BY lexeme ORDER BY 2 DESC, lexeme LIMIT 20
-    )
-    SELECT * FROM unnest(context_memory_lead.words, weights)
-    UNION ALL
-    SELECT lexeme, 0.2 * rarity * named.weight / max(named.weight) OVER () FROM named
+        CROSS JOIN LATERAL (
+            SELECT ln(1 + (greatest(t.memories - f.memories, 0) + 0.5) / (f.memories + 0.5)) AS rarity
+        ) AS r
+        WHERE m.tenant_id = tenant AND m.id = ANY (ids) AND l.lexeme <> ALL (context_memory_expansion.words)
+        GROUP BY l.lexeme ORDER BY 2 DESC, 1 LIMIT 20
+    ) AS n
 $$;
 
--- Hits by words and by meaning as one list, by reciprocal rank (Cormack et al. 2009). A list alone keeps its own scores.
-CREATE OR REPLACE FUNCTION context_memory_fuse(said context_memory_hit[], meant context_memory_hit[], fusion float8)
+-- Full-text hits: by the rare words, by some common ones where these find too few, by all where that does too (as under
+-- a selective condition); then expanded by the words of the best hit that stands alone.
+CREATE OR REPLACE FUNCTION context_memory_full_text(tenant text, query text, condition text, depth integer, options jsonb)
+RETURNS context_memory_hit[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    words    text[];
+    weights  float8[];
+    counts   bigint[];
+    rare     text[];
+    common   text[] := '{}';
+    hits     context_memory_hit[];
+    passages text[];
+BEGIN
+    SELECT array_agg(t.word ORDER BY t.memories, t.word),
+           array_agg(CASE WHEN options ->> 'rarity' = 'false' THEN 1 ELSE t.weight END ORDER BY t.memories, t.word),
+           array_agg(t.memories ORDER BY t.memories, t.word)
+    INTO words, weights, counts
+    FROM context_memory_terms(tenant, query) AS t;
+    IF words IS NULL THEN
+        RETURN '{}';
+    END IF;
+    rare := context_memory_rare(words, counts);
+    hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+    IF cardinality(hits) < depth AND rare <> words THEN
+        common := words[cardinality(rare) + 1:];
+        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+    END IF;
+    IF cardinality(hits) < depth AND cardinality(common) > 1 THEN
+        rare := words;
+        common := '{}';
+        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+    END IF;
+    passages := ARRAY(SELECT h.id FROM unnest(hits) AS h WHERE h.position IS NULL LIMIT 1);
+    IF options ->> 'lead' = 'true' AND passages <> '{}' THEN
+        SELECT words || array_agg(l.word), weights || array_agg(l.weight),
+               rare || context_memory_rare(array_agg(l.word), array_agg(l.memories))
+        INTO words, weights, rare
+        FROM context_memory_expansion(tenant, passages, words) AS l;
+        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+    END IF;
+    RETURN hits;
+END
+$$;
+
+-- Full-text and vector hits as one list by reciprocal rank (Cormack et al. 2009); one list alone keeps its own scores.
+CREATE OR REPLACE FUNCTION context_memory_fuse(by_text context_memory_hit[], by_vector context_memory_hit[], fusion float8)
 RETURNS TABLE (hit context_memory_hit, origins text[]) LANGUAGE sql STABLE AS $$
     SELECT ROW(id, min(session_id), min(position),
-               CASE WHEN said = '{}' OR meant = '{}' THEN max(score) ELSE sum(1 / (fusion + place)) END)::context_memory_hit,
+               CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(1 / (fusion + place)) END)::context_memory_hit,
            array_agg(origin ORDER BY origin)
     FROM (
-        SELECT 'full_text' AS origin, h.* FROM unnest(said) WITH ORDINALITY AS h (id, session_id, position, score, place)
+        SELECT 'full_text' AS origin, h.* FROM unnest(by_text) WITH ORDINALITY AS h (id, session_id, position, score, place)
         UNION ALL
-        SELECT 'vector', h.* FROM unnest(meant) WITH ORDINALITY AS h (id, session_id, position, score, place)
-    ) AS listed
+        SELECT 'vector', h.* FROM unnest(by_vector) WITH ORDINALITY AS h (id, session_id, position, score, place)
+    ) AS ranked
+    WHERE score > 0
     GROUP BY id
+    ORDER BY CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(1 / (fusion + place)) END DESC, id
 $$;
 
--- Hits with their neighbours: a part of each hit's score goes to the memories 1, 2, … places before and after it in
--- its session, which often say what the hit is about; and what is said by whom the query names counts "speaker" times.
-CREATE OR REPLACE FUNCTION context_memory_spread(
+-- Adds neighbours: a share of each hit's score goes to the memories 1, 2, … places before and after it in its session,
+-- of the better half of the hits. What is said by somebody the query names counts "speaker" times.
+CREATE OR REPLACE FUNCTION context_memory_neighbours(
     tenant text, hits context_memory_hit[], neighbours float8[], speaker float8, named tsquery, condition text
 ) RETURNS TABLE (id text, score float8) LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN QUERY EXECUTE format($spread$
-        WITH near AS (
-            SELECT h.session_id, h.position + side.sign * step.distance AS position, sum(h.score * step.part) AS score
-            FROM unnest($2) AS h, unnest($3) WITH ORDINALITY AS step (part, distance), (VALUES (-1), (1)) AS side (sign)
-            WHERE h.session_id IS NOT NULL AND h.position IS NOT NULL
-            GROUP BY 1, 2
-        ), reached AS (
-            SELECT h.id, h.score, m.named FROM unnest($2) AS h
-            CROSS JOIN LATERAL (SELECT m.words @@ $5 AS named FROM context_memories AS m
-                WHERE m.tenant_id = $1 AND m.id = h.id) AS m
+    RETURN QUERY EXECUTE format($neighbours$
+        WITH scored AS (
+            SELECT h.id, h.score, m.words @@ $5 AS named
+            FROM unnest($2) AS h
+            JOIN context_memories AS m ON m.tenant_id = $1 AND m.id = h.id
             UNION ALL
-            SELECT m.id, near.score, m.named FROM near
-            CROSS JOIN LATERAL (SELECT m.id, m.words @@ $5 AS named FROM context_memories AS m WHERE m.tenant_id = $1
-                AND m.session_id = near.session_id AND m.position = near.position AND %s) AS m
+            SELECT m.id, h.score * $3[abs(m.position - h.position)], m.named
+            FROM unnest($2[:greatest(50, cardinality($2) / 2)]) AS h
+            CROSS JOIN LATERAL (
+                SELECT m.id, m.position, m.words @@ $5 AS named FROM context_memories AS m
+                WHERE m.tenant_id = $1 AND m.session_id = h.session_id AND m.position <> h.position AND %s
+                    AND m.position BETWEEN h.position - cardinality($3) AND h.position + cardinality($3)
+            ) AS m
         )
-        SELECT r.id, sum(r.score) * CASE WHEN bool_or(r.named) THEN $4 ELSE 1 END FROM reached AS r GROUP BY r.id
-        $spread$, condition)
+        SELECT r.id, sum(r.score) * CASE WHEN bool_or(r.named) THEN $4 ELSE 1 END FROM scored AS r GROUP BY r.id
+        $neighbours$, condition)
     USING tenant, hits, neighbours, speaker, named;
 END
 $$;
 
--- What the query's words find; and what the words of the best passages find that these lead on to.
-CREATE OR REPLACE FUNCTION context_memory_said(tenant text, query text, condition text, depth integer, options jsonb)
-RETURNS context_memory_hit[] LANGUAGE plpgsql STABLE AS $$
+-- How relevant the best of these memories is: the fourth root of its share in the weight of the query's eight rarest words.
+-- The root, because one telling word of several is much. A word that no memory has is as rare as can be, so that a
+-- query about something else finds nothing relevant; where no memory has any of the words, relevance is 0.
+CREATE OR REPLACE FUNCTION context_memory_relevance(tenant text, query text, ids text[]) RETURNS float8
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    words     text[];
-    weights   float8[];
-    looked_up text[];
-    said      context_memory_hit[];
-    passages  text[];
+    terms   text[];
+    weights float8[];
+    whole   float8;
 BEGIN
-    -- In a large tenant the common words are not looked up once rare ones find enough; but under a condition
-    -- all are, because it may leave little of what rare ones find.
-    SELECT array_agg(t.word), array_agg(CASE WHEN options ->> 'rarity' = 'false' THEN 1 ELSE t.weight END),
-           array_agg(t.word) FILTER (WHERE condition <> 'true' OR t.before < 1000)
-    INTO words, weights, looked_up
-    FROM (SELECT *, sum(memories) OVER (ORDER BY memories, word) - memories AS before
-          FROM context_memory_terms(tenant, query)) AS t;
-    IF words IS NULL THEN
-        RETURN '{}';
-    END IF;
-    said := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, looked_up, condition, depth) AS h);
-    passages := ARRAY(SELECT h.id FROM unnest(said) AS h WHERE h.position IS NULL LIMIT 1);
-    IF options ->> 'lead' = 'true' AND passages <> '{}' THEN
-        SELECT array_agg(l.word), array_agg(l.weight) INTO words, weights
-        FROM context_memory_lead(tenant, passages, words, weights) AS l;
-        said := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, words, condition, depth) AS h);
-    END IF;
-    RETURN said;
+    SELECT array_agg(a.word), array_agg(a.weight), sum(a.weight) FILTER (WHERE a.place <= 8) INTO terms, weights, whole
+    FROM (
+        SELECT w.word, w.weight, row_number() OVER (ORDER BY w.weight DESC, w.word) AS place
+        FROM (
+            SELECT a.word, ln(1 + (greatest(t.memories - coalesce(f.memories, 0), 0) + 0.5) / (coalesce(f.memories, 0) + 0.5)) AS weight
+            FROM context_memory_totals AS t, unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS a (word)
+            LEFT JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = a.word
+            WHERE t.tenant_id = tenant
+        ) AS w ORDER BY place LIMIT 32
+    ) AS a;
+    RETURN sqrt(sqrt(least(coalesce(max(matched.weight) / whole, 0), 1))) FROM (
+        SELECT (SELECT sum(a.weight) FROM unnest(terms, weights) AS a (word, weight)
+                WHERE a.word = ANY (tsvector_to_array(m.words))) AS weight
+        FROM context_memories AS m WHERE m.tenant_id = tenant AND m.id = ANY (ids)
+    ) AS matched;
 END
 $$;
 
--- What fits a query best, first; a score is the root of the share of the best one's. Of equal texts only the best is there.
--- Options are SearchOptions' fields.
+-- What fits a query best, the best first. A score is the root of the share of the best hit's, times how relevant the best
+-- ten are: by their words, or by meaning if that is more, so a threshold means the same in every search. Of equal texts
+-- only the best is returned. "options" holds the fields of SearchOptions.
 CREATE OR REPLACE FUNCTION context_memory_search(
     tenant text, query text, wanted integer DEFAULT 8, threshold float8 DEFAULT 0, condition jsonb DEFAULT '{}',
     by_embedder text DEFAULT NULL, query_embedding real[] DEFAULT NULL, options jsonb DEFAULT '{}'
@@ -204,41 +342,50 @@ CREATE OR REPLACE FUNCTION context_memory_search(
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
-    met        text := context_memory_condition(condition);
-    depth      integer := least(greatest(wanted, 50), 1000);
-    neighbours float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
-    asked      tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
+    where_clause text := context_memory_condition(condition);
+    depth        integer := least(greatest(wanted, 50), 1000);
+    neighbours   float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
+    speakers     tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
                    FROM unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS a (word)), ' | ')::tsquery;
-    said       context_memory_hit[];
-    meant      context_memory_hit[];
+    by_text      context_memory_hit[];
+    by_vector    context_memory_hit[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    said := context_memory_said(tenant, query, met, depth, options);
-    meant := ARRAY(SELECT h FROM context_memory_by_meaning(tenant, by_embedder, query_embedding, met, depth) AS h);
+    by_text := context_memory_full_text(tenant, query, where_clause, depth, options);
+    by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, query_embedding, where_clause, depth) AS h);
     RETURN QUERY
         WITH hits AS MATERIALIZED (
-            SELECT hit, origins FROM context_memory_fuse(said, meant, coalesce((options ->> 'fusion')::float8, 10))
+            SELECT hit, origins FROM context_memory_fuse(by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10))
         ), spread AS (
             SELECT id, score, sqrt(score / max(score) OVER ()) AS share
-            FROM context_memory_spread(tenant, ARRAY(SELECT hit FROM hits), neighbours,
-                                       coalesce((options ->> 'speaker')::float8, 1), asked, met)
+            FROM context_memory_neighbours(tenant, ARRAY(SELECT hit FROM hits), neighbours,
+                                       coalesce((options ->> 'speaker')::float8, 1), speakers, where_clause)
         ), best AS (
             SELECT DISTINCT ON (md5(m.text)) m.id, s.share
-            FROM (SELECT * FROM spread WHERE share >= threshold ORDER BY share DESC, id LIMIT 2 * wanted) AS s
+            FROM (SELECT * FROM spread ORDER BY share DESC, id LIMIT 2 * wanted) AS s
             JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = s.id
             ORDER BY md5(m.text), s.share DESC, m.id
+        ), first AS MATERIALIZED (
+            SELECT * FROM best ORDER BY share DESC, id LIMIT wanted
+        ), top AS (
+            SELECT ARRAY(SELECT id FROM first ORDER BY share DESC, id LIMIT 10) AS ids
+        ), relevant AS MATERIALIZED (
+            SELECT least(greatest(
+                (SELECT context_memory_relevance(tenant, query, top.ids) FROM top),
+                (SELECT max(h.score) FROM top, unnest(by_vector) AS h WHERE h.id = ANY (top.ids)), 0), 1) AS similarity
         )
-        SELECT to_jsonb(m) - '{words,embedding,embedder,digest,tenant_id,created_at}'::text[], b.share,
-               coalesce(hits.origins, '{neighbour}')
-        FROM (SELECT * FROM best ORDER BY share DESC, id LIMIT wanted) AS b
-        JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = b.id
-        LEFT JOIN hits ON (hits.hit).id = b.id
-        ORDER BY b.share DESC, b.id;
+        SELECT context_memory_json(m), first.share * relevant.similarity, coalesce(hits.origins, '{neighbour}')
+        FROM first
+        CROSS JOIN relevant
+        JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = first.id
+        LEFT JOIN hits ON (hits.hit).id = first.id
+        WHERE first.share * relevant.similarity >= threshold
+        ORDER BY first.share DESC, first.id;
 END
 $$;
 
--- Every function here sees this schema and pgvector's, and nothing that a caller could put before them. Only the
--- application's role and Supabase's service role may call those that check the tenant; the others are theirs alone.
+-- Every function sees this schema and pgvector's, and nothing that a caller could put before them. Only the application's
+-- role and Supabase's service role may call those that verify the tenant; nobody may call the others directly.
 DO $$
 DECLARE
     fn     regprocedure;
@@ -263,13 +410,14 @@ BEGIN
     FOR caller IN SELECT rolname FROM pg_roles
                   WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
     LOOP
-        EXECUTE format('REVOKE ALL ON context_memories, context_memory_frequencies, context_memory_totals FROM %I', caller);
+        EXECUTE format('REVOKE ALL ON context_memories, context_memory_vectors, context_memory_vectors_default,
+                        context_memory_frequencies, context_memory_totals FROM %I', caller);
         FOR fn IN SELECT p.oid FROM pg_proc AS p
                   WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_memory\_%'
         LOOP
             EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
-            IF caller IN ('context_builder_app', 'service_role')
-               AND split_part(fn::text, '(', 1) ~ '_(remember|embedded|forget|prepare|search)$' THEN
+            IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
+               ~ 'context_memory_(remember|unembedded|embed|prepare|search|newest|rate|forget)$' THEN
                 EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
             END IF;
         END LOOP;

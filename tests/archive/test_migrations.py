@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from context_builder.archive.migrations import apply, migrations, render
+from context_builder.errors import ArchiveError
 from tests.archive.rows import ORIGINAL_TABLE
 from tests.services.postgrest import PROJECT
 
@@ -64,3 +65,15 @@ async def test_row_level_security_hides_the_rows_even_from_who_was_granted_the_t
     assert await database.fetch("SELECT * FROM context_builder_migrations") == []
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
         await database.execute("INSERT INTO context_summaries (session_id, summary_text) VALUES ('s', 't')")
+
+
+async def test_a_database_made_before_0_1_0_is_refused_in_one_line(
+    database_url: str, database: asyncpg.Connection
+) -> None:
+    await database.execute(migrations()["000_migrations"])
+    await database.execute("INSERT INTO context_builder_migrations (name) VALUES ('001_context_summaries')")
+    with pytest.raises(
+        ArchiveError, match=r"made before version 0\.1\.0: archived summaries stay.*DROP TABLE"
+    ) as refused:
+        await apply(database_url)
+    assert "\n" not in str(refused.value)

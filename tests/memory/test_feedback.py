@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from context_builder.archive.migrations import migrations
 from context_builder.memory.memory import Feedback, Memory, MemoryQuery, Rating
 from context_builder.memory.postgres import PostgresMemory
 
@@ -39,17 +38,6 @@ async def test_of_very_many_who_rate_the_newest_count(memory: PostgresMemory) ->
     await memory.rate("lab", [Rating("a", 0.0, NOW, f"early {n}") for n in range(50)])
     await memory.rate("lab", [Rating("a", 1.0, LATER, f"late {n}") for n in range(100)])
     assert await feedback(memory) == Feedback(1.0, 100, LATER)
-
-
-async def test_what_was_rated_before_there_were_raters_stays_as_one_rating(
-    memory: PostgresMemory, database: asyncpg.Connection
-) -> None:
-    await memory.remember("lab", [BOAT])
-    told = '{"score": 1.0, "count": 7, "timestamp": "2024-01-01T00:00:00+00:00"}'
-    await database.execute("UPDATE context_memories SET feedback = $1", told)
-    await database.execute(migrations()["007_memory_raters"])
-    await memory.rate("lab", [Rating("a", 0.0, NOW, "ann")])
-    assert await feedback(memory) == Feedback(0.5, 2, NOW)
 
 
 async def test_nobody_rates_another_tenants_memories(memory: PostgresMemory, database: asyncpg.Connection) -> None:

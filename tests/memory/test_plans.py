@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from hashlib import md5
 
 import asyncpg
 import pytest
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.engines
 
 INDEXES = (
     "context_memories_keys",
-    "context_memories_embedding_26",
+    f"context_memory_vectors_{md5(b'acme').hexdigest()}_26",
     "context_memories_session",
     "context_memories_newest",
     "context_memories_pkey",
@@ -48,7 +49,22 @@ async def used(database: asyncpg.Connection) -> dict[str, int]:
         await database.execute("SELECT pg_sleep(0.01)")
     await database.execute("SELECT pg_stat_clear_snapshot()")
     rows = await database.fetch(
-        "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes WHERE relname = 'context_memories'"
+        "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes WHERE relname LIKE 'context_memor%'"
     )
     scans = await database.fetchval("SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'context_memories'")
     return {row["indexrelname"]: row["idx_scan"] for row in rows} | {"table scans": scans}
+
+
+async def test_a_tenant_that_grows_gets_a_partition_of_its_own_and_small_ones_share_the_default(
+    hybrid: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await hybrid.remember("small", [Memory("one", "listen")])
+    await hybrid.remember("large", [Memory(f"m-{n}", f"passage {n}") for n in range(1_201)])
+    partitions = await database.fetch(
+        "SELECT tenant_id, tableoid::regclass::text, count(*) FROM context_memory_vectors GROUP BY 1, 2"
+    )
+    own = f"context_memory_vectors_{md5(b'large').hexdigest()}"
+    assert {tuple(row) for row in partitions} == {("small", "context_memory_vectors_default", 1), ("large", own, 1_201)}
+    assert (await hybrid.search("small", MemoryQuery("silent")))[0].origins == ("vector",)
+    assert await hybrid.forget("large", ids=["m-7"]) == 1
+    assert not await database.fetch("SELECT FROM context_memory_vectors WHERE id = 'm-7'")

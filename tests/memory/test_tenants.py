@@ -18,19 +18,19 @@ FUNCTIONS = {
     "newest": "SELECT context_memory_newest($1)",
     "rate": "SELECT context_memory_rate($1, '[]')",
     "forget": "SELECT context_memory_forget($1, '{secret}')",
-    "embedded": "SELECT context_memory_embedded($1, 'letters', '{secret}', '{00}')",
-    "lacking": "SELECT context_memory_lacking($1, 9)",
+    "unembedded": "SELECT context_memory_unembedded($1, 9)",
     "embed": "SELECT context_memory_embed($1, 'letters', '[]')",
     "prepare": "SELECT context_memory_prepare($1, 3)",
 }
 INNER = {
+    "separate": "SELECT context_memory_separate('globex', 26)",
     "terms": "SELECT context_memory_terms('globex', 'tortoise')",
     "by_words": "SELECT context_memory_by_words('globex', '{tortois}', '{1}', '{tortois}', '{}', 'true', 9)",
-    "by_meaning": "SELECT context_memory_by_meaning('globex', 'letters', '{1}', 'true', 9)",
-    "likeness": "SELECT context_memory_likeness('globex', 'tortoise', '{secret}')",
-    "said": "SELECT context_memory_said('globex', 'tortoise', 'true', 9, '{}')",
-    "spread": "SELECT context_memory_spread('globex', '{}', '{}', 1, '', 'true')",
-    "lead": "SELECT context_memory_lead('globex', '{secret}', '{}')",
+    "by_embedding": "SELECT context_memory_by_embedding('globex', 'letters', '{1}', 'true', 9)",
+    "relevance": "SELECT context_memory_relevance('globex', 'tortoise', '{secret}')",
+    "full_text": "SELECT context_memory_full_text('globex', 'tortoise', 'true', 9, '{}')",
+    "neighbours": "SELECT context_memory_neighbours('globex', '{}', '{}', 1, '', 'true')",
+    "expansion": "SELECT context_memory_expansion('globex', '{secret}', '{}')",
 }
 
 
