@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 STUB = '#!/bin/sh\necho "$(basename "$0") $*" >> calls\n'
 PROGRAMS = ("python", "ruff", "mypy", "lint-imports", "context-builder")
-STATIC = ["ruff format --check .", "ruff check .", "mypy ", "lint-imports "]
+STATIC = ["ruff format --check .", "ruff check .", "mypy ", "lint-imports ", "python -m scripts.wheels"]
 
 
 @pytest.fixture
