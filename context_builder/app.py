@@ -207,7 +207,7 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
         return client_for(url), Described(f"Redis at {printable(url)}")
     address = await asyncio.to_thread(engine.ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
-    return client_for(address.url), Described(address.name, hint, address.access)
+    return client_for(address.url), Described(address.name, hint, address.access, embedded=True)
 
 
 async def _is_anothers(url: str, engine: RedisEngine) -> bool:

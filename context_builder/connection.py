@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -105,11 +106,20 @@ async def answers(client: Redis) -> bool:
 
 async def check_server(client: Redis) -> str:
     """The server's version. Raises :class:`StoreError` for one that cannot hold a session."""
-    async with translated():
-        info: dict[str, Any] = await client.info("server")
-        cluster: dict[str, Any] = await client.info("cluster")
-    version = str(info.get("valkey_version") or info["redis_version"])
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VERSION:
+    try:
+        async with translated():
+            info: dict[str, Any] = await client.info("server")
+            cluster: dict[str, Any] = await client.info("cluster")
+    except StoreError as error:
+        if "unknown command" in str(error) and "HELLO" in str(error):
+            before_6 = (
+                "Redis is too old: 6.2 or later is needed (for a proxy without HELLO, add ?protocol=2 to REDIS_URL)"
+            )
+            raise StoreError(before_6) from None
+        raise
+    version = str(info.get("valkey_version") or info.get("redis_version"))
+    numbers = re.match(r"(\d+)\.(\d+)", version)  # a server that tells none may still do
+    if numbers and tuple(map(int, numbers.groups())) < OLDEST_VERSION:
         raise StoreError(f"Redis {version} is too old: 6.2 or later is needed")
     if cluster.get("cluster_enabled"):
         raise StoreError("Redis Cluster cannot be used: a session's keys share no hash slot; use a single server")

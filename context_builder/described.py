@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """For the banner: what a part is, what to set to have another, and the shell line that lets other programs in."""
+    """For the banner: what a part is, what to set to have another, and the shell line that lets other programs in.
+
+    ``embedded`` says that the project started it.
+    """
 
     what: str
     hint: str = ""
     access: str = ""
+    embedded: bool = False

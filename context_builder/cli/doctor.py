@@ -28,12 +28,21 @@ PATIENCE: Final = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found; ``advice`` says what to do, if anything."""
+    """What one check found; ``advice`` says what to do, if anything, each in a line of its own."""
 
     check: str
     ok: bool
     found: str
     advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check of something that answers found; not ``ok`` is what works, but not as it should."""
+
+    found: str
+    advice: str = ""
+    ok: bool = True
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
@@ -59,35 +68,33 @@ async def _doctor(*, as_json: bool) -> None:
     else:
         for finding in findings:
             typer.echo(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<8} {plain(finding.found)}")
-            if finding.advice:
-                typer.echo(f"      {'':<8} → {finding.advice}")
+            for advice in finding.advice.splitlines():
+                typer.echo(f"      {'':<8} → {plain(advice)}")
     if not all(finding.ok for finding in findings):
         raise typer.Exit(1)
 
 
-async def _examined(name: str, check: Callable[[App], Awaitable[tuple[str, str]]], app: App) -> Finding:
+async def _examined(name: str, check: Callable[[App], Awaitable[Outcome]], app: App) -> Finding:
     try:
-        found, advice = await asyncio.wait_for(check(app), PATIENCE)
+        outcome = await asyncio.wait_for(check(app), PATIENCE)
     except TimeoutError:
         return Finding(name, ok=False, found=f"no answer within {PATIENCE:g} s", advice=ADVICE[name])
     except ContextBuilderError as error:
         return Finding(name, ok=False, found=str(error), advice=ADVICE[name])
-    return Finding(name, ok=True, found=found, advice=advice)
+    return Finding(name, ok=outcome.ok, found=outcome.found, advice=outcome.advice)
 
 
-async def _redis(app: App) -> tuple[str, str]:
+async def _redis(app: App) -> Outcome:
     from context_builder.connection import check_server
+    from context_builder.durability import durability_of
+    from context_builder.engines.redis_launch import SETTINGS
 
-    version = await check_server(app.redis)
-    async with translated():
-        persistence = await app.redis.info("persistence")
-    advice = ""
-    if not persistence.get("aof_enabled"):
-        advice = "it is not append-only: a restart of Redis loses messages; set appendonly yes"
-    return f"{app.redis_is.what}, version {version}", advice
+    found = f"{app.redis_is.what}, version {await check_server(app.redis)}"
+    durability = await durability_of(app.redis, SETTINGS if app.redis_is.embedded else None)
+    return Outcome(found, "\n".join((*durability.faults, *durability.notes)), ok=not durability.faults)
 
 
-async def _model(app: App) -> tuple[str, str]:
+async def _model(app: App) -> Outcome:
     from context_builder.analysis.analyst import Said
 
     said = Said(1, "Doctor", "How does DNA replication work in living cells?")
@@ -96,10 +103,10 @@ async def _model(app: App) -> tuple[str, str]:
     seconds = time.perf_counter() - started
     if reading.analyst != app.parts.analyst.name:
         raise AnalystUnavailable(f"{app.model_is.what}: no answer, {reading.analyst} stood in")
-    return f"{app.model_is.what}: {len(reading.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint
+    return Outcome(f"{app.model_is.what}: {len(reading.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint)
 
 
-async def _archive(app: App) -> tuple[str, str]:
+async def _archive(app: App) -> Outcome:
     from context_builder.archive.migrations import migrations
 
     await app.parts.archive.check()
@@ -112,17 +119,18 @@ async def _archive(app: App) -> tuple[str, str]:
         advice = f"it lacks {', '.join(lacking)}: run `context-builder migrate`"
     else:
         advice = app.archive_is.hint
-    return f"{app.archive_is.what}: the table is there", _both(advice, await _refused_by("archive", app))
+    return Outcome(f"{app.archive_is.what}: the table is there", _both(advice, await _refused_by("archive", app)))
 
 
-async def _memory(app: App) -> tuple[str, str]:
+async def _memory(app: App) -> Outcome:
     from context_builder.memory.memory import MemoryQuery
 
     memory = app.parts.memory
     if memory is None:
-        return "there is none", ""
+        return Outcome("there is none")
     await memory.search(MemoryQuery("doctor", limit=1))
-    return f"{app.memory_is.what}: it can be searched", _both(app.memory_is.hint, await _refused_by("memory", app))
+    advice = _both(app.memory_is.hint, await _refused_by("memory", app))
+    return Outcome(f"{app.memory_is.what}: it can be searched", advice)
 
 
 async def _refused_by(receiver: Receiver, app: App) -> str:
@@ -145,13 +153,13 @@ def _both(advice: str, more: str) -> str:
     return "; ".join(filter(None, (advice, more)))
 
 
-async def _clock(app: App) -> tuple[str, str]:
+async def _clock(app: App) -> Outcome:
     before = time.time()
     async with translated():
         seconds, micros = await app.redis.time()
     skew = seconds + micros / 1e6 - (before + time.time()) / 2
     advice = "set the clocks by NTP: ages and silence are this machine's" if abs(skew) > SKEW else ""
-    return f"{abs(skew):.2f} s from Redis' clock", advice
+    return Outcome(f"{abs(skew):.2f} s from Redis' clock", advice)
 
 
 CHECKS: Final = {"redis": _redis, "model": _model, "archive": _archive, "memory": _memory, "clock": _clock}

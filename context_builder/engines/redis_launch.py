@@ -22,6 +22,14 @@ from context_builder.engines.redis_servers import RedisProgram, find_servers
 from context_builder.engines.redis_users import USER, VISITOR
 from context_builder.errors import EngineError
 
+SETTINGS: Final = {
+    "appendonly": "yes",
+    "appendfsync": "everysec",
+    "save": "",  # the append-only file is the one copy; no snapshots beside it
+    "maxmemory-policy": "noeviction",
+}
+"""What an embedded server may lose depends on these, which it does not tell: it has no CONFIG."""
+
 _MULTIPART_AOF: Final = (7, 0)
 """Older servers do not see an append-only file in parts, and would begin with no data."""
 
@@ -93,10 +101,7 @@ def _config(port: int, digest: str, *, guarded: bool) -> str:
         (
             f"port {port}",
             f"bind {LOOPBACK}",
-            "appendonly yes",
-            "appendfsync everysec",
-            'save ""',  # the append-only file is the one copy; no snapshots beside it
-            "maxmemory-policy noeviction",
+            *(f'{name} "{value}"' for name, value in SETTINGS.items()),
             f"user default on {login} ~* &* +@all",
             f"user {USER} on #{digest} ~* &* +@all",
             f"user {VISITOR} on nopass -@all",

@@ -1,4 +1,4 @@
-"""What the doctor says about an archive that works."""
+"""What the doctor says about a Redis that may lose something, an archive that works, and clocks."""
 
 from __future__ import annotations
 
