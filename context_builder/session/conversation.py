@@ -120,7 +120,7 @@ class Conversation:
         elif isinstance(work, DomainWork):
             self.inferring.failed(now)
         else:
-            self._summarizing.failed(now, retry_after)
+            self._summarizing.failed(work, now, retry_after)
 
     def close(self) -> None:
         """From here on everything is summarized without waiting for its age."""
@@ -270,7 +270,7 @@ class Conversation:
     def _fold_summary(self, work: SummaryWork, reading: SummaryReading, now: Instant) -> None:
         degraded = work.last_resort or reading.degraded
         if work.again and degraded:
-            self._summarizing.put_off()
+            self._summarizing.put_off(work)
             return
         self._summarizing.taken(work, degraded=degraded)
         self.analysts["summary"] = reading.analyst

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -26,6 +26,9 @@ from context_builder.session.spending import task_of
 from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
 
 log = structlog.get_logger(__name__)
+
+MOST_USELESS: Final = 3
+"""Summaries of the same messages that come to nothing usable, the last of which the last resort makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Jobs:
         self._limit = limit
         self._deliver = deliver
         self._gate = gate
+        self._useless = 0
         self._running: set[asyncio.Task[None]] = set()
 
     @property
@@ -150,14 +154,20 @@ class Jobs:
         return reading
 
     async def _summarize(self, request: SummaryRequest, *, last_resort: bool) -> SummaryReading:
-        """A failing model is worth waiting for, one that must not be paid now is not."""
+        """A model that fails is worth waiting for; one that must not be paid now is not, nor is one that answers each
+        time and has nothing usable to say of these messages, as when it refuses to."""
         if last_resort:
             return await self._last_resort.summarize(request)
         try:
-            return await self._analyst.summarize(request)
-        except OverBudget as error:
+            reading = await self._analyst.summarize(request)
+        except (OverBudget, ReplyInvalid) as error:
+            self._useless += isinstance(error, ReplyInvalid)
+            if isinstance(error, ReplyInvalid) and self._useless < MOST_USELESS:
+                raise
             reading = await self._last_resort.summarize(request)
-            return replace(reading, degraded=True, usage=(error.usage or Usage()) + reading.usage)
+            reading = replace(reading, degraded=True, usage=(error.usage or Usage()) + reading.usage)
+        self._useless = 0
+        return reading
 
 
 def _failed(work: Work, error: AnalystError, usage: Usage | None = None) -> Done:

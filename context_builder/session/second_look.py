@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from context_builder.session.entry import Entry
+
+MOST_TRIES: Final = 3
+"""Second looks at the same messages that come to nothing."""
 
 
 class SecondLook:
@@ -17,6 +21,7 @@ class SecondLook:
         self._count = count
         self._entries: deque[Entry] = deque()
         self._tokens = 0
+        self._tries = 0
         self._model_works = False
 
     @property
@@ -42,8 +47,16 @@ class SecondLook:
         """The model does not work; wait for its next summary."""
         self._model_works = False
 
+    def failed(self, entries: Sequence[Entry]) -> None:
+        """Nothing better came of ``entries``, the oldest at hand; in the end they stay as they are."""
+        self.put_off()
+        self._tries += 1
+        if self._tries == MOST_TRIES:
+            self.done(entries)
+
     def done(self, entries: Sequence[Entry]) -> None:
         """``entries``, the oldest at hand, were done again."""
+        self._tries = 0
         for _ in entries:
             self._drop_oldest()
 

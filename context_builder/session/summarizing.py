@@ -61,10 +61,13 @@ class Summarizing:
         self.running = part is not None
         return part
 
-    def failed(self, now: Instant, retry_after: float | None) -> None:
+    def failed(self, part: Part, now: Instant, retry_after: float | None) -> None:
         """Nothing came of the part; it is chosen again after a while."""
         self.running = False
-        self._second_look.put_off()
+        if part.again:
+            self._second_look.failed(part.entries)
+        else:
+            self._second_look.put_off()
         self._triggers.summary_failed(now, retry_after)
 
     def taken(self, part: Part, *, degraded: bool) -> None:
@@ -82,11 +85,11 @@ class Summarizing:
         if not self._buffer.pending and not self._takeable():
             self._taking = None
 
-    def put_off(self) -> None:
+    def put_off(self, part: Part) -> None:
         """What was asked about again was answered by the last resort once more; wait for the model."""
         self.running = False
         self._triggers.summary_succeeded()
-        self._second_look.put_off()
+        self._second_look.failed(part.entries)
 
     def _may_look_again(self) -> bool:
         idle = self._taking is None and not self._buffer.pending and not self._closing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from context_builder.analysis.analyst import DraftPoint, SummaryReading
 from context_builder.session.conversation import Conversation
 from context_builder.session.entry import Entry
-from context_builder.session.second_look import SecondLook
+from context_builder.session.second_look import MOST_TRIES, SecondLook
 from context_builder.session.work import SummaryWork
 from context_builder.testing import ManualClock
 from tests.session.saying import ARRIVAL, conversation, hear, message, points_of, words
@@ -89,6 +89,20 @@ def test_a_model_that_fails_again_is_left_alone_until_it_has_summarized_somethin
     assert not subject.summary_due(clock.now())
     model_works(subject, clock, 6)
     assert summary_work(subject, clock).again
+
+
+def test_what_fails_each_time_is_left_as_it_is() -> None:
+    clock = ManualClock()
+    subject = degraded(clock)
+    for number in range(5, 5 + MOST_TRIES):
+        model_works(subject, clock, number)
+        work = summary_work(subject, clock)
+        assert work.again
+        subject.fail(work, clock.now())
+        clock.advance(16)
+    model_works(subject, clock, 100)
+    assert not subject.summary_due(clock.now())
+    assert subject.summary.degraded_messages == 4
 
 
 def test_a_degraded_reading_changes_nothing() -> None:
