@@ -15,7 +15,7 @@ ANALYSIS_SECONDS = Histogram(
     "context_builder_analysis_seconds", "One piece of analysis.", ["task"], buckets=_MODEL_LATENCY
 )
 REJECTED_POINTS = Counter(
-    "context_builder_rejected_points_total", "Points of models that cited nothing, or nothing that was given."
+    "context_builder_rejected_points_total", "Points of models that are not grounded in given messages."
 )
 TOKENS = Counter("context_builder_tokens_total", "Tokens of model calls.", ["task", "model", "kind"])
 CALLS = Counter("context_builder_model_calls_total", "Model calls that were answered.", ["task", "model"])

@@ -89,10 +89,19 @@ def count_tokens(text: str) -> int:
     return _count(text)
 
 
+def token_ranks(text: str) -> list[int]:
+    """The tokens of a short ``text`` by their ranks in the vocabulary: the rarer the token, the higher."""
+    return _loaded().encode_ordinary(text)
+
+
 def _count(text: str) -> int:
-    with _loading:  # once, even if several threads count first
-        encoding = _encoding()
+    encoding = _loaded()
     return sum(len(encoding.encode_ordinary(piece)) for piece in slices(text))
+
+
+def _loaded() -> Encoding:
+    with _loading:  # once, even if several threads count first
+        return _encoding()
 
 
 _loading = Lock()

@@ -146,7 +146,7 @@ class SummaryRequest:
 class SummaryReading:
     """New or changed points in chronological order.
 
-    ``rejected`` counts its proposals that cited nothing, or something that was not given. ``degraded``
+    ``rejected`` counts its proposals that are not grounded in messages that were given. ``degraded``
     says that plain text analysis stood in for a model that could not be asked.
     """
 

@@ -29,6 +29,7 @@ from scripts.benches.shared.labelled import Row, rows_of
 from scripts.benches.shared.report import NONE, Line, Report, p95
 from scripts.benches.texts.domain_calls import domain_call_lines
 from scripts.benches.texts.facts_kept import BUDGET, ROUNDS, SIZES, facts_kept
+from scripts.benches.texts.grounded import grounded_lines
 from scripts.benches.texts.prompt_cost import prompt_cost_lines
 
 Phrase = tuple[str, ...]
@@ -196,6 +197,7 @@ async def measure_facts(rows: Sequence[Row], references: Sequence[Row], analyst:
         )
     report.add(every(f"the ledger's points that cite only messages given ({len(kept.cites)})", kept.cites))
     report.add(every("the ledger's points whose content words occur in what they cite", kept.grounded))
+    report.extend(grounded_lines(meetings, references))
 
 
 async def measure_speed(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:

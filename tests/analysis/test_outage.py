@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,7 +14,9 @@ from redis.asyncio import Redis
 from context_builder.analysis.breaker import Breaker
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.text.analyst import TextAnalyst
+from context_builder.session.jobs import MOST_USELESS
 from tests.analysis.conftest import MakeAnalyst
+from tests.analysis.talk_in_languages import TALKS
 from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, FakeModel, Fault, ModelServer
 from tests.services.running import parts_of, published, push, running, state
 from tests.services.waiting import wait_until
@@ -112,16 +115,10 @@ async def test_a_model_that_refuses_connections_costs_quality_and_nothing_else(
         await recover(redis)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I cannot summarize this conversation.",
-        "NONE",
-        "Internal Server Error",
-        "Error: upstream request timed out",
-        "As an AI language model, I am unable to help with that.",
-    ],
-)
+REFUSALS = {"gateway": "502 Bad Gateway", "none": "NONE", **{talk.language: talk.refusals[0] for talk in TALKS[1::2]}}
+
+
+@pytest.mark.parametrize("text", REFUSALS.values(), ids=REFUSALS)
 async def test_a_point_that_is_no_summary_never_becomes_memory(
     redis: Redis, make_analyst: MakeAnalyst, model: FakeModel, text: str
 ) -> None:
@@ -137,6 +134,39 @@ async def test_a_point_that_is_no_summary_never_becomes_memory(
     assert text not in after["rolling_summary"]["text"]
     assert after["rolling_summary"]["rejected_points"] >= 2
     assert after["rolling_summary"]["text"].startswith(before["text"])
+
+
+async def test_what_the_model_always_refuses_is_summarized_by_text_analysis_until_it_can(
+    redis: Redis, make_analyst: MakeAnalyst, model: FakeModel
+) -> None:
+    refusal = {"text": TALKS[2].refusals[0], "cites": [1], "kind": "claim", "replaces": 1}
+
+    def refused(body: dict[str, Any]) -> dict[str, Any]:
+        [choice] = body["choices"]
+        if "points" not in choice["message"]["content"]:
+            return body
+        content = json.dumps({"points": [refusal], "chatter": False})
+        return {**body, "choices": [{**choice, "message": {"content": content}}]}
+
+    async with listening(redis, make_analyst):
+        before = (await state(redis))["rolling_summary"]
+        model.distorted = refused
+        await push(redis, *(spoken(n, TALK.format(n)) for n in (3, 4)))
+        stood_in = (
+            await wait_until(published(redis, lambda s: s["rolling_summary"]["message_count"] == 4), "text stands in")
+        )["rolling_summary"]
+        assert stood_in["degraded_messages"] == 2
+        assert stood_in["rejected_points"] == 2 * MOST_USELESS  # of two tries each
+        assert stood_in["points"][: len(before["points"])] == before["points"]
+        assert "strand 4" in stood_in["text"]
+        model.reset()
+        await push(redis, spoken(5, TALK.format(5)))
+        again = await wait_until(
+            published(redis, lambda s: s["rolling_summary"]["degraded_messages"] == 0), "the model does it again"
+        )
+    assert again["rolling_summary"]["message_count"] == 5
+    assert again["analyst"]["summary"] == "openai"
+    assert refusal["text"] not in again["rolling_summary"]["text"]
 
 
 async def test_when_too_much_waits_text_analysis_takes_it_until_the_model_can_do_it_again(

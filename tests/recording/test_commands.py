@@ -143,7 +143,7 @@ async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_pa
 async def test_a_model_and_prompts_are_tried_on_a_recording(recording: Recording, tmp_path: Path) -> None:
     prompts = tmp_path / "prompts"
     shutil.copytree(Path(__file__).parents[2] / "prompts", prompts)
-    (prompts / "summary.md").write_text("Name what is eaten.\n---\n{{known}} {{messages}}\n")
+    (prompts / "summary.md").write_text("Name what is eaten.\n---\n{{known}}\n<messages>\n{{messages}}\n</messages>\n")
     with ModelServer() as server:
         arguments = ("--model", "other-model", "--prompts", prompts, "--json")
         result = await invoke("diff", recording.path, *arguments, OPENAI_BASE_URL=server.base_url)

@@ -92,9 +92,13 @@ async def test_a_model_that_tells_absurd_figures_of_itself_does_not_end_it(monda
             for number in range(1, 11):
                 await monday.say(number)
                 await wait_until(lambda n=number: len(server.model.requests) >= n, "it is asked", 20)
-            state = await monday.shows(timeout=20)
+
+            async def all_summarized() -> dict[str, Any] | None:
+                state = await monday.client.state() or {}
+                return state if state["rolling_summary"]["message_count"] == 10 else None
+
+            state = await wait_until(all_summarized, "all is summarized", 20)
             assert daemon.process.poll() is None, daemon.output
-    assert state["rolling_summary"]["message_count"] == 10
     assert state["analyst"] == {"keywords": "openai", "domains": "openai", "summary": "openai"}
     tasks = state["cost"]["tasks"].values()
     assert sum(task["calls"] for task in tasks) >= 10

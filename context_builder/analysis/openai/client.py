@@ -47,7 +47,7 @@ class ModelClient:
     async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]:
         """What ``read`` makes of the reply, and what all tries cost together; an error carries that too.
 
-        ``read`` takes the parsed reply and may raise :class:`ReplyInvalid`, which is worth another
+        ``read`` takes the parsed reply, in a thread, and may raise :class:`ReplyInvalid`, which is worth another
         try like an invalid reply; the points it rejects are counted.
         """
         spent = Usage(model=question.options.model)
@@ -64,7 +64,7 @@ class ModelClient:
                     completion = await self._complete(question)
                     spent += self._meter.priced(completion.cost(question.options.model))
                     try:
-                        return read(self._parsed(question, completion)), spent
+                        return await asyncio.to_thread(self._read, question, completion, read), spent
                     except ReplyInvalid as error:
                         spent = replace(spent, rejected=spent.rejected + error.rejected)
                         raise
@@ -131,15 +131,16 @@ class ModelClient:
         self._dialects[model] = self._dialects.get(model, dialect).without(part)
         return True
 
-    def _parsed(self, question: Question, completion: Completion) -> object:
-        """The reply in its form. A model that misses the form is told it from the next try on."""
+    def _read(self, question: Question, completion: Completion, read: Callable[..., T]) -> T:
+        """What ``read`` makes of the reply. A model that misses its form is told it from the next try on."""
         content = completion.content
         try:
-            return parse_reply(question.reply, content)
+            reply = parse_reply(question.reply, content)
         except ReplyInvalid:
             model = question.options.model
             self._dialects[model] = replace(self._dialects.get(model, Dialect()), schema_told=True)
             raise
+        return read(reply)
 
     async def _connected(self) -> AsyncOpenAI:
         async with self._connecting:

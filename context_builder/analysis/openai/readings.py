@@ -1,23 +1,25 @@
 """From a reply that has its form to a reading that can be trusted: pure, and strict.
 
 What does not hold is dropped or rejected here: keywords too long or twice, domains that do not
-exist, points that cite nothing or what was not given, and texts that are no points at all.
+exist, points that cite nothing or what was not given, and points that share nothing with what they cite.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from context_builder.analysis.analyst import (
     MAX_CITATIONS,
     MAX_KEYWORDS,
     DraftPoint,
+    KnownPoint,
     PointKind,
     Said,
     SummaryRequest,
 )
+from context_builder.analysis.grounding import Grounding
 from context_builder.analysis.openai.replies import (
     DOMAIN_NAMES,
     DomainReply,
@@ -37,17 +39,6 @@ MIN_CONFIDENCE: Final = 0.05
 
 MAX_POINT_LENGTH: Final = 400
 """Characters of a point; the rest is clipped."""
-
-_NO_POINT: Final = re.compile(
-    r"""(none|null|n/?a|nothing|no\ (new\ )?(points?|summary|messages?))\W*$
-      | (i['’]?m|i\ am|we\ are|we['’]re)\ (very\ |so\ |really\ )?(sorry|unable|not\ able)\b
-      | (sorry|apologies)\b | (i|we)\ apologi[sz]e\b | i\ (can['’]?t|cannot|can\ not|won['’]t)\b
-      | as\ an\ ai\b | unable\ to\ (help|assist|comply|provide|process|summari[sz]e)\b
-      | (internal\ server\ )?error\s*[:.!\d]|(an\ )?(internal\ server\ )?error\ occurred
-      | internal\ server\ error | request\ (failed|timed\ out)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""How refusals, apologies, a bare NONE and error texts begin; points are told in the third person."""
 
 
 def keywords_of(reply: KeywordReply, count: int) -> tuple[tuple[str, ...], ...]:
@@ -90,32 +81,44 @@ def domains_of(reply: DomainReply) -> tuple[dict[str, float], tuple[str, ...]]:
 
 
 def points_of(reply: SummaryReply, request: SummaryRequest) -> tuple[tuple[DraftPoint, ...], int]:
-    """The acceptable points in the messages' order, and how many were rejected.
+    """The acceptable points in the messages' order, and how many points or replacements were rejected.
 
-    A reply labels messages and known points by their place in the request, from 1; of points with
-    the same text, the first counts. No point at all is a reading only where the model says that
-    there was nothing worth keeping; otherwise, as when every point is rejected, it raises
+    A reply labels messages and known points by their place in the request, from 1; of points with the same text, the
+    first counts. A point must be grounded in what it cites. One that may not replace the known point that it names,
+    because that would lose what it identifies, stands beside it. No point at all is a reading only where the model
+    says that there was nothing worth keeping; otherwise, as when every point is rejected, it raises
     :class:`ReplyInvalid`.
     """
-    accepted = [point for entry in reply.points if (point := _point(entry, request))]
+    grounding = Grounding(request.messages)
+    drafts = [_draft(entry, request, grounding) for entry in reply.points]
+    accepted = [draft for draft in drafts if draft is not None]
     points = list({point.text: point for point in reversed(accepted)}.values())
     if not points and (reply.points or not reply.chatter):
-        rejected = len(reply.points)
-        raise ReplyInvalid(f"the model gave no summary: {rejected} points, none acceptable", rejected=rejected)
+        raise ReplyInvalid(f"the model gave no summary: {len(drafts)} points, none acceptable", rejected=len(drafts))
     place = {said.id: index for index, said in enumerate(request.messages)}
     points.sort(key=lambda point: place[point.cites[0]])
-    return tuple(points), len(reply.points) - len(accepted)
+    return tuple(points), sum(map(_is_rejected, drafts, map(partial(_replaced, request), reply.points)))
 
 
-def _point(entry: PointEntry, request: SummaryRequest) -> DraftPoint | None:
-    text = _plain(entry.text)
-    labels = sorted(set(entry.cites[:MAX_CITATIONS]))
-    known_labels = all(1 <= label <= len(request.messages) for label in entry.cites)
-    if not text or not labels or not known_labels or _NO_POINT.match(text):
+def _draft(entry: PointEntry, request: SummaryRequest, grounding: Grounding) -> DraftPoint | None:
+    text = _clipped(_plain(entry.text))
+    places = sorted({label - 1 for label in entry.cites[:MAX_CITATIONS]})
+    are_given = all(1 <= label <= len(request.messages) for label in entry.cites)
+    if not text or not places or not are_given or not grounding.is_grounded(text, places):
         return None
-    cited = [request.messages[label - 1] for label in labels]
-    replaced = request.known[entry.replaces - 1].id if 1 <= entry.replaces <= len(request.known) else None
-    return DraftPoint(_clipped(text), tuple(said.id for said in cited), _kind(entry.kind, cited), replaced)
+    cited = [request.messages[place] for place in places]
+    known = _replaced(request, entry)
+    replaces = known.id if known and grounding.may_replace(text, known.text, places) else None
+    return DraftPoint(text, tuple(said.id for said in cited), _kind(entry.kind, cited), replaces)
+
+
+def _replaced(request: SummaryRequest, entry: PointEntry) -> KnownPoint | None:
+    return request.known[entry.replaces - 1] if 1 <= entry.replaces <= len(request.known) else None
+
+
+def _is_rejected(draft: DraftPoint | None, replaced: KnownPoint | None) -> bool:
+    """Whether nothing came of a point, or of the replacement that it was to be."""
+    return draft is None or (replaced is not None and draft.replaces is None)
 
 
 def _kind(word: str, cited: Sequence[Said]) -> PointKind:

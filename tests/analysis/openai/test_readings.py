@@ -20,13 +20,13 @@ from context_builder.analysis.openai.replies import (
 from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
 from tests.analysis.openai.conversation import TEXTS, said
+from tests.analysis.talk_in_languages import TALKS
 
-REQUEST = SummaryRequest(said(*TEXTS), known=[KnownPoint(70, "Alice asked.", PointKind.QUESTION)])
+KNOWN = KnownPoint(70, "Alice asks how DNA replication works in human cells.", PointKind.QUESTION)
+REQUEST = SummaryRequest(said(*TEXTS), known=[KNOWN])
 
 
-def entry(
-    text: str = "Bob explained.", cites: tuple[int, ...] = (1,), kind: str = "claim", replaces: int = 0
-) -> PointEntry:
+def entry(text: str = TEXTS[0], cites: tuple[int, ...] = (1,), kind: str = "claim", replaces: int = 0) -> PointEntry:
     return PointEntry(text=text, cites=list(cites), kind=kind, replaces=replaces)
 
 
@@ -81,54 +81,73 @@ def test_a_model_may_call_a_domain_by_its_short_name_or_by_its_full_one(name: st
 
 
 def test_points_cite_the_ids_behind_the_labels_in_the_messages_order() -> None:
-    reply = summary(entry("Later.", (5, 4)), entry("Earlier.", (2, 2), "decision", replaces=1))
+    later, earlier = "The PCR is repeated with primer B7.", "The polymerase copies each strand of the helix."
+    reply = summary(entry(later, (5, 4)), entry(earlier, (2, 2), "decision"))
     points, rejected = points_of(reply, REQUEST)
     assert [(p.text, p.cites, p.kind, p.replaces) for p in points] == [
-        ("Earlier.", (101,), PointKind.DECISION, 70),
-        ("Later.", (103, 104), PointKind.CLAIM, None),
+        (earlier, (101,), PointKind.DECISION, None),
+        (later, (103, 104), PointKind.CLAIM, None),
     ]
     assert rejected == 0
 
 
 def test_a_point_that_cites_nothing_or_the_unknown_is_rejected_and_counted() -> None:
-    reply = summary(entry(cites=()), entry(cites=(0,)), entry(cites=(1, 6)), entry("Kept.", (5,)))
+    reply = summary(entry(cites=()), entry(cites=(0,)), entry(cites=(1, 6)), entry(TEXTS[4], (5,)))
     points, rejected = points_of(reply, REQUEST)
-    assert ([p.text for p in points], rejected) == (["Kept."], 3)
+    assert ([p.text for p in points], rejected) == ([TEXTS[4]], 3)
 
 
 def test_citations_are_cut_to_five_and_texts_to_a_sane_length() -> None:
     request = SummaryRequest(said(*(TEXTS * 2)))
-    (point,), _ = points_of(summary(entry("word " * 500, (1, 2, 3, 4, 5, 6, 7))), request)
+    (point,), _ = points_of(summary(entry("helicase and polymerase " * 50, (1, 2, 3, 4, 5, 6, 7))), request)
     assert point.cites == (100, 101, 102, 103, 104)
     assert len(point.text) <= 400
 
 
 def test_a_repeated_point_counts_once() -> None:
-    points, _ = points_of(summary(entry(cites=(2,)), entry(cites=(3,))), REQUEST)
-    assert [point.cites for point in points] == [(101,)]
+    points, _ = points_of(summary(entry(cites=(1, 2)), entry(cites=(1, 3))), REQUEST)
+    assert [point.cites for point in points] == [(100, 101)]
 
 
 def test_what_the_assistant_said_is_its_intervention_and_nothing_else_is() -> None:
     request = SummaryRequest([Said(1, "Consilience", TEXTS[0], consilience=True), Said(2, "Alice", TEXTS[1])])
-    points, _ = points_of(summary(entry("A.", (1,), "claim"), entry("B.", (2,), "consilience")), request)
+    points, _ = points_of(summary(entry(TEXTS[0], (1,), "claim"), entry(TEXTS[1], (2,), "consilience")), request)
     assert [point.kind for point in points] == [PointKind.CONSILIENCE, PointKind.CLAIM]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["NONE", "None.", "I'm sorry, but I can't help with that.", "As an AI, I cannot", "Error: 500", "N/A", "", "\x1b"],
-)
-def test_an_answer_that_is_no_summary_is_invalid(text: str) -> None:
+@pytest.mark.parametrize("text", [*(text for talk in TALKS for text in talk.refusals), "NONE", "N/A", "", "\x1b"])
+def test_an_answer_that_is_no_summary_is_invalid_in_any_language(text: str) -> None:
     for chatter in (False, True):
-        with pytest.raises(ReplyInvalid):
-            points_of(summary(entry(text), chatter=chatter), REQUEST)
+        for replaces in (0, 1):
+            with pytest.raises(ReplyInvalid) as raised:
+                points_of(summary(entry(text, (1, 2, 3, 4, 5), replaces=replaces), chatter=chatter), REQUEST)
+            assert raised.value.rejected == 1
+
+
+def test_a_refusal_among_points_is_rejected_alone() -> None:
+    points, rejected = points_of(summary(entry(), entry("Je ne peux pas résumer le reste.", (2, 3))), REQUEST)
+    assert ([point.text for point in points], rejected) == ([TEXTS[0]], 1)
 
 
 @pytest.mark.parametrize(
-    "text", ["Nonetheless Bob disagreed.", "Error analysis shows a drift.", "None of them agreed."]
+    "text", ["Nothing but the helicase unwinds the double helix.", "Error analysis of the PCR with primer B7 follows."]
 )
 def test_a_point_that_only_begins_like_a_refusal_is_kept(text: str) -> None:
-    assert points_of(summary(entry(text)), REQUEST)[0][0].text == text
+    assert points_of(summary(entry(text, (2, 4))), REQUEST)[0][0].text == text
+
+
+def test_a_point_may_replace_a_known_one_that_is_about_the_same() -> None:
+    text = "Alice asks how DNA replication works in bacteria and human cells."
+    (point,), rejected = points_of(summary(entry(text, (1,), replaces=1)), REQUEST)
+    assert (point.replaces, rejected) == (70, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "cites"), [("How does replication work in human cells?", 1), ("The helicase unwinds the double helix.", 2)]
+)
+def test_a_point_that_would_lose_what_a_known_one_tells_stands_beside_it(text: str, cites: int) -> None:
+    (point,), rejected = points_of(summary(entry(text, (cites,), replaces=1)), REQUEST)
+    assert (point.text, point.replaces, rejected) == (text, None, 1)
 
 
 def test_no_points_are_a_summary_only_of_chatter() -> None:

@@ -1,0 +1,168 @@
+"""Whether a summary point is grounded in the messages it cites: whether it shares what tells something with them.
+
+Refusals, apologies and error texts share nothing with the talk, in whatever language and words they come, so none of
+them has to be known. Words are compared by their character 4-grams, which stand in for a stemmer in any language
+(McNamee and Mayfield 2004, "Character n-gram tokenization for European language text retrieval"), and scripts whose
+words are short and unspaced by character bigrams. What a word tells is taken from the tokens' vocabulary: its merges
+were learnt the most frequent first, so a token's rank grows as the token gets rarer.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+import regex
+
+from context_builder.analysis.analyst import Said
+from context_builder.analysis.portions import LONGEST_NAME, line_of
+from context_builder.tokens import token_ranks
+
+SHARED_BITS: Final = 6.5
+"""Information that a point must share with its messages: that of a rare word, or of two or three plain ones."""
+
+SHARED_PART: Final = 0.15
+"""Part of a point's information that must be shared: abstracts share half, one lucky word among many is chance."""
+
+_COMMON_BITS: Final = 9.0
+"""log2 of the rank below which a token tells nothing: single letters, endings, and the commonest words."""
+
+_BITS_OF_A_FIGURE: Final = 2.0
+"""For each character of a number or an identifier with digits."""
+
+_TELLING_LENGTH: Final = 6
+"""Characters from which a word counts in full: function words are short in every language with an alphabet."""
+
+_NGRAM: Final = 4
+_SAME_WORD: Final = 0.6
+"""Part of a word's n-grams that must occur in the messages for the word to count as one of theirs."""
+
+_DENSE: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー"
+"""Scripts in which a character is a syllable or a word."""
+
+_CASED: Final = r"\p{Lu}\p{Ll}\p{Lt}\p{Nd}"
+_RUN: Final = regex.compile(
+    rf"(?P<dense>[{_DENSE}]+) | (?P<cased>[{_CASED}][{_CASED}\p{{M}}]*) | [\p{{Lo}}\p{{Lm}}\p{{M}}--[{_DENSE}]]+",
+    regex.V1 | regex.VERBOSE,
+)
+"""Words, or what stands between two spaces or signs in scripts that part no words; each of one kind of script."""
+
+_FIGURE: Final = regex.compile(r"\p{Nd}")
+
+
+class _Evidence:
+    """What a text says, to look things up in."""
+
+    def __init__(self, text: str) -> None:
+        terms = set(_terms(text))
+        self.words = {word for word, _ in terms}
+        self.ngrams = {ngram for word, dense in terms if not dense for ngram in _ngrams(word)}
+
+
+class Grounding:
+    """Checks points against the messages of one request, each of which it reads once, and only if it is cited."""
+
+    def __init__(self, messages: Sequence[Said]) -> None:
+        self._messages = messages
+        speakers = {said.speaker[:LONGEST_NAME] for said in messages}
+        self._names = {word for speaker in speakers for word, _ in _terms(speaker)}
+        self._evidence: dict[int, _Evidence] = {}
+
+    def is_grounded(self, text: str, cited: Iterable[int]) -> bool:
+        """Whether ``text`` shares enough with the messages at the places ``cited``, or is all that one of them says."""
+        places = list(cited)
+        quoted = (quote for place in places for quote in _quotes(self._messages[place]))
+        return _plain(text) in quoted or self._shares(text, [self._read(place) for place in places])
+
+    def may_replace(self, text: str, known: str, cited: Iterable[int]) -> bool:
+        """Whether ``text``, which is grounded, may take the place of the ``known`` point.
+
+        It must be about the same, and keep the numbers and identifiers: for each one that it drops, another of its
+        kind must come from the messages ``cited``.
+        """
+        if not self._shares(text, [_Evidence(known)]):
+            return False
+        told = {word for place in cited for word in self._read(place).words}
+        before, after = _identifiers(known), _identifiers(text)
+        dropped = before - {word for word, _ in _terms(text)}
+        gained = (after - before) & told
+        return all(
+            sum(word.isdecimal() is number for word in dropped) <= sum(word.isdecimal() is number for word in gained)
+            for number in (True, False)
+        )
+
+    def _read(self, place: int) -> _Evidence:
+        if place not in self._evidence:
+            self._evidence[place] = _Evidence(self._messages[place].text)
+        return self._evidence[place]
+
+    def _shares(self, text: str, evidence: Sequence[_Evidence]) -> bool:
+        """Speakers' names count for nothing: a point may name them without their having said so, as a refusal may."""
+        identifiers = _identifiers(text)
+        told = {
+            (word, dense): _bits(word, dense=dense, identifies=word in identifiers)
+            for word, dense in _terms(text)
+            if word not in self._names
+        }
+        shared = math.fsum(bits for (word, dense), bits in told.items() if bits and _occurs(word, dense, evidence))
+        return shared >= max(SHARED_BITS, SHARED_PART * math.fsum(told.values()))
+
+
+def _occurs(word: str, dense: bool, evidence: Sequence[_Evidence]) -> bool:  # noqa: FBT001 (as _terms gives it)
+    if any(word in each.words for each in evidence):
+        return True
+    if dense or len(word) < _NGRAM or _FIGURE.search(word):
+        return False
+    found = [any(ngram in each.ngrams for each in evidence) for ngram in _ngrams(word)]
+    return sum(found) >= _SAME_WORD * len(found)
+
+
+@lru_cache(maxsize=8_192)
+def _bits(word: str, *, dense: bool, identifies: bool) -> float:
+    """How much the word tells, in bits."""
+    if _FIGURE.search(word):
+        return _BITS_OF_A_FIGURE * len(word)
+    ranks = token_ranks(word if dense else f" {word}")
+    bits = math.fsum(max(0.0, math.log2(rank + 1) - _COMMON_BITS) for rank in ranks)
+    if dense:
+        return bits / 2
+    return bits if identifies else bits * min(1.0, (len(word) - 1) / (_TELLING_LENGTH - 1))
+
+
+def _terms(text: str) -> Iterator[tuple[str, bool]]:
+    """The words of ``text``, caseless, and (marked as dense) each two neighbouring characters of dense scripts."""
+    for match in _runs(text):
+        run = match.group().casefold()
+        if match.lastgroup == "dense":
+            yield from ((run[at : at + 2], True) for at in range(len(run) - 1))
+        else:
+            yield run, False
+
+
+def _ngrams(word: str) -> Iterator[str]:
+    """4-grams of the word, the first of which begins it."""
+    padded = f"^{word}"
+    return (padded[at : at + _NGRAM] for at in range(max(1, len(padded) - _NGRAM + 1)))
+
+
+def _identifiers(text: str) -> set[str]:
+    """Numbers, acronyms and identifiers, caseless."""
+    runs = (match.group() for match in _runs(text) if match.lastgroup == "cased")
+    return {run.casefold() for run in runs if run[1:] != run[1:].lower() or _FIGURE.search(run)}
+
+
+def _runs(text: str) -> Iterator[regex.Match[str]]:
+    yield from _RUN.finditer(unicodedata.normalize("NFKC", text))
+
+
+def _quotes(said: Said) -> Iterator[str]:
+    """A whole message, and as a prompt tells it."""
+    yield _plain(said.text)
+    yield _plain(line_of(said.speaker, said.text))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
