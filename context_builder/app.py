@@ -166,6 +166,7 @@ def rules_of(settings: Settings) -> Rules:
         tick=settings.poll_interval,
         buffer_window=settings.raw_buffer_time_window,
         buffer_max=settings.raw_buffer_max_messages,
+        buffer_max_bytes=settings.raw_buffer_max_bytes,
         summary_keep_last=settings.summary_keep_last,
         summary_budget=settings.summary_max_tokens,
         summary_input=settings.summary_input_tokens,

@@ -77,7 +77,7 @@ class ConversationContext:
     @property
     def consilience_responses(self) -> list[dict[str, Any]]:
         """The assistant's newest contributions."""
-        return [orjson.loads(orjson.dumps(response)) for response in self._conversation.responses.records.values()]
+        return self._conversation.responses.decoded()
 
     @property
     def current_domains(self) -> list[str]:

@@ -131,6 +131,9 @@ class Settings(BaseModel):
         120.0, description="Age of the oldest message that starts a summary. seconds"
     )
     raw_buffer_max_messages: Count = Field(1000, description="Most messages in the published buffer. messages")
+    raw_buffer_max_bytes: Count = Field(
+        4194304, description="Room for it as JSON; older messages are pending, the newest always stays. bytes"
+    )
     summary_keep_last: int = Field(0, ge=0, description="Newest messages that a summary leaves in the buffer. messages")
     domain_inference_interval: Count = Field(5, description="New messages that start a domain inference. messages")
     domain_inference_time_interval: Seconds = Field(

@@ -21,7 +21,8 @@ from context_builder.session.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A published state. ``exact`` says that it is, byte for byte, what readers saw.
+    """A published state. ``exact`` says that it is, byte for byte, what readers saw, but for the white space between
+    messages, which Redis may hold more of.
 
     ``conversation`` is what the delivery monitor was shown at the same moment.
     """

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from context_builder.session.entry import Entry, encoded
 
-BLOCK: Final = 64
-"""So many older entries are kept encoded together: of a thousand, a new message then touches a hundred."""
-
 
 class Buffer:
-    """Entries in order; the newest ``limit`` are published, older ones wait in the pending list.
+    """Entries in order; the newest are published, at most ``limit`` within ``max_bytes`` of JSON, but always one.
+    Older ones wait in the pending list.
 
     ``pending`` counts the list, whose entries this process does not hold, and ``pending_tokens`` reckons what
-    they have. Entries that a summary is
-    being made of are pinned: they do not move to the pending list, so that no message is taken twice.
+    they have. Entries that a summary is being made of are pinned: they do not move to the pending list, so that no
+    message is taken twice.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int, max_bytes: int) -> None:
+        self._limit = limit
+        self._max_bytes = max_bytes
         self.entries: dict[int, Entry] = {}
         self.pending = 0
         self.pending_tokens = 0
@@ -29,35 +27,42 @@ class Buffer:
         self._highest_number = -1
         self._latest_time = float("-inf")
         self._has_late = False
-        self._blocks: list[bytes] = []
-        self._blocked_through = 0
+        self._sizes: dict[int, int] = {}
+        self._first = 0  # published, in the order
+        self._bytes = 0  # of what is published
 
     def insert(self, entry: Entry) -> None:
         """Put the entry where the contract's order wants it: last, unless it came late."""
         self.entries[entry.id] = entry
+        self._sizes[entry.id] = _size(entry)
         index = self._late_index(entry)
         if index is None:
             self._order.append(entry)
         else:
             self._order.insert(index, entry)
             self._has_late = True
-            self._blocks.clear()
+        if index is not None and index < self._first:
+            self._first += 1
+        else:
+            self._bytes += self._sizes[entry.id]
+            self._fit()
         if not entry.consilience and entry.number is not None:
             self._highest_number = max(self._highest_number, entry.number)
             self._latest_time = max(self._latest_time, entry.time)
 
     def restore(
-        self, entries: Iterable[Entry], order: list[int], pending: int, pending_tokens: int, limit: int
+        self, entries: Iterable[Entry], order: list[int], pending: int, pending_tokens: int, published: int
     ) -> None:
-        """Fill an empty buffer from a checkpoint; ``order`` is empty when ids tell it, and ``limit`` was in force."""
+        """Fill an empty buffer from a checkpoint; ``order`` is empty when ids tell it, and so many were published."""
         for entry in sorted(entries, key=lambda e: e.id):
             self.insert(entry)
         position = {entry_id: i for i, entry_id in enumerate(order)}
         self._order = sorted(self.entries.values(), key=lambda e: position.get(e.id, e.id))
         self._has_late = bool(order)
         self.pending, self.pending_tokens = pending, pending_tokens
-        if pending:  # what exceeded that limit was pinned, and is older than what is pending
-            self.pin(self._order[: max(0, len(self._order) - limit)])
+        outside = max(0, len(self._order) - published) if pending else 0
+        self.pin(self._order[:outside])  # what was not published was pinned, and is older than what is pending
+        self._publish_from(outside)
 
     def order(self) -> list[int]:
         """Ids in order, or nothing when they ascend."""
@@ -71,22 +76,22 @@ class Buffer:
         return self._order
 
     def published(self) -> list[Entry]:
-        return self._order[-self.limit :]
+        return self._order[self._first :]
+
+    @property
+    def published_count(self) -> int:
+        return len(self._order) - self._first
 
     def encoded(self) -> list[bytes]:
-        """The published entries as JSON, without the commas between them; older ones in blocks, with theirs."""
-        if len(self._order) > self.limit:  # then the first block would begin elsewhere with every message
-            return encoded(self.published())
-        while len(self._order) - BLOCK * len(self._blocks) >= 2 * BLOCK:
-            block = self._order[BLOCK * len(self._blocks) :][:BLOCK]
-            self._blocks.append(b",".join(encoded(block)))
-            self._blocked_through = max(entry.id for entry in block)
-        return [*self._blocks, *encoded(self._order[BLOCK * len(self._blocks) :])]
+        """The published entries as JSON, without the commas between them."""
+        return encoded(self.published())
 
     def touched(self, entry: Entry) -> None:
-        """The entry is not what it was."""
-        if entry.id <= self._blocked_through:
-            self._blocks.clear()
+        """The entry is not what it was; with what it became there may be too much to publish."""
+        before, self._sizes[entry.id] = self._sizes[entry.id], _size(entry)
+        if entry not in self._order[: self._first]:
+            self._bytes += self._sizes[entry.id] - before
+            self._fit()
 
     def newest(self, count: int) -> list[Entry]:
         return self._order[-count:]
@@ -103,7 +108,7 @@ class Buffer:
 
     def waiting_outside(self) -> int:
         """Messages that are neither published nor summarized."""
-        return self.pending + max(0, len(self._order) - self.limit)
+        return self.pending + self._first
 
     def waiting_tokens(self) -> int:
         """Tokens of all messages that are not summarized, as they are reckoned."""
@@ -111,9 +116,13 @@ class Buffer:
 
     def overflow(self) -> list[Entry]:
         """Take out what no longer fits, oldest first; it now counts as pending."""
-        excess = len(self._order) - self.limit
-        leaving = [entry for entry in self._order[: max(0, excess)] if entry.id not in self._pinned]
-        self.remove(entry.id for entry in leaving)
+        outside = self._order[: self._first]
+        leaving = [entry for entry in outside if entry.id not in self._pinned]
+        if leaving:
+            staying = [entry for entry in outside if entry.id in self._pinned]
+            self._order[: self._first], self._first = staying, len(staying)
+            for entry in leaving:
+                del self.entries[entry.id], self._sizes[entry.id]
         self.pending += len(leaving)
         self.pending_tokens += sum(entry.reckoned_tokens for entry in leaving)
         return leaving
@@ -137,11 +146,25 @@ class Buffer:
     def remove(self, ids: Iterable[int]) -> None:
         leaving = set(ids)
         if leaving:
-            self._blocks.clear()
+            outside = sum(entry.id not in leaving for entry in self._order[: self._first])
             self._order = [entry for entry in self._order if entry.id not in leaving]
             self._pinned -= leaving
-            for entry_id in leaving:
-                self.entries.pop(entry_id, None)
+            for entry_id in leaving & self.entries.keys():
+                del self.entries[entry_id], self._sizes[entry_id]
+            self._publish_from(outside)
+
+    def _publish_from(self, first: int) -> None:
+        """Publish the entries from that one on. What left the publication does not come back: others after it may be
+        pending."""
+        self._first = first
+        self._bytes = sum(self._sizes[entry.id] for entry in self._order[first:])
+        self._fit()
+
+    def _fit(self) -> None:
+        """Publish no more than there is room for."""
+        while self.published_count > self._limit or (self._bytes > self._max_bytes and self.published_count > 1):
+            self._bytes -= self._sizes[self._order[self._first].id]
+            self._first += 1
 
     def _late_index(self, entry: Entry) -> int | None:
         """Where a late listener message belongs: before the first with a higher number and a later time."""
@@ -158,3 +181,8 @@ class Buffer:
             ):
                 return index
         return None
+
+
+def _size(entry: Entry) -> int:
+    """Bytes that the entry takes where it is published, its comma included."""
+    return len(entry.encode()) + 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
@@ -55,8 +54,8 @@ class Changes:
             for entry in entries:
                 self.drop(entry)
 
-    def put_response(self, entry_id: int, record: dict[str, Any]) -> None:
-        self.fields[f"c:{entry_id}"] = orjson.dumps(record)
+    def put_response(self, entry_id: int, record: bytes) -> None:
+        self.fields[f"c:{entry_id}"] = record
 
     def drop_response(self, entry_id: int) -> None:
         self.fields.pop(f"c:{entry_id}", None)

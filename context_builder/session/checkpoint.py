@@ -37,7 +37,7 @@ def write_head(conversation: Conversation) -> bytes:
             "counters": counters(conversation),
             "last_id": conversation.last_id,
             "pending_tokens": conversation.buffer.pending_tokens,
-            "buffer_limit": conversation.buffer.limit,
+            "published": conversation.buffer.published_count,
             "highest_message_number": conversation.highest_number,
             "domains": {
                 "confidence": dict(conversation.inferring.reading.confidence),
@@ -86,10 +86,9 @@ def restore(
         conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
     entries = [Entry.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
     order = orjson.loads(fields.get("order", b"[]"))
-    limit = head.get("buffer_limit", rules.buffer_max)
-    conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0), limit)
-    responses = {int(name[2:]): orjson.loads(v) for name, v in fields.items() if name.startswith("c:")}
-    conversation.responses.records.update(sorted(responses.items()))
+    published = head.get("published", head.get("buffer_limit", rules.buffer_max))  # the first versions wrote the limit
+    conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0), published)
+    conversation.responses.restore({int(name[2:]): value for name, value in fields.items() if name.startswith("c:")})
     return conversation
 
 

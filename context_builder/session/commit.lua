@@ -18,7 +18,9 @@ end
 local token, lease_ms = take(), take()
 local from_revision, to_revision = take(), take()
 local state_ttl_ms, conversation_ttl_ms = take(), take()
-local state_json, state_at, state_length, state_mark = take(), tonumber(take()), tonumber(take()), take()
+local state_json, state_length, state_mark, state_edits = take(), tonumber(take()), take(), tonumber(take())
+local state_edits_at = at
+at = at + 3 * state_edits
 local conversation_json = take()
 local session_id, active_at = take(), take()
 local dead_max, dead_max_bytes = tonumber(take()), tonumber(take())
@@ -89,14 +91,14 @@ if revision ~= to_revision then
 end
 
 local published = 1
-if state_json ~= '' and state_at == 0 then
+if state_json ~= '' then
   redis.call('SET', state, state_json, 'PX', state_ttl_ms)
-elseif state_json ~= '' and
+elseif state_edits > 0 and
     (redis.call('STRLEN', state) ~= state_length or redis.call('GETRANGE', state, -#state_mark, -1) ~= state_mark) then
-  published = 0 -- the new part does not fit what is there; the owner publishes all of it next
+  published = 0 -- the edits are of another text than is there; the owner publishes all of it next
 else
-  if state_json ~= '' then
-    redis.call('SETRANGE', state, state_at, state_json)
+  for i = state_edits_at + 1, state_edits_at + 3 * state_edits, 3 do -- where, how many spaces, and what after them
+    redis.call('SETRANGE', state, ARGV[i], string.rep(' ', tonumber(ARGV[i + 1])) .. ARGV[i + 2])
   end
   published = redis.call('PEXPIRE', state, state_ttl_ms)
 end

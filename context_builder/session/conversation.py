@@ -43,9 +43,9 @@ class Conversation:
     def __init__(self, session_id: str, rules: Rules, now: Instant, count_tokens: Callable[[str], int]) -> None:
         self.session_id = session_id
         self.rules = rules
-        self.buffer = Buffer(rules.buffer_max)
+        self.buffer = Buffer(rules.buffer_max, rules.buffer_max_bytes)
         self.summary = Summary(Ledger(rules.summary_budget, count_tokens))
-        self.responses = Responses(rules.consilience_max)
+        self.responses = Responses(rules.consilience_max, rules.buffer_max_bytes)
         self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
         self.spending = Spending()
         self.received = 0
@@ -81,8 +81,7 @@ class Conversation:
             self.inferring.new += 1
             self.last_message = now
             self.ended_at = None
-        for entry in self.buffer.overflow():
-            self._changes.move_to_pending(entry)
+        self._move_to_pending()
         self._changes.mark()
 
     def bury(self, count: int) -> None:
@@ -257,11 +256,18 @@ class Conversation:
             if entry is not None:
                 entry.set_keywords(keywords, reading.analyst)
                 self._changed(entry)
+        self._move_to_pending()
 
     def _fold_domains(self, work: DomainWork, reading: DomainReading, now: Instant) -> None:
         self.analysts["domains"] = reading.analyst
         for entry in self.inferring.fold(work, reading, now):
             self._changed(entry)
+        self._move_to_pending()
+
+    def _move_to_pending(self) -> None:
+        """Let go of what is no longer published."""
+        for entry in self.buffer.overflow():
+            self._changes.move_to_pending(entry)
 
     def _changed(self, entry: Entry) -> None:
         self._changes.put(entry)

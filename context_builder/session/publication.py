@@ -18,7 +18,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> St
         {
             "session_id": conversation.session_id,
             "rolling_summary": orjson.Fragment(conversation.summary.encoded()),
-            "consilience_responses": list(conversation.responses.records.values()),
+            "consilience_responses": list(conversation.responses.fragments()),
         }
     )
     after = orjson.dumps(

@@ -1,14 +1,15 @@
--- The oldest deliveries, oldest first: at most ARGV[1] of them and ARGV[2] bytes together, but at least one.
-local deliveries, bytes = {}, 0
+-- The oldest items of a list: at most ARGV[1] of them and ARGV[2] bytes together, but at least one. They are at its
+-- right end, oldest last, or with ARGV[3] at its left end, oldest first.
+local items, bytes = {}, 0
 for i = 1, tonumber(ARGV[1]) do
-  local delivery = redis.call('LINDEX', KEYS[1], -i)
-  if not delivery then
+  local item = redis.call('LINDEX', KEYS[1], ARGV[3] == 'left' and i - 1 or -i)
+  if not item then
     break
   end
-  bytes = bytes + #delivery
+  bytes = bytes + #item
   if i > 1 and bytes > tonumber(ARGV[2]) then
     break
   end
-  deliveries[i] = delivery
+  items[i] = item
 end
-return deliveries
+return items

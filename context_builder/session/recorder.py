@@ -78,7 +78,7 @@ class Recorder(Protocol):
         ...
 
     def published(self, revision: int, state: State, now: Instant) -> None:
-        """``state``, made at ``now``, is what readers see."""
+        """``state``, made at ``now``, is what readers see, white space aside."""
         ...
 
     def end(self) -> None:

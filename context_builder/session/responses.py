@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import orjson
 
 from context_builder.session.changes import Changes
 from context_builder.session.entry import Entry
@@ -10,15 +13,23 @@ from context_builder.session.message import CONSILIENCE, UNKNOWN_SPEAKER, Messag
 
 
 class Responses:
-    """``records`` are at most ``limit`` responses as the state publishes them, by id, oldest first."""
+    """``records`` are the newest responses by id, oldest first, as the state publishes them: JSON, at most ``limit`` of
+    them within ``max_bytes``, but always one."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, max_bytes: int) -> None:
         self._limit = limit
-        self.records: dict[int, dict[str, Any]] = {}
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self.records: dict[int, bytes] = {}
+
+    def restore(self, records: Mapping[int, bytes]) -> None:
+        """Take over what a checkpoint holds."""
+        self.records = dict(sorted(records.items()))
+        self._bytes = sum(map(len, records.values()))
 
     def add(self, entry: Entry, message: Message, changes: Changes) -> None:
         """Take in what the assistant said; note in ``changes`` what to write down and what to drop."""
-        record = {
+        fields: dict[str, Any] = {
             "id": entry.id,
             "message_number": message.number,
             "speaker": CONSILIENCE if message.speaker == UNKNOWN_SPEAKER else message.speaker,
@@ -28,10 +39,19 @@ class Responses:
             "metadata": message.metadata,
         }
         if message.timestamp_raw is not None:
-            record["timestamp_raw"] = message.timestamp_raw
-        self.records[entry.id] = record
-        changes.put_response(entry.id, record)
-        while len(self.records) > self._limit:
+            fields["timestamp_raw"] = message.timestamp_raw
+        self.records[entry.id] = orjson.dumps(fields)
+        self._bytes += len(self.records[entry.id])
+        changes.put_response(entry.id, self.records[entry.id])
+        while len(self.records) > self._limit or (self._bytes > self._max_bytes and len(self.records) > 1):
             oldest = next(iter(self.records))
-            del self.records[oldest]
+            self._bytes -= len(self.records.pop(oldest))
             changes.drop_response(oldest)
+
+    def decoded(self) -> list[dict[str, Any]]:
+        """Oldest first, as plain data."""
+        return [orjson.loads(record) for record in self.records.values()]
+
+    def fragments(self) -> Iterable[orjson.Fragment]:
+        """Oldest first, as parts of a larger JSON text."""
+        return map(orjson.Fragment, self.records.values())

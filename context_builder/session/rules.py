@@ -12,6 +12,7 @@ class Rules:
     tick: float = 0.5
     buffer_window: float = 120.0
     buffer_max: int = 1000
+    buffer_max_bytes: int = 4 * 1024 * 1024
     summary_keep_last: int = 0
     summary_budget: int = 1000
     summary_input: int = 12000

@@ -11,8 +11,7 @@ from functools import cached_property
 class State:
     """JSON text: what comes ``before`` the buffer's entries, the ``entries``, joined by commas, what comes ``after``.
 
-    An entry, or a block of them, that did not change is the same object in the next state, so comparing two states
-    compares pointers.
+    An entry that did not change is the same object in the next state, so comparing two states compares pointers.
     """
 
     before: bytes
@@ -20,15 +19,10 @@ class State:
     after: bytes
 
     def __bytes__(self) -> bytes:
-        return self.before + self.rest(0)
+        return b"".join((self.before, b",".join(self.entries), self.after))
 
     @cached_property
     def length(self) -> int:
         """In bytes."""
         commas = max(0, len(self.entries) - 1)
         return len(self.before) + sum(map(len, self.entries)) + commas + len(self.after)
-
-    def rest(self, entries: int) -> bytes:
-        """What follows the first so many entries."""
-        comma = b"," if 0 < entries < len(self.entries) else b""
-        return b"".join((comma, b",".join(self.entries[entries:]), self.after))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha1
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 from uuid import uuid4
 
 import orjson
@@ -20,14 +20,13 @@ from context_builder.session.outbox import Outbox
 from context_builder.session.rules import Rules
 from context_builder.session.scripts import script
 from context_builder.session.snapshot import Held, Snapshot
-from context_builder.session.splice import Splice
-from context_builder.session.state import State
+from context_builder.session.splice import PublishedState, StatePatch
 
 END_REQUEST: Final = "end"
 """What another process writes to ``control`` to have the owner end the session."""
 
 READ_BYTES: Final = 8 * 2**20
-"""So much of the input is read at once, if it is more than one delivery: well within a command's time limit."""
+"""So much of a list is read at once, if it is more than one item: well within a command's time limit."""
 
 ANSWER_TIMEOUT: Final = 1.5
 """Seconds that an answer may take which is always fast: a connection that died without a word is then replaced."""
@@ -58,7 +57,7 @@ class SessionStore:
         self._lease = b""
         self._nonce = uuid4().hex
         self._found = Held(0, b"")
-        self._published: State | None = None
+        self._published: PublishedState | None = None
         self._revision = self._base = 0
         self._read = script(client, "read")
         self._commit = script(client, "commit")
@@ -141,10 +140,7 @@ class SessionStore:
 
     async def read_input(self) -> list[bytes]:
         """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
-        async with translated():
-            return cast(
-                list[bytes], await self._read(keys=[self.keys.input], args=[self._rules.read_batch, READ_BYTES])
-            )
+        return await self._oldest(self.keys.input, self._rules.read_batch, "right")
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         """Which of the identities were taken in before."""
@@ -154,9 +150,12 @@ class SessionStore:
             return [bool(known) for known in await _answer(self._client.smismember(self.keys.seen, [*identities]))]
 
     async def read_pending(self, count: int) -> list[bytes]:
-        """The oldest pending messages, oldest first."""
+        """The oldest pending messages, oldest first; fewer when they are large."""
+        return await self._oldest(self.keys.pending, count, "left")
+
+    async def _oldest(self, key: str, count: int, end: Literal["left", "right"]) -> list[bytes]:
         async with translated():
-            return cast(list[bytes], await _answer(self._client.lrange(self.keys.pending, 0, count - 1)))
+            return cast(list[bytes], await self._read(keys=[key], args=[count, READ_BYTES, end]))
 
     async def clear_request(self) -> None:
         async with translated():
@@ -170,14 +169,15 @@ class SessionStore:
         """
         target = self._revision + 1 if commit.head else self._base
         acknowledged = commit.acknowledged
+        patch = StatePatch.between(self._published, commit.state) if commit.state is not None else None
         while True:
-            args = self._args(commit, target, acknowledged)
-            async with translated(_patience(commit)):
+            args = self._args(commit, target, acknowledged, patch)
+            async with translated(_patience(commit, patch)):
                 answer = await self._commit(keys=self._commit_keys(), args=args)
             status, waiting, undelivered, unremembered, request, published, detail = answer
             if status == b"ok":
                 self._revision = self._base = target
-                self._published = (commit.state or self._published) if published else None
+                self._published = (patch.result if patch else self._published) if published else None
                 return Committed(
                     waiting, undelivered, unremembered, request.decode(), bool(published), buried=len(commit.dead)
                 )
@@ -216,10 +216,9 @@ class SessionStore:
             SESSIONS,
         ]
 
-    def _args(self, commit: Commit, target: int, acknowledged: Sequence[bytes]) -> list[Any]:
+    def _args(self, commit: Commit, target: int, acknowledged: Sequence[bytes], patch: StatePatch | None) -> list[Any]:
         """ARGV of ``commit.lua``, in the order in which it takes them."""
         rules, changes = self._rules, commit.changes
-        splice = Splice.between(self._published, commit.state) if commit.state is not None else Splice(0, b"")
         fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
         for name, value in changes.encoded_fields().items():
             fields += (name, value)
@@ -239,10 +238,7 @@ class SessionStore:
             target,
             int(rules.state_ttl * 1000),
             int(rules.conversation_state_ttl * 1000),
-            splice.text,
-            splice.at,
-            splice.length,
-            splice.mark,
+            *(patch.arguments() if patch else (b"", 0, b"", 0)),
             commit.conversation_state,
             self.keys.session_id,
             commit.active_at,
@@ -260,10 +256,9 @@ class SessionStore:
         return args
 
 
-def _patience(commit: Commit) -> float:
+def _patience(commit: Commit, patch: StatePatch | None) -> float:
     """Seconds that a commit may take, the large ones longer. Sent again, it counts once."""
-    state = commit.state.length if commit.state else 0
-    return ANSWER_TIMEOUT + (state + sum(map(len, commit.acknowledged))) / SLOWEST
+    return ANSWER_TIMEOUT + ((patch.size if patch else 0) + sum(map(len, commit.acknowledged))) / SLOWEST
 
 
 def _digest(raw: bytes) -> str:

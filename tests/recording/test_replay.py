@@ -55,6 +55,23 @@ async def test_every_published_state_is_rebuilt_byte_for_byte(live: Recorded) ->
     assert all(state.exact for state in rebuild_all(Recording(live.path)))
 
 
+async def test_what_readers_saw_of_a_full_buffer_is_rebuilt_without_the_white_space_in_it(live: Recorded) -> None:
+    session = await live.start()
+    live.analyst.failure = AnalystUnavailable("away")
+    seen: list[bytes] = []
+    for number in range(1, 20):
+        await live.say(number)
+        await live.until("it came", highest_message_number=number)
+        seen.append(await live.redis.get("context_builder:monday:state") or b"")
+    await live.stop(session)
+    await live.writer.close()
+    states = dict(rebuilt(live))
+    assert [states[orjson.loads(state)["revision"]] for state in seen] == [
+        orjson.dumps(orjson.loads(state)) for state in seen
+    ]
+    assert any(b"[  " in state for state in seen)
+
+
 async def test_a_restart_goes_on_in_the_same_file(live: Recorded) -> None:
     first = await live.start()
     await talk(live)

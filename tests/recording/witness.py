@@ -18,6 +18,7 @@ from tests.session.live import TICK, Live
 
 RULES: dict[str, Any] = {
     "buffer_max": 6,
+    "buffer_max_bytes": 1800,
     "summary_input": 60,
     "summary_budget": 80,
     "summary_retry": 5,

@@ -36,10 +36,15 @@ class Stored:
 
 
 class AnyInterleaving(RuleBasedStateMachine):
-    @initialize(keep_last=st.sampled_from([0, 2]), summary_input=st.sampled_from([12, 1000]))
-    def begin(self, keep_last: int, summary_input: int) -> None:
+    @initialize(
+        keep_last=st.sampled_from([0, 2]),
+        summary_input=st.sampled_from([12, 1000]),
+        max_bytes=st.sampled_from([1, 800, 1_000_000]),
+    )
+    def begin(self, keep_last: int, summary_input: int, max_bytes: int) -> None:
         self.bounds = Rules(
             buffer_max=LIMIT,
+            buffer_max_bytes=max_bytes,
             summary_keep_last=keep_last,
             summary_input=summary_input,
             summary_budget=60,
@@ -181,7 +186,9 @@ class AnyInterleaving(RuleBasedStateMachine):
     @invariant()
     def the_buffer_is_in_the_contracts_order_and_its_published_part_bounded(self) -> None:
         assert [entry.text for entry in self.subject.buffer.ordered()] == self.live.order
-        assert len(self.subject.buffer.published()) <= LIMIT
+        published = self.subject.buffer.published()
+        assert len(published) <= LIMIT
+        assert len(published) <= 1 or sum(len(e.encode()) for e in published) <= self.bounds.buffer_max_bytes
 
     @invariant()
     def counts_agree(self) -> None:

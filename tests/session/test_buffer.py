@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.session import buffer as module
 from context_builder.session.buffer import Buffer
 from context_builder.session.entry import Entry
 from context_builder.session.message import Message
 from tests.session.saying import ARRIVAL, advice, at, message
 
 
-def filled(*messages: Message, limit: int = 1000) -> Buffer:
-    buffer = Buffer(limit)
+def filled(*messages: Message, limit: int = 1000, max_bytes: int = 1_000_000) -> Buffer:
+    buffer = Buffer(limit, max_bytes)
     for entry_id, each in enumerate(messages, start=1):
         buffer.insert(Entry(entry_id, each, ARRIVAL))
     return buffer
@@ -97,7 +95,7 @@ def test_age_is_that_of_the_first_arrival_even_if_a_late_message_is_first_in_ord
     assert buffer.oldest_entered(keep_last=0) == 500.0
     assert buffer.oldest_entered(keep_last=1) == 500.0
     assert buffer.oldest_entered(keep_last=2) is None
-    assert Buffer(3).oldest_entered(keep_last=0) is None
+    assert Buffer(3, 1000).oldest_entered(keep_last=0) is None
 
 
 def is_out_of_place(late: Message, earlier: list[Message]) -> int | None:
@@ -124,24 +122,76 @@ def test_the_order_is_the_contracts_for_any_arrivals(messages: list[Message]) ->
     assert [(e.number, e.time, e.consilience) for e in found] == [(m.number, m.time, m.consilience) for m in expected]
 
 
-def test_older_entries_are_encoded_once_and_anew_when_one_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK", 2)
-    buffer = Buffer(8)
+def said_at_length(number: int, characters: int) -> Message:
+    return message(number, "x" * characters, timestamp=at(number))
 
-    def pieces() -> int:
-        encoded = buffer.encoded()
-        assert b",".join(encoded) == b",".join(entry.encode() for entry in buffer.published())
-        return len(encoded)
 
-    for number in range(1, 8):
-        buffer.insert(Entry(number, said(number, number), ARRIVAL))
-        pieces()
-    assert pieces() == 5  # of 2, 2, 1, 1 and 1 entries
+def published_bytes(buffer: Buffer) -> int:
+    return len(b",".join(buffer.encoded()))
+
+
+def test_what_does_not_fit_by_its_bytes_leaves_oldest_first() -> None:
+    buffer = filled(*(said_at_length(n, 1000) for n in range(1, 6)), max_bytes=4000)
+    assert [entry.id for entry in buffer.published()] == [3, 4, 5]
+    assert 3000 < published_bytes(buffer) <= 4000
+    assert [entry.id for entry in buffer.overflow()] == [1, 2]
+    assert (ids(buffer), buffer.pending, buffer.waiting_outside()) == ([3, 4, 5], 2, 2)
+
+
+def test_a_message_that_is_too_large_alone_is_published_alone_and_makes_room_for_the_next() -> None:
+    buffer = filled(said_at_length(1, 10), said_at_length(2, 10_000), max_bytes=4000)
+    assert [entry.id for entry in buffer.published()] == [2]
+    buffer.insert(Entry(3, said_at_length(3, 10), ARRIVAL))
+    assert [entry.id for entry in buffer.published()] == [3]
+    assert [entry.id for entry in buffer.overflow()] == [1, 2]
+
+
+def test_what_is_learnt_about_a_message_takes_room_too() -> None:
+    buffer = filled(*(said_at_length(n, 1000) for n in range(1, 4)), max_bytes=4000)
+    assert buffer.overflow() == []
+    newest = buffer.ordered()[-1]
+    newest.set_keywords(["k" * 500], "text")
+    buffer.touched(newest)
+    assert [entry.id for entry in buffer.overflow()] == [1]
+    assert published_bytes(buffer) <= 4000
+
+
+def test_pinned_entries_without_room_stay_but_are_not_published_again() -> None:
+    buffer = filled(*(said_at_length(n, 1000) for n in range(1, 4)), max_bytes=4000)
+    buffer.pin(buffer.ordered()[:2])
+    for n in range(4, 7):
+        buffer.insert(Entry(n, said_at_length(n, 1000), ARRIVAL))
+    assert [entry.id for entry in buffer.overflow()] == [3]
+    assert ids(buffer) == [1, 2, 4, 5, 6]
     buffer.entries[1].set_keywords(["helix"], "text")
     buffer.touched(buffer.entries[1])
-    assert pieces() == 5
-    buffer.remove([2])
-    assert pieces() == 4
-    for number in (9, 10, 11):
-        buffer.insert(Entry(number, said(number, number), ARRIVAL))
-    assert pieces() == 8  # more than are published
+    assert [entry.id for entry in buffer.published()] == [4, 5, 6]
+    buffer.remove([1, 5, 6])
+    assert [entry.id for entry in buffer.published()] == [4]  # message 3, after 2, is pending
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from("came pin learn remove out".split()))))
+def test_the_newest_are_published_within_both_bounds_whatever_happens(happenings: list[tuple[int, int, str]]) -> None:
+    buffer, taken_out = Buffer(4, 1500), 0
+    shown: list[Entry] = []
+    for entry_id, (number, size, what) in enumerate(happenings, start=1):
+        match what:
+            case "came":
+                buffer.insert(Entry(entry_id, message(number, "x" * 100 * size, timestamp=at(size)), ARRIVAL))
+            case "pin":
+                buffer.pin(buffer.ordered()[:size])
+            case "learn":
+                for entry in buffer.ordered()[number:][:1]:
+                    entry.set_keywords(["k" * 20 * size], "text")
+                    buffer.touched(entry)
+            case "remove":
+                buffer.remove([entry.id for entry in buffer.ordered()[number:][:size]])
+            case "out":
+                taken_out += len(buffer.overflow())
+        outside = [n for n, e in enumerate(buffer.ordered()) if e not in shown and e.id != entry_id]
+        candidates = buffer.ordered()[1 + max(outside, default=-1) :]
+        while len(candidates) > 4 or (len(candidates) > 1 and sum(len(e.encode()) + 1 for e in candidates) > 1500):
+            candidates.pop(0)
+        shown = buffer.published()
+        assert shown == candidates
+        assert buffer.waiting_outside() == taken_out + len(buffer.ordered()) - len(shown)

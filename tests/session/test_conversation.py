@@ -202,7 +202,7 @@ def test_a_wall_clock_set_back_does_not_disturb_silence(clock: ManualClock) -> N
 def test_responses_are_in_the_buffer_and_in_a_list_of_the_newest(clock: ManualClock) -> None:
     subject = conversation(clock, consilience_max=2)
     subject.receive([advice(f"perspective {n}", message_number=n) for n in range(3)], clock.now())
-    assert [response["text"] for response in subject.responses.records.values()] == ["perspective 1", "perspective 2"]
+    assert [response["text"] for response in subject.responses.decoded()] == ["perspective 1", "perspective 2"]
     assert len(subject.buffer.entries) == 3
     changes = subject.take_changes()
     assert {"c:2", "c:3"} <= set(changes.fields)
