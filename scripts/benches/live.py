@@ -26,6 +26,7 @@ from scripts.benches.daemon.protocol import protocol
 from scripts.benches.daemon.quiet import idle, silence
 from scripts.benches.daemon.stage import QUICK, Scale, Stage, open_stage
 from scripts.benches.daemon.table import Line, Published, Report, milliseconds, p50_p95
+from scripts.benches.daemon.traffic import traffic
 from scripts.benches.daemon.visibility import backlog, visible
 
 Measure = Callable[[Stage, Scale], Iterator[Line]]
@@ -59,6 +60,7 @@ ROWS: Final[Mapping[str, tuple[Measure, Published]]] = {
             "throughput kept, against the same loop without acknowledgement, fence and identities", "–", "–", "70 %"
         ),
     ),
+    "traffic": (traffic, Published("bytes that a message costs on the way to Redis", "–", "–", "16 KB")),
     "silence": (
         silence,
         Published(

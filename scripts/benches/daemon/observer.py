@@ -25,18 +25,26 @@ from scripts.benches.daemon.processes import PATIENCE, BenchError
 TAIL_BYTES = 4_096
 """Enough for everything that follows the lists in a state."""
 
+LONG = 200_000
+"""Characters of a long message, which is still taken as one."""
+
 _COUNTER = re.compile(rb'"(pending_messages|highest_message_number|received_messages|revision)":(\d+)')
 
 Counters = dict[str, int]
 
 
 class Observer:
-    """Of one session; ``number`` is the last message's."""
+    """Of one session; ``number`` is the last message's, and ``text`` what it says each time, if not the demo's talk.
+
+    ``pushed`` counts the bytes of messages that came one at a time.
+    """
 
     def __init__(self, redis_url: str, session_id: str) -> None:
         self.keys = Keys(session_id)
         self.redis = redis.Redis.from_url(redis_url)
         self.number = 0
+        self.text: str | None = None
+        self.pushed = 0
         self._session_id = session_id
         self._said = cycle(said for said in load_demo() if said.speaker != CONSILIENCE)
         self.redis.config_set("notify-keyspace-events", "K$")
@@ -63,7 +71,7 @@ class Observer:
             {
                 "session_id": self._session_id,
                 "speaker": said.speaker,
-                "text": said.text,
+                "text": said.text if self.text is None else self.text,
                 "timestamp": datetime.now().isoformat(),
                 "confidence": 0.95,
                 "message_number": self.number,
@@ -74,6 +82,7 @@ class Observer:
     def push(self) -> float:
         """Say one thing; the monotonic moment just before."""
         delivery = self.delivery()
+        self.pushed += len(delivery)
         now = time.monotonic()
         self.redis.lpush(self.keys.input, delivery)
         return now
@@ -136,6 +145,12 @@ class Observer:
             taken.append(self.see_number(number) - began)
         self.redis.delete(self.keys.state)
         return taken
+
+
+def long_text() -> str:
+    """The demo's talk over and over, :data:`LONG` characters of it."""
+    text = " ".join(said.text for said in load_demo())
+    return (text * (LONG // len(text) + 1))[:LONG]
 
 
 def paced(messages: int, rate: float) -> Iterable[int]:

@@ -7,7 +7,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +96,12 @@ class Stage:
         with Observer(self.redis_url, session_id) as observer:
             yield observer
 
+    @contextmanager
+    def model_server(self, latency: Mapping[str, float]) -> Iterator[str]:
+        """The URL of another model server, which answers each task after so many seconds."""
+        with _model_server(latency) as url:
+            yield url
+
     def surroundings(self, *, model: bool = False, **settings: object) -> Surroundings:
         """Those in which nothing but the bench's own settings counts."""
         model_settings = {"openai_api_key": "bench", "openai_base_url": self._model_url} if model else {}
@@ -117,13 +123,19 @@ def open_stage() -> Iterator[Stage]:
         redis.start()
         stack.callback(postgres.stop)
         postgres.ensure()
-        port = free_port()
-        latencies = ",".join(f"{task}={1000 * seconds:g}" for task, seconds in LATENCY.items())
-        arguments = ("--port", str(port), "--latency-ms", latencies)
-        within = Surroundings(_environment_without_settings(), CHECKOUT)
-        stack.enter_context(Child("tests.services.model_server", *arguments, within=within))
+        yield Stage(home, redis.url, stack.enter_context(_model_server(LATENCY)))
+
+
+@contextmanager
+def _model_server(latency: Mapping[str, float]) -> Iterator[str]:
+    port = free_port()
+    latencies = ",".join(f"{task}={1000 * seconds:g}" for task, seconds in latency.items())
+    arguments = ("--port", str(port), "--latency-ms", latencies)
+    with Child(
+        "tests.services.model_server", *arguments, within=Surroundings(_environment_without_settings(), CHECKOUT)
+    ):
         _wait_until_listening(port)
-        yield Stage(home, redis.url, f"http://{LOOPBACK}:{port}/v1")
+        yield f"http://{LOOPBACK}:{port}/v1"
 
 
 def _environment_without_settings() -> dict[str, str]:

@@ -8,10 +8,18 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from scripts.benches.daemon.bare_loop import BUFFER_MAX
-from scripts.benches.daemon.observer import Observer, paced
+from scripts.benches.daemon.observer import LONG, Observer, long_text, paced
 from scripts.benches.daemon.processes import BenchError, Child
 from scripts.benches.daemon.stage import Scale, Stage
 from scripts.benches.daemon.table import Line, milliseconds, p50_p95
+
+LONG_BUFFERED: Final = 60
+LONG_MESSAGES: Final = 40
+LONG_RATE: Final = 4.0
+"""A second."""
+
+VISIBLE_LONG: Final = 0.5
+"""Seconds: what the contract gives every message."""
 
 VISIBLE_P50: Final = 0.002
 VISIBLE_P95: Final = 0.008
@@ -32,6 +40,7 @@ def visible(stage: Stage, scale: Scale) -> Iterator[Line]:
         until, beyond = _old(stage, scale, model=model)
         yield _visible_line(f"near message {scale.old_session:,}, {label}", until, bare_old)
         yield _visible_line(f"past a full buffer, summary under way, {label}", beyond, bare_old)
+        yield _long_line(f"past a buffer full of messages of {LONG // 1000} KB, {label}", _long(stage, model=model))
 
 
 def _visible_line(what: str, samples: list[float], bare: list[float]) -> Line:
@@ -44,6 +53,24 @@ def _visible_line(what: str, samples: list[float], bare: list[float]) -> Line:
         f"{milliseconds(bare_p50, bare_p95)} (×{p50 / bare_p50:.1f})",
         {"p50_s": p50, "p95_s": p95, "bare_p50_s": bare_p50, "bare_p95_s": bare_p95},
     )
+
+
+def _long_line(what: str, samples: list[float]) -> Line:
+    p50, p95 = p50_p95(samples)
+    goal = VISIBLE_LONG
+    return Line(f"{what} (n={len(samples)})", milliseconds(p50, p95), p95 <= goal, values={"p50_s": p50, "p95_s": p95})
+
+
+def _long(stage: Stage, *, model: bool) -> list[float]:
+    """Long messages after others of them that are more than are published, once a summary is under way."""
+    session = stage.new_session()
+    with stage.observer(session) as observer, stage.daemon(session, model=model):
+        warm_up(observer)
+        observer.text = long_text()
+        for _ in paced(LONG_BUFFERED, LONG_RATE):
+            observer.push()
+            observer.see_number(observer.number)
+        return _watched(observer, LONG_MESSAGES, LONG_RATE)
 
 
 def _young(stage: Stage, scale: Scale, *, model: bool) -> list[float]:
