@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
@@ -25,8 +25,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-def web_app(ready: asyncio.Event) -> Starlette:
-    """The three pages; ``/readyz`` is 503 until ``ready`` is set."""
+def web_app(is_served: Callable[[], bool]) -> Starlette:
+    """The three pages; ``/readyz`` is 503 while the session is not served."""
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
@@ -35,19 +35,19 @@ def web_app(ready: asyncio.Event) -> Starlette:
         return PlainTextResponse("ok\n")
 
     async def readyz(_: Request) -> Response:
-        return PlainTextResponse("ok\n") if ready.is_set() else PlainTextResponse("starting\n", 503)
+        return PlainTextResponse("ok\n") if is_served() else PlainTextResponse("the session is not served\n", 503)
 
     return Starlette(routes=[Route("/metrics", metrics), Route("/livez", livez), Route("/readyz", readyz)])
 
 
 @asynccontextmanager
-async def serve_http(host: str, port: int, ready: asyncio.Event) -> AsyncIterator[None]:
+async def serve_http(host: str, port: int, is_served: Callable[[], bool]) -> AsyncIterator[None]:
     """Serve the pages meanwhile. Raises :class:`SettingError` when the port cannot be had."""
     try:
         listener = listen(host, port)
     except EngineError as error:
         raise SettingError(f"HTTP_PORT: {error}") from None
-    config = uvicorn.Config(web_app(ready), log_config=None, access_log=False, lifespan="off")
+    config = uvicorn.Config(web_app(is_served), log_config=None, access_log=False, lifespan="off")
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
     try:

@@ -16,20 +16,22 @@ from context_builder.http import serve_http, web_app
 
 
 @pytest.fixture
-def ready() -> asyncio.Event:
+def served() -> asyncio.Event:
     return asyncio.Event()
 
 
 @pytest.fixture
-def web(ready: asyncio.Event) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(web_app(ready)), base_url="http://beside")
+def web(served: asyncio.Event) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(web_app(served.is_set)), base_url="http://beside")
 
 
-async def test_it_is_alive_before_it_is_ready(web: httpx.AsyncClient, ready: asyncio.Event) -> None:
-    assert (await web.get("/livez")).status_code == 200
-    assert (await web.get("/readyz")).status_code == 503
-    ready.set()
-    assert (await web.get("/readyz")).status_code == 200
+async def test_it_is_alive_also_while_it_does_not_serve_the_session(
+    web: httpx.AsyncClient, served: asyncio.Event
+) -> None:
+    for is_served, status in ((False, 503), (True, 200), (False, 503)):
+        (served.set if is_served else served.clear)()
+        assert (await web.get("/livez")).status_code == 200
+        assert (await web.get("/readyz")).status_code == status
 
 
 async def test_metrics_are_prometheus_text(web: httpx.AsyncClient) -> None:
@@ -43,17 +45,17 @@ async def test_there_is_nothing_else(web: httpx.AsyncClient) -> None:
     assert (await web.get("/")).status_code == 404
 
 
-async def test_it_is_served_meanwhile_and_no_longer(ready: asyncio.Event) -> None:
+async def test_it_is_served_meanwhile_and_no_longer() -> None:
     port = free_port()
-    async with serve_http(LOOPBACK, port, ready), httpx.AsyncClient() as web:
+    async with serve_http(LOOPBACK, port, lambda: True), httpx.AsyncClient() as web:
         assert (await web.get(f"http://{LOOPBACK}:{port}/livez")).text == "ok\n"
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((LOOPBACK, port), 1)
 
 
-async def test_a_port_that_is_taken_names_the_setting(ready: asyncio.Event) -> None:
+async def test_a_port_that_is_taken_names_the_setting() -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SettingError, match=f"^HTTP_PORT: cannot listen on {LOOPBACK}:{port}: "):
-            async with serve_http(LOOPBACK, port, ready):
+            async with serve_http(LOOPBACK, port, lambda: True):
                 pass

@@ -73,7 +73,8 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
             if settings.http_port is not None:
                 from context_builder.http import serve_http
 
-                await stack.enter_async_context(serve_http(settings.http_host, settings.http_port, session.ready))
+                pages = serve_http(settings.http_host, settings.http_port, lambda: session.is_served)
+                await stack.enter_async_context(pages)
             async with beside(app.warm_up(), _sweep(app, session)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session.told_to_stop)
 

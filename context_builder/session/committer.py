@@ -45,6 +45,8 @@ class Committer:
         self._described = clock.now()
         self._wanted = self._writing = Commit(conversation_state=b"", active_at=0.0)
         self._stopping = False
+        self.committed_at = float("-inf")
+        """Monotonic moment of the last commit that Redis took."""
 
     def stop(self) -> None:
         self._stopping = True
@@ -78,6 +80,7 @@ class Committer:
             with attempt:
                 committed = await self._write(conversation)
         metrics.COMMIT_SECONDS.observe(time.perf_counter() - started)
+        self.committed_at = self._clock.now().monotonic
         self._is_back()
         return committed
 

@@ -37,6 +37,9 @@ log = structlog.get_logger(__name__)
 WORTH_GIVING_UP: Final = 2
 """Deliveries in a row that failed; a first one may have met a connection that died while it was idle."""
 
+LATE: Final = 1.0
+"""Seconds after a tick without a commit after which a session counts as not served."""
+
 Event = Batch | Done | DeadLettered | None
 """What the loop applies; ``None`` only wakes it."""
 
@@ -76,6 +79,12 @@ class Session:
         if self._conversation is None:
             raise RuntimeError("the session has not started")
         return self._conversation
+
+    @property
+    def is_served(self) -> bool:
+        """Whether Redis took a commit as lately as it should have; not before the session is ready or once it stops."""
+        age = self._clock.now().monotonic - self._committer.committed_at
+        return self.ready.is_set() and not self.told_to_stop.is_set() and age <= self._rules.tick + LATE
 
     @property
     def undelivered(self) -> int:
