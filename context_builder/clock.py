@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta, timezone
 from typing import Protocol
 
 
@@ -13,25 +13,22 @@ class Instant:
     """One moment on both clocks, in seconds.
 
     ``wall`` (Unix epoch) is published; ``monotonic`` measures durations, because the wall
-    clock may jump.
+    clock may jump. ``offset`` is that of the local time to UTC where this was recorded; None, here.
     """
 
     wall: float
     monotonic: float
+    offset: int | None = None
+
+    @property
+    def local_offset(self) -> int:
+        """Seconds that local time is ahead of UTC at this moment."""
+        return time.localtime(self.wall).tm_gmtoff if self.offset is None else self.offset
 
     def iso(self) -> str:
         """Local time without an offset, the form listeners send."""
-        return datetime.fromtimestamp(self.wall).isoformat()
-
-
-def in_utc(moment: datetime) -> datetime:
-    """The same moment in UTC, or the nearest in the calendar; one without an offset is taken for UTC."""
-    if moment.tzinfo is None:
-        return moment.replace(tzinfo=UTC)
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        return (datetime.min if moment.year == 1 else datetime.max).replace(tzinfo=UTC)
+        zone = None if self.offset is None else timezone(timedelta(seconds=self.offset))
+        return datetime.fromtimestamp(self.wall, zone).replace(tzinfo=None).isoformat()
 
 
 class Clock(Protocol):

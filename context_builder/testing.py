@@ -22,6 +22,7 @@ from context_builder.clock import Instant
 from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
 from context_builder.memory.memory import Feedback, Found, Memory, MemoryFilter, MemoryQuery, Rating
 from context_builder.memory.preferences import KIND as PREFERENCE
+from context_builder.timestamps import epoch
 
 
 class ManualClock:
@@ -210,7 +211,7 @@ def _passes(memory: Memory, where: MemoryFilter) -> bool:
 
 
 def _age(memory: Memory) -> tuple[float, int]:
-    return memory.time.timestamp() if memory.time else 0.0, memory.position or 0
+    return epoch(memory.time) or 0.0, memory.position or 0
 
 
 def _words(text: str) -> set[str]:

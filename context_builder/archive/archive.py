@@ -11,7 +11,7 @@ class SummaryRow(BaseModel):
     """One row of table ``context_summaries``; unique by (``session_id``, ``summary_seq``).
 
     ``time_range_start`` and ``time_range_end`` are ISO 8601 strings as the messages carried
-    them, with or without an offset; of a message whose timestamp was unreadable, the arrival time.
+    them, with the local offset where they had none; of a message whose timestamp was unreadable, the arrival time.
     """
 
     model_config = ConfigDict(frozen=True)

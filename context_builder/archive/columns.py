@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from context_builder.archive.archive import SummaryRow
-from context_builder.clock import in_utc
+from context_builder.timestamps import in_utc
 
 TABLE: Final = "context_summaries"
 MIGRATIONS: Final = "context_builder_migrations"

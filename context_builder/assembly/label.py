@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from context_builder.timestamps import day
+
 UNNAMED: Final = "memory"
 """Where a memory is from that says nothing of it."""
 
@@ -18,5 +20,5 @@ _KEYS: Final = ("label", "source", "speaker", "type")
 def label_of(metadata: Mapping[str, Any], speaker: str | None = None, time: datetime | None = None) -> str:
     """``Alice, 2025-12-10`` of who spoke and when; else what the metadata names as its source; else :data:`UNNAMED`."""
     named = next((str(metadata[key]) for key in _KEYS if metadata.get(key)), UNNAMED)
-    said = ", ".join(part for part in (speaker, time.date().isoformat() if time else None) if part)
+    said = ", ".join(part for part in (speaker, day(time) if time else None) if part)
     return " ".join((said if speaker else named).split())[:LONGEST]

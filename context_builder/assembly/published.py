@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.salience import moment
 from context_builder.memory.ids import point_id
+from context_builder.timestamps import moment
 
 State = Mapping[str, Any]
 """A session's state as it is published."""
@@ -30,8 +30,11 @@ def said(state: State) -> list[Candidate]:
     buffered = list(state.get("raw_recent_buffer") or ())
     held = {_name(entry) for entry in buffered}
     responses = [entry for entry in state.get("consilience_responses") or () if _name(entry) not in held][-RESPONSES:]
-    in_order = sorted((*responses, *buffered), key=lambda entry: moment(entry.get("timestamp")) or LONG_AGO)
-    return [_message(entry) for entry in reversed(in_order)]
+    in_order = buffered[::-1]  # in the session's own order: clocks are set forward and back
+    for response in reversed(responses):
+        place = next((place for place, entry in enumerate(in_order) if _is_after(response, entry)), len(in_order))
+        in_order.insert(place, response)
+    return [_message(entry) for entry in in_order]
 
 
 def summarized(state: State) -> list[Candidate]:
@@ -60,6 +63,15 @@ def _point_name(session_id: str, place: int, point: Mapping[str, Any]) -> str:
 def _told(point: Mapping[str, Any]) -> str:
     speakers = ", ".join(map(str, point.get("speakers") or ()))
     return f"{speakers}: {point['text']}" if speakers else str(point["text"])
+
+
+def _is_after(response: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether the response came after the message: ids count arrivals; states of other programs have none."""
+    one, other = response.get("id"), entry.get("id")
+    if isinstance(one, int) and isinstance(other, int):
+        return one > other
+    said, heard = (moment(message.get("timestamp")) or LONG_AGO for message in (response, entry))
+    return said > heard
 
 
 def _name(entry: Mapping[str, Any]) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.rules import AssemblyRules
+from context_builder.timestamps import moment
 
 UNKNOWN_RECENCY: Final = 0.5
 """Of a memory without a time, or with one that cannot be read."""
@@ -48,17 +49,6 @@ def helped(metadata: Mapping[str, Any], now: datetime, days: float = 30.0) -> fl
     if not isinstance(score, int | float) or not 0 <= score <= 1:
         return 0.0
     return (2 * score - 1) * recency(told or {}, now, days)
-
-
-def moment(value: object) -> datetime | None:
-    """A time as memories give it: a datetime, ISO 8601, or epoch seconds; without an offset it is UTC."""
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _scored(candidate: Candidate, now: datetime, rules: AssemblyRules) -> Candidate:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.label import label_of
 from context_builder.assembly.recollection import Recollection, Wanted
-from context_builder.assembly.salience import moment
+from context_builder.timestamps import moment
 
 Payload = dict[str, Any]
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from hashlib import sha256
 from typing import Literal
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.label import label_of
 from context_builder.assembly.recollection import Recollection, Wanted
-from context_builder.assembly.salience import moment
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, MemoryStore
+from context_builder.timestamps import moment
 
 
 class StoredMemory:
@@ -59,8 +58,7 @@ def candidate_of(found: Found, kind: ContextType = ContextType.SEMANTIC) -> Cand
     """A memory that was found, as a candidate."""
     memory = found.memory
     metadata = {"type": memory.kind, **memory.metadata}
-    if memory.time is not None:
-        time = memory.time if memory.time.tzinfo else memory.time.replace(tzinfo=UTC)
+    if (time := moment(memory.time)) is not None:
         metadata["timestamp"] = time.isoformat()
     if (told := found.feedback) is not None:
         metadata["feedback"] = {"score": told.score, "timestamp": told.time.isoformat() if told.time else None}

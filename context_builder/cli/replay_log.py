@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from context_builder.cli.state import overview
 from context_builder.client import Snapshot
 from context_builder.recording.recording import Recording
 from context_builder.recording.replay import Rebuilt, rebuild
+from context_builder.timestamps import epoch
 
 
 def replay_log(
@@ -56,10 +56,9 @@ def instant(text: str, recording: Recording) -> float:
         return recording.header().at.wall + float(text)
     except ValueError:
         pass
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise typer.BadParameter(f"{text!r} is not ISO 8601, seconds, or end", param_hint="--at") from None
+    if (at := epoch(text)) is None:
+        raise typer.BadParameter(f"{text!r} is not ISO 8601, seconds, or end", param_hint="--at")
+    return at
 
 
 def _heading(rebuilt: Rebuilt) -> Text:

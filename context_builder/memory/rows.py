@@ -9,8 +9,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from context_builder.clock import in_utc
 from context_builder.memory.memory import Feedback, Found, Memory, MemoryFilter, Rating
+from context_builder.timestamps import in_utc
 
 Row = dict[str, Any]
 
@@ -39,7 +39,7 @@ def storable(value: Any) -> Any:
 
 def embedding_text(memory: Memory) -> str:
     """What is embedded: who said it, when, and what."""
-    day = f"[{memory.time:%d %B %Y}]" if memory.time is not None else ""
+    day = f"[{in_utc(memory.time):%d %B %Y}]" if memory.time is not None else ""
     said = f"{memory.speaker}: {memory.text}" if memory.speaker else memory.text
     return storable(f"{day} {said}".strip())  # type: ignore[no-any-return]
 
@@ -58,7 +58,7 @@ def as_key(name: str | None) -> str | None:
 
 
 def as_row(memory: Memory) -> Row:
-    """The row of table ``context_memories``, without embedding. A time without an offset is taken for UTC."""
+    """The row of table ``context_memories``, without embedding."""
     row: Row = storable(
         {
             "id": memory.id,

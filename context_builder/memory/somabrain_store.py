@@ -11,6 +11,7 @@ from context_builder.errors import CannotForget, MemoryRejected
 from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, Rating
 from context_builder.memory.rows import storable
 from context_builder.memory.somabrain import Payload, SomaBrainClient
+from context_builder.timestamps import in_utc, moment
 
 BATCH: Final = 200
 """Most memories in one call."""
@@ -119,7 +120,7 @@ def _memory(entry: Mapping[str, Any], text: str) -> Memory:
         session_id=_name(ours["session_id"]),
         user_id=_name(ours["user_id"]),
         speaker=_name(ours["speaker"]),
-        time=_time(time),
+        time=moment(time),
         position=position if isinstance(position, int) else None,
         tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
         metadata=metadata,
@@ -133,8 +134,8 @@ def _passes(memory: Memory, where: MemoryFilter) -> bool:
         and where.lets_through(memory.user_id, _name(memory.metadata.get("persona_id")))
         and (not where.kinds or memory.kind in where.kinds)
         and set(where.tags) <= set(memory.tags)
-        and (where.since is None or (memory.time is not None and memory.time >= _aware(where.since)))
-        and (where.until is None or (memory.time is not None and memory.time < _aware(where.until)))
+        and (where.since is None or (memory.time is not None and memory.time >= in_utc(where.since)))
+        and (where.until is None or (memory.time is not None and memory.time < in_utc(where.until)))
     )
 
 
@@ -144,17 +145,6 @@ def _text(entry: Mapping[str, Any]) -> str | None:
 
 def _name(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def _time(value: object) -> datetime | None:
-    try:
-        return _aware(datetime.fromisoformat(value)) if isinstance(value, str) else None
-    except ValueError:
-        return None
-
-
-def _aware(time: datetime) -> datetime:
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _score(value: object) -> float:

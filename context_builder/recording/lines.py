@@ -89,7 +89,7 @@ class Encoder:
         return described
 
     def _line(self, event: str, now: Instant, more: Mapping[str, Any]) -> bytes:
-        line = {"event": event, "run": self._run, "at": (now.wall, now.monotonic), **more}
+        line = {"event": event, "run": self._run, "at": (now.wall, now.monotonic), "offset": now.local_offset, **more}
         return orjson.dumps(line, default=_plain, option=orjson.OPT_APPEND_NEWLINE)
 
 

@@ -89,6 +89,7 @@ def _parse(number: int, raw: bytes) -> Line | None:
     try:
         fields = orjson.loads(raw)
         wall, monotonic = fields.pop("at")
-        return Line(number, fields.pop("event"), fields.pop("run"), Instant(wall, monotonic), fields)
+        at = Instant(wall, monotonic, fields.pop("offset", None))
+        return Line(number, fields.pop("event"), fields.pop("run"), at, fields)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 import orjson
@@ -11,6 +10,7 @@ import orjson
 from context_builder.analysis.analyst import MIN_KEYWORD_TEXT, DomainReading, Said
 from context_builder.clock import Instant
 from context_builder.session.message import Message
+from context_builder.timestamps import epoch
 
 BYTES_PER_TOKEN: Final = 3
 """Of talk; ``o200k_base`` takes four of English and at least three of any other language that was tried."""
@@ -97,6 +97,7 @@ class Entry:
             "speaker": self.speaker,
             "text": self.text,
             "timestamp": self.timestamp,
+            "time": self.time,
             "buffer_entry_time": self.buffer_entry_time,
             "confidence": self.confidence,
             "type": "consilience" if self.consilience else "user",
@@ -121,13 +122,13 @@ class Entry:
     def decode(cls, encoded: bytes, now: Instant) -> Entry:
         """The entry that :meth:`encode` wrote, its age carried over by the wall clock."""
         fields = orjson.loads(encoded)
-        timestamp = fields["timestamp"]
+        time = fields.get("time")  # absent in what earlier versions wrote
         message = Message(
             text=fields["text"],
             speaker=fields["speaker"],
             number=fields["message_number"],
-            timestamp=timestamp,
-            time=_seconds(timestamp, fields["buffer_entry_time"]),
+            timestamp=fields["timestamp"],
+            time=_read(fields) if time is None else time,
             identity=b"",
             confidence=fields["confidence"],
             consilience=fields["type"] == "consilience",
@@ -150,8 +151,7 @@ def encoded(entries: Iterable[Entry]) -> list[bytes]:
     return [entry._encoded or entry.encode() for entry in entries]
 
 
-def _seconds(timestamp: str, otherwise: float) -> float:
-    try:
-        return datetime.fromisoformat(timestamp).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return otherwise
+def _read(fields: Mapping[str, Any]) -> float:
+    arrived: float = fields["buffer_entry_time"]
+    time = epoch(fields["timestamp"], near=arrived)
+    return arrived if time is None else time

@@ -15,6 +15,7 @@ import orjson
 
 from context_builder.clock import Instant
 from context_builder.errors import MessageError
+from context_builder.timestamps import epoch
 
 CONSILIENCE: Final = "Consilience"
 """Speaker of the assistant's own contributions."""
@@ -34,8 +35,8 @@ class Message:
     """What somebody said, in the types the state publishes.
 
     ``timestamp`` is ISO 8601 as it came, or the arrival time when it was missing or unreadable; the
-    original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, a
-    timestamp without an offset taken as local time.
+    original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, as
+    :mod:`context_builder.timestamps` reads it.
     """
 
     text: str
@@ -166,13 +167,11 @@ def _moment(value: Any, now: Instant) -> tuple[str, float]:
     """``value`` and its epoch seconds, or the arrival time when it is no readable ISO 8601."""
     if isinstance(value, str) and value.isascii() and value.isprintable():  # fromisoformat takes any separator
         try:
-            moment = datetime.fromisoformat(value)
+            datetime.fromisoformat(value)
         except ValueError:
             return now.iso(), now.wall
-        try:
-            return value, moment.timestamp()
-        except (ValueError, OverflowError, OSError):  # the years 1 and 9999, next to time zones
-            return value, now.wall
+        read = epoch(value, near=now.wall)
+        return value, now.wall if read is None else read
     return now.iso(), now.wall
 
 

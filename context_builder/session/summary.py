@@ -14,6 +14,7 @@ from context_builder.session.entry import Entry
 from context_builder.session.ledger import Ledger
 from context_builder.session.point import Point
 from context_builder.session.source import Source
+from context_builder.timestamps import with_offset
 
 
 class Summary:
@@ -91,8 +92,8 @@ class Summary:
             covers_message_start=low,
             covers_message_end=high,
             message_count=self.message_count,
-            time_range_start=self._start[1] if self._start else None,
-            time_range_end=self._end[1] if self._end else None,
+            time_range_start=_archived(self._start),
+            time_range_end=_archived(self._end),
             domains_covered=list(covered),
         )
 
@@ -142,6 +143,11 @@ class Summary:
         self.last_updated = fields["last_updated"]
         self._start = _pair(fields["start"])
         self._end = _pair(fields["end"])
+
+
+def _archived(moment: tuple[float, str] | None) -> str | None:
+    """A timestamp as it came, with its offset: the archive's readers know nothing of this machine's time zone."""
+    return None if moment is None else with_offset(moment[1], near=moment[0])
 
 
 def _pair(value: Sequence[Any] | None) -> tuple[Any, Any] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import orjson
 
 from context_builder.errors import TranscriptError
+from context_builder.timestamps import epoch
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance
 
 
@@ -19,15 +19,17 @@ def parse_json_lines(text: str, name: str) -> list[Utterance]:
     assistant's contribution. Raises :class:`TranscriptError` naming the line in ``name``.
     """
     utterances: list[Utterance] = []
-    start: datetime | None = None
+    start: float | None = None
+    before: float | None = None
     for line_number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             entry = _entry(line)
-            timestamp = _timestamp(entry)
-            start = start or timestamp
-            utterances.append(_utterance(entry, _seconds(entry, timestamp, start)))
+            at = _timestamp(entry, before)
+            before = before if at is None else at
+            start = at if start is None else start
+            utterances.append(_utterance(entry, _seconds(entry, at, start)))
         except ValueError as error:
             raise TranscriptError(f"{name}:{line_number}: {error}") from None
     return utterances
@@ -45,26 +47,22 @@ def _entry(line: str) -> dict[str, Any]:
     return entry
 
 
-def _timestamp(entry: dict[str, Any]) -> datetime | None:
-    if entry.get("timestamp") is None:
+def _timestamp(entry: dict[str, Any], before: float | None) -> float | None:
+    """Epoch seconds of an utterance's timestamp, if it has one; ``before`` are those of the last that had."""
+    if (timestamp := entry.get("timestamp")) is None:
         return None
-    try:
-        return datetime.fromisoformat(entry["timestamp"])
-    except (TypeError, ValueError):
-        raise ValueError('"timestamp" is not ISO 8601') from None
+    at = epoch(timestamp, near=before) if isinstance(timestamp, str) else None
+    if at is None:
+        raise ValueError('"timestamp" is not ISO 8601')
+    return at
 
 
-def _seconds(entry: dict[str, Any], timestamp: datetime | None, start: datetime | None) -> float | None:
+def _seconds(entry: dict[str, Any], at: float | None, start: float | None) -> float | None:
     if (seconds := entry.get("t_est")) is not None:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise ValueError('"t_est" is not a number of seconds')
         return float(seconds)
-    if timestamp is None or start is None:
-        return None
-    try:
-        return (timestamp - start).total_seconds()
-    except TypeError:
-        raise ValueError('"timestamp" has an offset where others have none, or the reverse') from None
+    return None if at is None or start is None else at - start
 
 
 def _utterance(entry: dict[str, Any], at: float | None) -> Utterance:

@@ -11,6 +11,7 @@ from context_builder.recording.replay import rebuild, rebuild_all
 from tests.recording.witness import Recorded
 from tests.services.waiting import wait_until
 from tests.session.saying import START, advised, spoken
+from tests.zones import AUCKLAND, NEW_YORK, local_time
 
 pytestmark = pytest.mark.engines
 
@@ -85,6 +86,19 @@ async def test_a_restart_goes_on_in_the_same_file(live: Recorded) -> None:
     assert rebuilt(live) == live.states
     assert [line.event for line in Recording(live.path).lines()].count("begin") == 2
     assert orjson.loads(rebuild(Recording(live.path)).state)["ended_at"] is not None
+
+
+async def test_a_recording_is_replayed_in_another_time_zone_as_it_was(live: Recorded) -> None:
+    with local_time(NEW_YORK):
+        first = await live.start()
+        await talk(live)
+        await live.stop(first)
+        second = await live.start()
+        await recover(live)
+        await live.stop(second)
+        await live.writer.close()
+    with local_time(AUCKLAND):
+        assert rebuilt(live) == live.states
 
 
 async def test_a_recording_may_begin_in_the_middle_of_a_session(live: Recorded) -> None:

@@ -65,6 +65,7 @@ ENTRY = {
     "speaker": str,
     "text": str,
     "timestamp": str,
+    "time": float,
     "buffer_entry_time": float,
     "confidence": float,
     "type": str,

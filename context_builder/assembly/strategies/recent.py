@@ -8,10 +8,10 @@ from datetime import datetime
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.published import ASSISTANT, LONG_AGO, State, said
-from context_builder.assembly.salience import moment
 from context_builder.assembly.stored import candidate_of
 from context_builder.assembly.strategies.strategy import Request
 from context_builder.memory.memory import Found, MemoryQuery
+from context_builder.timestamps import moment
 
 
 class RecentMessagesStrategy:

@@ -10,6 +10,7 @@ from typing import Any
 from context_builder.cli.view.plain import plain
 from context_builder.client import JsonObject, Snapshot
 from context_builder.session.message import CONSILIENCE
+from context_builder.timestamps import epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +137,9 @@ class Published:
 
     def age(self, now: float) -> float | None:
         """Seconds since the first message that is still known; ``None`` when there is none."""
-        start = _epoch(self._summary.get("time_range_start"))
+        start = epoch(self._summary.get("time_range_start"))
         if start is None and self.messages:
-            start = _epoch(self.messages[0].get("timestamp"))
+            start = epoch(self.messages[0].get("timestamp"))
         return max(0.0, now - start) if start is not None else None
 
 
@@ -155,21 +156,12 @@ def spoken(entry: Mapping[str, Any]) -> Spoken:
 
 
 def _time_of_day(entry: Mapping[str, Any]) -> str:
-    epoch = _epoch(entry.get("timestamp"))
-    if epoch is None:
-        epoch = _number(entry.get("buffer_entry_time"))
+    arrived = _number(entry.get("buffer_entry_time"))
+    said = epoch(entry.get("timestamp"), near=arrived)
     try:
-        return datetime.fromtimestamp(epoch).strftime("%H:%M:%S")
+        return datetime.fromtimestamp(arrived if said is None else said).strftime("%H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return "--:--:--"
-
-
-def _epoch(timestamp: object) -> float | None:
-    """Epoch seconds of an ISO 8601 timestamp; local time where it has no offset."""
-    try:
-        return datetime.fromisoformat(str(timestamp)).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _number(value: object) -> float:

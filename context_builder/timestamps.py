@@ -1,0 +1,59 @@
+"""When something was, as timestamps tell it: the one place that reads them.
+
+A timestamp without an offset is local time, of the zone that the reading process is in (``TZ``): it is what listeners
+write (``datetime.now().isoformat()``), what arrival times are published as, and what readers of the published state
+compare with their own clocks. In the hour that a change of the clocks repeats, the reading nearer to the arrival is
+meant, where that is known.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+
+def moment(value: object, *, near: float | None = None) -> datetime | None:
+    """The moment, in UTC, of ISO 8601, a datetime or epoch seconds; None of anything else.
+
+    ``near`` is when it arrived, in epoch seconds. At the edges of the calendar, where UTC may have another year, there
+    is none.
+    """
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        if time.tzinfo is not None or near is None:
+            return time.astimezone(UTC)
+        readings = [time.replace(fold=fold).astimezone(UTC) for fold in (0, 1)]
+        return min(readings, key=lambda reading: abs(reading.timestamp() - near))
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def in_utc(time: datetime) -> datetime:
+    """The same moment in UTC, or the nearest in the calendar."""
+    try:
+        return time.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return (datetime.min if time.year == 1 else datetime.max).replace(tzinfo=UTC)
+
+
+def day(time: datetime) -> str:
+    """The date on the local calendar, for people to read."""
+    with suppress(ValueError, OverflowError, OSError):
+        time = time.astimezone()
+    return time.date().isoformat()
+
+
+def epoch(value: object, *, near: float | None = None) -> float | None:
+    """Epoch seconds of :func:`moment`."""
+    read = moment(value, near=near)
+    return None if read is None else read.timestamp()
+
+
+def with_offset(timestamp: str, *, near: float) -> str:
+    """The timestamp for those who do not know the zone: with the local offset, where it has none."""
+    read = moment(timestamp, near=near)
+    if read is None or datetime.fromisoformat(timestamp).tzinfo is not None:
+        return timestamp
+    return read.astimezone().isoformat()
