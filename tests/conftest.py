@@ -43,13 +43,18 @@ def engine_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def redis_server(engine_folder: Path) -> Iterator[RedisServer]:
-    """A real Redis for the whole run; a test that kills it must restart it."""
+    """A real Redis for the whole run; a test that kills it must restart it.
+
+    In the end it tells whether anything was sent that Redis 6.2 does not know.
+    """
     folder = engine_folder / "redis"
     folder.mkdir()
     server = RedisServer(folder)
     server.start()
     yield server
+    newer = server.newer_commands()
     server.kill()
+    assert not newer, f"Redis 6.2 does not know {newer}"
 
 
 @pytest.fixture

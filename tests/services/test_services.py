@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import asyncpg
 import httpx
 import pytest
@@ -20,6 +22,23 @@ async def test_redis_keeps_its_data_over_a_kill(redis: Redis, redis_server: Redi
     redis_server.restart()
     await redis.connection_pool.disconnect()
     assert await redis.get("kept") == b"yes"
+
+
+async def test_commands_that_the_oldest_redis_does_not_know_are_found_also_in_scripts(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path)
+    server.start()
+    try:
+        async with Redis.from_url(server.url) as client:
+            await client.set("key", "value", ex=5)
+            await client.config_get("dir")
+            assert server.newer_commands() == []
+            if (await client.info("server"))["redis_version"].startswith("6."):
+                pytest.skip("this server cannot tell since when it has a command")
+            await client.eval("return redis.call('LMPOP', 1, 'list', 'LEFT')", 0)
+            await client.expiretime("key")
+        assert server.newer_commands() == ["expiretime", "lmpop"]
+    finally:
+        server.kill()
 
 
 async def test_postgrest_calls_a_function_as_the_keys_role(
