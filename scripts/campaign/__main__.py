@@ -7,8 +7,10 @@ import asyncio
 import itertools
 import json
 import math
+import os
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 from context_builder.cli.stopping import stopping_signals
@@ -16,8 +18,12 @@ from scripts.campaign.deck import Decks
 from scripts.campaign.faults import FAULTS, decks, inflict
 from scripts.campaign.lane import Lane, Plan
 from scripts.campaign.mutant import MUTATIONS
+from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.tally import Tally
 from scripts.campaign.world import World
+
+SERVER_VARIABLE = "TEST_REDIS_SERVER"
+"""Names the program that ``tests.services.redis_server`` starts."""
 
 KILLS_A_SESSION = 20
 PROGRESS_SECONDS = 10.0
@@ -53,10 +59,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--mutation", choices=MUTATIONS, help="build this fault into the daemon; the campaign must fail"
     )
+    parser.add_argument("--server", help="program to run as Redis, such as /usr/bin/valkey-server")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args()
     if options.minutes is None:
         options.minutes = 5 if options.kills is None else math.inf
+    if options.server is not None:
+        os.environ[SERVER_VARIABLE] = options.server
     return options
 
 
@@ -89,18 +98,27 @@ async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
         while (
             tally.kills < total
             and time.monotonic() < plan.deadline
-            and not (tally.interrupted or (plan.mutation and (tally.lost or tally.doubled)))
+            and not (tally.interrupted or (plan.mutation and tally.has_findings))
         ):
-            await Lane(world, tally, plan, next(sessions), dealt).run(inflict)
+            session = next(sessions)
+            async with RedisHost.opened(world.folder / f"session-{session}") as host:
+                await Lane(world, host, tally, plan, session, dealt).run(inflict)
 
     async with World.opened(options.lanes) as world:
         telling = asyncio.create_task(_tell(tally), name="progress")
         try:
             async with asyncio.TaskGroup() as lanes:
-                for dealt in decks(options.seed, options.lanes, options.only):
+                for dealt in decks(options.seed, options.lanes, _faults(options)):
                     lanes.create_task(lane(dealt))
         finally:
             telling.cancel()
+
+
+def _faults(options: argparse.Namespace) -> Sequence[str]:
+    """Those alone that are wanted, or that a mutation shows in; none for all."""
+    if options.only is not None:
+        return [options.only]
+    return MUTATIONS[options.mutation].shown_by if options.mutation is not None else []
 
 
 async def _tell(tally: Tally) -> None:

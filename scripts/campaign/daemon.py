@@ -23,15 +23,17 @@ SETTINGS: Mapping[str, str] = {
     "LEASE_TIME": "3",
     "LLM_TIMEOUT": "1.5",
     "LLM_ATTEMPTS": "2",
-    "SUMMARY_RETRY_INTERVAL": "0.5",
     # Nothing may be condensed and no model given up: the summary is the record of what it was made of.
+    "SUMMARY_RETRY_INTERVAL": "2",  # a model that does not answer to any purpose three times in a row is given up
     "SUMMARY_MAX_TOKENS": "10000000",
     "PENDING_MAX_MESSAGES": "10000000",
     "PENDING_MAX_TOKENS": "10000000",
 }
 """Everything happens often, so that a fault falls into everything."""
 
-CROWDED: Final[Mapping[str, str]] = {"PENDING_MAX_MESSAGES": "30"}
+LEASE: Final = float(SETTINGS["LEASE_TIME"])
+
+CROWDED: Final[Mapping[str, str]] = {"PENDING_MAX_MESSAGES": "30", "SUMMARY_RETRY_INTERVAL": "0.5"}
 """Of a session that does without the model as soon as it fails; its summaries do not name every message."""
 
 

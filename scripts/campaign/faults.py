@@ -8,19 +8,20 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from scripts.campaign.daemon import SETTINGS, Daemon
+from scripts.campaign import refusals
+from scripts.campaign.daemon import LEASE
 from scripts.campaign.deck import Deck, Decks
 from scripts.campaign.lane import Lane
+from scripts.campaign.model import MISCHIEF
+from scripts.campaign.world import REFUSED
 from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, Fault
 
-_LEASE: Final = float(SETTINGS["LEASE_TIME"])
-
-_MODEL_FAULTS: Final[Sequence[str]] = ("refused", *UNANSWERED, Fault.HANG, *WRONG_ANSWERS)
+_MODEL_FAULTS: Final[Sequence[str]] = (REFUSED, *UNANSWERED, Fault.HANG, *WRONG_ANSWERS, *MISCHIEF)
 
 
-def decks(seed: str, lanes: int, only: str | None = None) -> list[Decks]:
-    """For each lane the faults as often as they are to come, unless it is to be ``only`` one."""
-    faults = [only] if only else [name for name, (often, _) in FAULTS.items() for _ in range(often)]
+def decks(seed: str, lanes: int, only: Sequence[str] = ()) -> list[Decks]:
+    """For each lane the faults as often as they are to come, unless it is to be these ``only``."""
+    faults = only or [name for name, (often, _) in FAULTS.items() for _ in range(often)]
     model_faults = Deck(_MODEL_FAULTS, f"{seed}/model")
     return [Decks(Deck(faults, f"{seed}/{lane}"), model_faults) for lane in range(lanes)]
 
@@ -77,19 +78,22 @@ async def kill_while_archive_answers_are_lost(lane: Lane) -> None:
 
 
 async def redis_killed(lane: Lane) -> None:
-    await lane.world.kill_redis(away=lane.rng.uniform(0, 1))
+    lane.host.kill()
+    await lane.pause(1)
+    await lane.host.start_again()
     back = time.monotonic()
     await lane.published_again()
     lane.tally.after_redis.append(time.monotonic() - back)
 
 
 async def redis_and_daemon_killed(lane: Lane) -> None:
-    lane.world.redis_server.kill()
+    lane.host.kill()
     await lane.pause(0.3)
     await lane.kill()
     lane.killed_at = None  # what counts here is when Redis is back
     lane.daemon.start()
-    await lane.world.kill_redis(away=lane.rng.uniform(0, 0.5))
+    await lane.pause(0.5)
+    await lane.host.start_again()
     back = time.monotonic()
     await lane.revive()
     lane.tally.after_redis.append(time.monotonic() - back)
@@ -123,7 +127,7 @@ async def network_stalls(lane: Lane) -> None:
 
 async def network_stalls_past_the_lease(lane: Lane) -> None:
     async with lane.link.stalled():
-        await asyncio.sleep(_LEASE + lane.rng.uniform(0.2, 3))
+        await asyncio.sleep(LEASE + lane.rng.uniform(0.2, 3))
     await lane.published_again()
 
 
@@ -139,23 +143,29 @@ async def archive_away(lane: Lane) -> None:
 
 
 async def model_fails(lane: Lane) -> str:
-    """Once its daemon has met the failure, how long messages take to be visible; nothing else goes on then."""
+    """For all sessions. Messages are visible all the same."""
+    if lane.world.model_outage.locked():
+        await kill(lane)
+        return "kill"
+    async with lane.world.model_outage:
+        return await _without_model(lane, measured=False)
+
+
+async def model_fails_and_nothing_else_happens(lane: Lane) -> str:
+    """How long messages take to be visible then."""
+    return await _without_model(lane, measured=True)
+
+
+async def _without_model(lane: Lane, *, measured: bool) -> str:
     kind = lane.decks.model_faults.deal()
-    if kind == "refused":
-        async with lane.world.model.refusing():
-            await _talk_without_model(lane)
-    else:
-        await lane.world.set_model_fault(kind)
-        await _talk_without_model(lane)
-        await lane.world.set_model_fault(None)
+    async with lane.world.model_fault(kind):
+        await (lane.world.summary_asked_for(6) if kind in MISCHIEF else asyncio.sleep(1))  # so that a daemon meets it
+        for _ in range(20):
+            seconds = await lane.visible_after()
+            if measured:
+                lane.tally.visible.append(seconds)
+            await lane.pause(0.1)
     return f"model: {kind}"
-
-
-async def _talk_without_model(lane: Lane) -> None:
-    await asyncio.sleep(1)
-    for _ in range(20):
-        lane.tally.visible.append(await lane.visible_after())
-        await lane.pause(0.1)
 
 
 async def paused_past_the_lease(lane: Lane) -> None:
@@ -163,27 +173,19 @@ async def paused_past_the_lease(lane: Lane) -> None:
     paused, lane.daemon = lane.daemon, lane.new_daemon()
     paused.signal(signal.SIGSTOP)
     lane.daemon.start()
-    await asyncio.sleep(_LEASE)
+    await asyncio.sleep(LEASE)
     await lane.published_again()
     await lane.pause(0.5)
     paused.signal(signal.SIGCONT)
-    await _must_end(lane, paused, "a paused owner that was replaced")
+    await lane.must_end(paused, "a paused owner that was replaced")
 
 
 async def taken_over(lane: Lane) -> None:
     """Two daemons at once, until the first learns that the second took the session."""
     replaced, lane.daemon = lane.daemon, lane.new_daemon()
     lane.daemon.start("--takeover")
-    await _must_end(lane, replaced, "an owner that was replaced")
+    await lane.must_end(replaced, "an owner that was replaced")
     await lane.published_again()
-
-
-async def _must_end(lane: Lane, replaced: Daemon, who: str) -> None:
-    status = await replaced.ended(lane.patience)
-    if status != 1:
-        said = f"it said last:\n{replaced.last_words()}"
-        lane.tally.note(f"{lane.session_id}: {who} ended with status {status}; {said}")
-        await replaced.kill()
 
 
 Befall = Callable[[Lane], Awaitable[str | None]]
@@ -202,10 +204,12 @@ FAULTS: Final[Mapping[str, tuple[int, Befall]]] = {
     "answers lost": (2, answers_lost),
     "network stalls": (2, network_stalls),
     "network stalls past the lease": (1, network_stalls_past_the_lease),
-    "model fails": (5, model_fails),
+    "model fails": (4, model_fails),
+    "model fails, nothing else happens": (2, model_fails_and_nothing_else_happens),
+    "a receiver refuses a row for good": (2, refusals.receivers_refuse_a_row),
     "paused past the lease, replaced": (1, paused_past_the_lease),
     "taken over": (2, taken_over),
 }
 """Each fault, how often it comes in comparison, and what happens."""
 
-_ALONE: Final = {redis_killed, redis_and_daemon_killed, model_fails}
+_ALONE: Final = {model_fails_and_nothing_else_happens}

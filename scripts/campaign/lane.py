@@ -1,4 +1,4 @@
-"""One session after another, each with its listener, its daemon, and the faults that befall them."""
+"""One session after another, each with its listener, its Redis, its daemon, and the faults that befall them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import random
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 
 from context_builder.errors import ContextBuilderError
-from context_builder.session.availability import until_available
-from context_builder.session.catalog import Catalog
-from context_builder.session.keys import Keys
-from scripts.campaign.audit import Places, judge, judge_archive, judge_memory, remembered_in
+from context_builder.session.dead_letters import DeadLetters
+from context_builder.session.keys import RECEIVERS, Keys
+from scripts.campaign.audit import Excused, Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import CROWDED, Daemon
 from scripts.campaign.deck import Decks
 from scripts.campaign.link import Link
 from scripts.campaign.listener import Listener
+from scripts.campaign.redis_host import RedisHost, client_of
 from scripts.campaign.tally import Tally
-from scripts.campaign.world import World, client_of
+from scripts.campaign.world import World
 
 PATIENCE = 40.0
 """Seconds within which everything must have recovered; more than any pause that the daemon makes on purpose."""
@@ -52,25 +52,25 @@ class Plan:
 class Lane:
     """Runs one session; a lane's parts are what a fault reaches."""
 
-    def __init__(self, world: World, tally: Tally, plan: Plan, session: int, decks: Decks) -> None:
+    def __init__(self, world: World, host: RedisHost, tally: Tally, plan: Plan, session: int, decks: Decks) -> None:
         self.world = world
+        self.host = host
         self.tally = tally
         self.decks = decks
         self.session_id = f"faults-{session}"
+        self.keys = Keys(self.session_id)
         self.rng = random.Random(f"{plan.seed}/{session}/faults")
-        self.link = Link(world.redis_server.port)
         self.patience = PATIENCE if plan.mutation is None else MUTANTS_PATIENCE
+        self.excused = Excused()
         self.kills = 0
         self.crowded = plan.mutation is None and session % 3 == 2
-        self._plan = plan
-        self._keys = Keys(self.session_id)
-        self._talk = random.Random(f"{plan.seed}/{session}/talk")
         self.killed_at: float | None = None
+        self._plan = plan
+        self._talk = random.Random(f"{plan.seed}/{session}/talk")
         self._daemons: list[Daemon] = []
 
     async def run(self, inflict: Callable[[Lane], Awaitable[str]]) -> None:
         """Talk under faults, then let everything recover, then account for every message."""
-        await self.link.open()
         self.daemon = self.new_daemon()
         self.listener = Listener(client_of(self.link.port), self.session_id, self._talk)
         try:
@@ -84,13 +84,21 @@ class Lane:
         finally:
             for daemon in self._daemons:
                 await daemon.kill()
-            await self.link.close()
+
+    @property
+    def link(self) -> Link:
+        """The way of daemon and listener to Redis."""
+        return self.host.link
 
     def new_daemon(self) -> Daemon:
-        environ = {**self.world.environ(self.link), **(CROWDED if self.crowded else {})}
+        environ = {**self.environ(), **(CROWDED if self.crowded else {})}
         daemon = Daemon(self.session_id, environ, self.world.folder, self._plan.mutation)
         self._daemons.append(daemon)
         return daemon
+
+    def environ(self) -> dict[str, str]:
+        """Settings of a command about this session."""
+        return self.world.environ(self.link)
 
     async def kill(self) -> None:
         await self.daemon.kill()
@@ -116,26 +124,69 @@ class Lane:
         until = await self._expiry()
 
         async def published() -> bool:
-            return await self._expiry() > until + 0.05 and await self._committed_last() == self.daemon.pid
+            return await self._expiry() > until + 0.05 and await self._is_the_daemons()
 
-        await self._wait(published, "the state is published again", poll=0.005)
+        await self.wait(published, "the state is published again", poll=0.005)
 
     async def visible_after(self) -> float:
         """Seconds from the push of a new message until readers see it in the state."""
+        message = self.listener.compose(plain=True)
         pushed = time.monotonic()
-        token = await self.listener.say(1)
-        await self._wait(lambda: self._is_visible(token), f"{token} is visible", poll=0.001)
+        await self.listener.push([message])
+        await self.wait(lambda: self._is_visible(message.token), f"{message.token} is visible", poll=0.001)
         return time.monotonic() - pushed
 
     async def pause(self, longest: float) -> None:
         await asyncio.sleep(self.rng.uniform(0, longest))
 
+    async def places(self) -> Places:
+        """Where every message is. What a summary does not name is in the memory word for word, or on its way there."""
+        places = await Places.read(self.host.redis, self.session_id)
+        if self.crowded or places.degraded:
+            return places.with_memories(await self.world.remembered(self.session_id))
+        return places
+
     async def audit(self, context: str) -> Places:
         """Look for every message acknowledged until now."""
         acknowledged = frozenset(self.listener.sent.acknowledged)
-        places = await self._places()
-        self.tally.find(self.session_id, judge(places, acknowledged, self.listener.sent), context)
+        places = await self.places()
+        findings = judge(places, acknowledged, self.listener.sent, self.excused)
+        self.tally.find(self.session_id, findings, context)
         return places
+
+    async def wait(self, predicate: Callable[[], Awaitable[bool]], description: str, *, poll: float) -> None:
+        """Until ``predicate`` holds, for as long as the daemon lives. Raises :class:`Stuck`."""
+
+        async def left() -> int:
+            return 0 if await predicate() else 1
+
+        await self._work_off(left, description, poll=poll)
+
+    async def _work_off(self, left: Callable[[], Awaitable[int]], description: str, *, poll: float) -> None:
+        """Until nothing is ``left``, for as long as that changes and the daemon lives. Raises :class:`Stuck`."""
+        deadline = time.monotonic() + self.patience
+        before = 0
+        while True:
+            try:
+                if not (now := await left()):
+                    return
+                if now != before:
+                    before, deadline = now, time.monotonic() + self.patience
+            except (RedisError, OSError):
+                pass  # it was killed, and is being started
+            if time.monotonic() > deadline:
+                raise Stuck(f"waited {self.patience:g} s in vain until {description}")
+            if self.daemon.status is not None:
+                raise Stuck(f"the daemon ended with status {self.daemon.status} before {description}")
+            await asyncio.sleep(poll)
+
+    async def must_end(self, daemon: Daemon, who: str) -> None:
+        """Somebody else owns the session, or nobody: the daemon must learn of it, and end."""
+        status = await daemon.ended(self.patience)
+        if status != 1:
+            said = f"it said last:\n{daemon.last_words()}"
+            self.tally.note(f"{self.session_id}: {who} ended with status {status}; {said}")
+            await daemon.kill()
 
     async def _suffer(self, inflict: Callable[[Lane], Awaitable[str]]) -> None:
         talking = asyncio.create_task(self.listener.run(self._said_enough, self._plan.rate), name="listener")
@@ -143,7 +194,7 @@ class Lane:
             while self.kills < self._plan.kills and not self._ends_early():
                 fault = await inflict(self)
                 self.tally.faults[fault] += 1
-                if self._plan.mutation or (self.rng.random() < 0.2 and not self.crowded):
+                if self._plan.mutation or self.rng.random() < 0.2:
                     await self.audit(fault)
             await talking
         finally:
@@ -158,72 +209,58 @@ class Lane:
 
     @property
     def _is_over(self) -> bool:
-        """Interrupted, or a mutant that lost or doubled something, and is of no more use."""
-        found_out = self._plan.mutation is not None and bool(self.tally.lost or self.tally.doubled)
-        return self.tally.interrupted or found_out
+        """Interrupted, or a mutant that was found out, and is of no more use."""
+        return self.tally.interrupted or (self._plan.mutation is not None and self.tally.has_findings)
 
     async def _account(self) -> None:
         """Everything summarized, archived and remembered exactly once, also after all of it was sent again."""
         await self._settle("the faults")
+        await self._deliver_what_was_refused()
         await self.listener.repeat(self.listener.sent.deliveries)
         await self.kill()
         await self.revive()
         places = await self._settle("sending everything again")
         rows = await self.world.archived(self.session_id)
-        named = not self.crowded
-        self.tally.find(self.session_id, judge_archive(places, rows, named=named), "archiving")
+        how = {"named": not (self.crowded or places.degraded), "excused": self.excused}
+        self.tally.find(self.session_id, judge_archive(places, rows, **how), "archiving")
         memories = await self.world.remembered(self.session_id)
-        self.tally.find(self.session_id, judge_memory(places, memories, named=named), "remembering")
-        degraded = places.summary.get("degraded_messages", 0)
-        self.tally.close_session(self.listener.sent, places.dead.total(), len(rows), degraded)
+        self.tally.find(self.session_id, judge_memory(places, memories, self.listener.sent, **how), "remembering")
+        self.tally.close_session(self.listener.sent, places.dead.total(), len(rows), places.degraded)
+
+    async def _deliver_what_was_refused(self) -> None:
+        await self.world.refuse_nothing(self.session_id)
+        for receiver in RECEIVERS:
+            letters = DeadLetters(self.host.redis, self.session_id, receiver)
+            for letter in await letters.all():
+                self.tally.refused += await letters.requeue(letter)
 
     async def _settle(self, context: str) -> Places:
-        async def settled() -> bool:
-            return (await Places.read(self.world.redis, self.session_id)).settled
+        async def left() -> int:
+            return (await Places.read(self.host.redis, self.session_id)).left
 
-        await self._wait(settled, f"all is summarized after {context}", poll=0.25)
+        await self._work_off(left, f"all is summarized after {context}", poll=0.25)
         return await self.audit(context)
-
-    async def _places(self) -> Places:
-        """Read when Redis is there: another lane may just have killed it."""
-        async with self.world.calm.beside():
-            places = await Places.read(self.world.redis, self.session_id)
-        if self.crowded:  # looked at when all has settled: what is summarized is in the memory word for word
-            places = replace(places, summarized=remembered_in(await self.world.remembered(self.session_id)))
-        return places
 
     async def _stop(self) -> None:
         self.daemon.signal(signal.SIGTERM)
         if await self.daemon.ended() != 0 and self._plan.mutation is None:
-            self.tally.note(f"{self.session_id}: exit status {self.daemon.status} after SIGTERM")
+            said = f"it said last:\n{self.daemon.last_words()}"
+            self.tally.note(f"{self.session_id}: exit status {self.daemon.status} after SIGTERM; {said}")
             await self.daemon.kill()
-        async for attempt in until_available():  # another lane may just have killed Redis
-            with attempt:
-                await Catalog(self.world.redis).forget(self.session_id)
 
-    async def _committed_last(self) -> int | None:
-        """The process whose commit the session is."""
-        lease = await self.world.redis.hget(self._keys.checkpoint, "by")
-        return int(json.loads(lease)["pid"]) if lease else None
+    async def _is_the_daemons(self) -> bool:
+        """Whether the daemon has the lease and made the last commit."""
+        async with self.host.redis.pipeline(transaction=True) as pipe:
+            pipe.get(self.keys.owner)
+            pipe.hget(self.keys.checkpoint, "by")
+            lease, writer = await pipe.execute()
+        owner = json.loads(lease or b"{}")
+        return bool(owner.get("pid") == self.daemon.pid and writer in (lease, owner["nonce"].encode()))
 
     async def _expiry(self) -> float:
         """When the silence clock expires, in monotonic seconds; 0 when there is none."""
-        left = await self.world.redis.pttl(self._keys.conversation)
+        left = await self.host.redis.pttl(self.keys.conversation)
         return time.monotonic() + left / 1000 if left > 0 else 0.0
 
     async def _is_visible(self, token: str) -> bool:
-        return bool(await self.world.redis.eval(_IS_VISIBLE, 1, self._keys.state, token))
-
-    async def _wait(self, predicate: Callable[[], Awaitable[bool]], description: str, *, poll: float) -> None:
-        deadline = time.monotonic() + self.patience
-        while True:
-            try:
-                if await predicate():
-                    return
-            except (RedisError, OSError):
-                pass  # it was killed, and is being started
-            if time.monotonic() > deadline:
-                raise Stuck(f"waited {self.patience:g} s in vain until {description}")
-            if self.daemon.status is not None:
-                raise Stuck(f"the daemon ended with status {self.daemon.status} before {description}")
-            await asyncio.sleep(poll)
+        return bool(await self.host.redis.eval(_IS_VISIBLE, 1, self.keys.state, token))

@@ -44,6 +44,11 @@ class Link:
             task.cancel()
         await asyncio.gather(*self._passing, return_exceptions=True)
 
+    def lead_to(self, target: int) -> None:
+        """New connections lead to another port; the present ones break."""
+        self._target = target
+        self.cut()
+
     def cut(self) -> None:
         """Break all connections at once."""
         for writer in self._writers:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from context_builder.session.keys import Keys
-from scripts.campaign.talk import Talk
+from scripts.campaign.talk import Delivery, Talk
 
 _LATE: Final = 0.04
 _POISON: Final = 0.02
@@ -22,17 +22,33 @@ _REPEAT: Final = 0.03
 
 _BURSTS: Final = (1, 1, 2, 2, 3, 5, 8, 25)
 _RETRY_SECONDS: Final = 0.05
+_AT_ONCE: Final = 500
+"""Deliveries of a repetition in one push."""
 
 
 @dataclass
 class Sent:
-    """What Redis was given. Only ``acknowledged`` tokens must be found again; the other ``attempted`` ones may."""
+    """What Redis was given. Only ``acknowledged`` tokens must be found again; the other ``attempted`` ones may.
+
+    ``deliveries`` are those that may be sent again; ``given_up`` are tokens of others, which a fault took or may have.
+    ``forgotten`` are those of conversations before this one.
+    """
 
     attempted: set[str] = field(default_factory=set)
     acknowledged: set[str] = field(default_factory=set)
-    deliveries: list[bytes] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
     retried: int = 0
     repeated: int = 0
+    given_up: set[str] = field(default_factory=set)
+    forgotten: set[str] = field(default_factory=set)
+
+    def take_back(self, tokens: Iterable[str]) -> list[Delivery]:
+        """Redis fell back to before it had these: they need not be found, until those returned are sent again."""
+        gone = self.acknowledged & {*tokens}
+        self.acknowledged -= gone
+        again = [delivery for delivery in self.deliveries if delivery.token in gone]
+        self.given_up |= gone.difference(delivery.token for delivery in again)
+        return again
 
 
 class Listener:
@@ -45,7 +61,8 @@ class Listener:
         self._key = Keys(session_id).input
         self._rng = rng
         self._talk = Talk(session_id, rng)
-        self._held_back: list[tuple[str, bytes]] = []
+        self._held_back: list[Delivery] = []
+        self._pushing = asyncio.Lock()
 
     async def run(self, is_over: Callable[[int], bool], rate: float) -> None:
         """Push about ``rate`` messages a second until ``is_over``, asked with how many there were."""
@@ -57,56 +74,75 @@ class Listener:
             if self._rng.random() < _REPEAT:
                 await self.repeat(self._stretch())
             await asyncio.sleep(burst / rate * self._rng.uniform(0.3, 1.7))
-        await self._push(self._held_back)
+        await self.push(self._held_back)
         self._held_back = []
 
-    async def say(self, count: int) -> str:
-        """Push new messages, some of them only later; the last one's token."""
-        messages = [self._talk.message() for _ in range(count)]
-        self.messages += count
+    @asynccontextmanager
+    async def silent(self) -> AsyncIterator[None]:
+        """Nothing is pushed, and no push is under way."""
+        async with self._pushing:
+            yield
+
+    def compose(self, *, plain: bool = False) -> Delivery:
+        """A new message, which is still to be pushed."""
+        self.messages += 1
+        return self._talk.plain() if plain else self._talk.message()
+
+    async def say(self, count: int) -> None:
+        """Push new messages, some of them only later."""
+        messages = [self.compose() for _ in range(count)]
         now = [messages[-1]] if count == 1 else [m for m in messages if self._rng.random() >= _LATE]
         self._held_back += [m for m in messages if m not in now]
         if self._held_back and self._rng.random() < 0.1:
             self._rng.shuffle(self._held_back)
             now, self._held_back = [*self._held_back, *now], []
-        await self._push(now)
-        return messages[-1][0]
+        await self.push(now)
 
-    async def repeat(self, deliveries: Sequence[bytes]) -> None:
+    async def repeat(self, deliveries: Sequence[Delivery]) -> None:
         """Start over and send what was sent before."""
-        for start in range(0, len(deliveries), 500):
-            await self._until_acknowledged(deliveries[start : start + 500])
+        for start in range(0, len(deliveries), _AT_ONCE):
+            piece = deliveries[start : start + _AT_ONCE]
+            await self._until_acknowledged(piece)
         self.sent.repeated += len(deliveries)
 
     async def poison(self) -> None:
         """Push a delivery that cannot become a message. It has no identity, so each attempt is another one."""
-        while True:
-            token, raw = self._talk.poison()
-            self.sent.attempted.add(token)
-            with suppress(RedisError, OSError):
-                await self._client.lpush(self._key, raw)
-                self.sent.acknowledged.add(token)
-                return
-            await asyncio.sleep(_RETRY_SECONDS)
+        while await self._until_acknowledged([self._talk.poison()]):
+            pass
 
-    def _stretch(self) -> Sequence[bytes]:
+    def start_over(self) -> Sent:
+        """Begin a new conversation, of which nothing was sent yet; what was sent of the one before."""
+        before = self.sent
+        self.sent = Sent(forgotten=before.forgotten | before.attempted)
+        self._held_back = []
+        self._talk.start_over()
+        return before
+
+    def _stretch(self) -> Sequence[Delivery]:
         """All of the session or some of it."""
         length = len(self.sent.deliveries)
         start = 0 if self._rng.random() < 0.2 else self._rng.randrange(length + 1)
         return self.sent.deliveries[start : length if start == 0 else start + self._rng.randint(1, 60)]
 
-    async def _push(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        if messages:
-            tokens, deliveries = zip(*messages, strict=True)
-            self.sent.attempted.update(tokens)
-            await self._until_acknowledged(deliveries)
-            self.sent.acknowledged.update(tokens)
-            self.sent.deliveries.extend(deliveries)
+    async def push(self, messages: Sequence[Delivery]) -> None:
+        """Push until it is acknowledged what may be pushed again; the rest once."""
+        lost = await self._until_acknowledged(messages)
+        self.sent.deliveries.extend(m for m in messages if m.recognizable)
+        self.sent.given_up.update(m.token for m in lost)
 
-    async def _until_acknowledged(self, deliveries: Sequence[bytes]) -> None:
-        while True:
-            with suppress(RedisError, OSError):
-                await self._client.lpush(self._key, *deliveries)
-                return
-            self.sent.retried += len(deliveries)
+    async def _until_acknowledged(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Those of them that were pushed only once, because they would be doubled, and without an answer."""
+        unanswered: list[Delivery] = []
+        left = [*deliveries]
+        while left:
+            async with self._pushing:
+                self.sent.attempted.update(delivery.token for delivery in left)
+                with suppress(RedisError, OSError):
+                    await self._client.lpush(self._key, *(delivery.raw for delivery in left))
+                    self.sent.acknowledged.update(delivery.token for delivery in left)
+                    break
+            unanswered += [delivery for delivery in left if not delivery.recognizable]
+            left = [delivery for delivery in left if delivery.recognizable]
+            self.sent.retried += len(left)
             await asyncio.sleep(_RETRY_SECONDS)
+        return unanswered

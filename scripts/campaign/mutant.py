@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from context_builder.__main__ import main
 from context_builder.session.inbox import Inbox
 from context_builder.session.store import SessionStore
 from scripts.alteration import alter_commit, replace
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """What ``build`` changes in the daemon; ``shown_by`` these faults of the campaign, which finds it ``found_as``."""
+
+    build: Callable[[], None]
+    shown_by: tuple[str, ...]
+    found_as: str
 
 
 def acknowledge_before_commit() -> None:
@@ -50,13 +61,13 @@ def ask_about_nothing() -> None:
     replace(Inbox, "_is_beyond", lambda self, message: True)
 
 
-MUTATIONS: Mapping[str, Callable[[], None]] = {
-    "acknowledge-before-commit": acknowledge_before_commit,
-    "skip-the-fence": skip_the_fence,
-    "forget-identities": forget_identities,
-    "ask-about-nothing": ask_about_nothing,
+MUTATIONS: Final[Mapping[str, Mutation]] = {
+    "acknowledge-before-commit": Mutation(acknowledge_before_commit, ("kill while Redis stalls",), "lost"),
+    "skip-the-fence": Mutation(skip_the_fence, ("taken over",), "lost"),
+    "forget-identities": Mutation(forget_identities, ("kill",), "doubled"),
+    "ask-about-nothing": Mutation(ask_about_nothing, ("kill",), "doubled"),
 }
 
 if __name__ == "__main__":
-    MUTATIONS[sys.argv.pop(1)]()
+    MUTATIONS[sys.argv.pop(1)].build()
     main()

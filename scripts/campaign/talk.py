@@ -4,103 +4,131 @@ from __future__ import annotations
 
 import json
 import random
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from scripts.campaign.hostile_fields import MISSING, HostileFields
+from scripts.campaign.hostile_text import HostileText
+from scripts.campaign.poison import POISONS
 from scripts.campaign.tokens import message_token, poison_token
 
 Fields = dict[str, Any]
 
-_WORDS: Final = (
-    "neuron enzyme membrane quantum lattice theorem variance compiler kernel latency diagnosis cortex therapy "
-    "attention turbine bridge circuit market revenue contract society ritual wetland carbon treaty statute ethics "
-    "virtue archive empire grammar dialect gradient dataset layout typography actuator gripper we think measured "
-    "because however compared with the larger sample from last week and nobody expected that at all"
-).split()
-_SPEAKERS: Final = ("Alice", "Bob", "Speaker_0", "Speaker_1", "Zoë")
+LARGEST_NUMBER: Final = 2**53 - 1
 
 
-@dataclass
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What is pushed at once, and the token to find it by.
+
+    It is ``recognizable`` when it comes again if it has a number or a timestamp.
+    """
+
+    token: str
+    raw: bytes
+    recognizable: bool
+
+
 class Talk:
-    """Makes up the deliveries of one session; the same seed makes the same ones, but for their times."""
+    """Makes up the deliveries of one session with ``rng``, and knows what time it is ``now``; the same make the same
+    ones."""
 
-    session_id: str
-    rng: random.Random
-    count: int = 0
-    poisoned: int = 0
-    _number: int = 0
-    _kinds: dict[Callable[[Fields], None], int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._kinds = {
-            self._numbered: 86,
-            self._consilience: 5,
-            self._number_as_text: 2,
-            self._without_number: 2,
-            self._without_speaker: 2,
+    def __init__(self, session_id: str, rng: random.Random, now: Callable[[], datetime] = _now) -> None:
+        self._session_id = session_id
+        self._rng = rng
+        self._now = now
+        self._text = HostileText(rng)
+        self._fields = HostileFields(rng, self._text, now)
+        self._messages = self._poisons = self._number = 0
+        self._kinds: Mapping[Callable[[Fields], None], int] = {
+            self._numbered: 40,
+            self._number_as_text: 3,
             self._counted_anew: 3,
+            self._consilience: 5,
+            self._timestamp_alone: 34,
+            self._neither: 15,
         }
 
-    def message(self) -> tuple[str, bytes]:
-        """A message and its token."""
-        self.count += 1
-        token = message_token(self.count)
+    def message(self) -> Delivery:
+        self._messages += 1
+        token = message_token(self._messages)
         fields: Fields = {
-            "session_id": self.session_id,
-            "speaker": self.rng.choice(_SPEAKERS),
-            "text": f"{token} {' '.join(self.rng.choices(_WORDS, k=self.rng.randint(3, 14)))}",
-            "timestamp": datetime.now(UTC).isoformat(),
-            "confidence": 0.95,
+            "session_id": self._session_id,
+            "speaker": self._fields.speaker(),
+            "text": self._text.around(token),
+            "timestamp": self._fields.timestamp(),
+            **self._fields.others(),
         }
-        (kind,) = self.rng.choices(list(self._kinds), list(self._kinds.values()))
+        (kind,) = self._rng.choices(list(self._kinds), list(self._kinds.values()))
         kind(fields)
-        return token, json.dumps(fields).encode()
+        present = {name: value for name, value in fields.items() if value is not MISSING}
+        recognizable = any(present.get(name) is not None for name in ("message_number", "timestamp"))
+        return Delivery(token, self._written(present), recognizable)
 
-    def poison(self) -> tuple[str, bytes]:
-        """A delivery that can only become a dead letter, and its token."""
-        self.poisoned += 1
-        token = poison_token(self.poisoned)
-        return token, _POISONS[self.poisoned % len(_POISONS)](token)
+    def plain(self) -> Delivery:
+        """A message as most of them are: numbered in order, of the present moment, so the newest in every buffer."""
+        self._messages += 1
+        self._number += 1
+        token = message_token(self._messages)
+        fields = {
+            "session_id": self._session_id,
+            "speaker": "Alice",
+            "text": f"{token} {self._text.words()}",
+            "timestamp": self._now().isoformat(),
+            "message_number": self._number,
+        }
+        return Delivery(token, json.dumps(fields).encode(), recognizable=True)
+
+    def poison(self) -> Delivery:
+        """A delivery that can only become a dead letter."""
+        self._poisons += 1
+        token = poison_token(self._poisons)
+        return Delivery(token, POISONS[self._poisons % len(POISONS)](token), recognizable=False)
+
+    def start_over(self) -> None:
+        """Count messages from the start again, as a listener does in a new session; tokens go on."""
+        self._number = 0
+
+    def _written(self, fields: Fields) -> bytes:
+        if self._rng.random() < 0.5:
+            try:
+                return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+            except UnicodeEncodeError:  # half of a pair can only be escaped
+                pass
+        return json.dumps(fields, indent=self._rng.choice((None, None, 1))).encode()
 
     def _numbered(self, fields: Fields) -> None:
-        self._number += self.rng.choice((1, 1, 1, 1, 2))
+        self._number += self._rng.choice((1, 1, 1, 1, 2))
         fields |= {"message_number": self._number, "_score": float(self._number)}
+        if self._rng.random() < 0.1:
+            fields["timestamp"] = self._rng.choice((None, MISSING))
 
     def _number_as_text(self, fields: Fields) -> None:
         self._numbered(fields)
-        fields["message_number"] = str(self._number)
-
-    def _without_number(self, fields: Fields) -> None:
-        fields["message_number"] = None
-
-    def _without_speaker(self, fields: Fields) -> None:
-        self._numbered(fields)
-        del fields["speaker"]
+        written = (str(self._number), f" {self._number}\n", f"{self._number:030}", float(self._number))
+        fields["message_number"] = self._rng.choice(written)
 
     def _counted_anew(self, fields: Fields) -> None:
-        fields["message_number"] = self.rng.randint(1, max(1, self._number))
+        fields["message_number"] = self._rng.randint(0, max(1, self._number))
 
     def _consilience(self, fields: Fields) -> None:
         fields |= {
-            "speaker": "Consilience",
+            "speaker": self._rng.choice(("Consilience", fields["speaker"])),
             "type": "consilience",
-            "message_number": int(time.time() * 1000),
+            "message_number": self._rng.choice((int(self._now().timestamp() * 1000), LARGEST_NUMBER, None)),
             "metadata": {"trigger_type": "explicit_request", "priority": "P0"},
         }
 
+    def _timestamp_alone(self, fields: Fields) -> None:
+        fields["message_number"] = self._rng.choice((None, MISSING))
 
-_POISONS: Final[tuple[Callable[[str], bytes], ...]] = (
-    lambda token: f"{token} is no JSON".encode(),
-    lambda token: json.dumps([token]).encode(),
-    lambda token: json.dumps({"message_number": 1, "speaker": token}).encode(),
-    lambda token: json.dumps({"text": "  ", "speaker": token}).encode(),
-    lambda token: json.dumps({"text": {"nested": token}}).encode(),
-    lambda token: json.dumps({"text": token, "message_number": -1}).encode(),
-    lambda token: json.dumps({"text": token, "message_number": 2**53}).encode(),
-    lambda token: json.dumps({"text": f"{token} \ud800"}).encode(),
-    lambda token: b'{"text": "' + token.encode() + b' \xff"}',
-    lambda token: json.dumps({"text": f"{token} " + "x" * 262_144}).encode(),
-)
+    def _neither(self, fields: Fields) -> None:
+        """Nothing tells it from another message with the same text."""
+        for name in ("message_number", "timestamp"):
+            fields[name] = self._rng.choice((None, MISSING))

@@ -33,9 +33,14 @@ class Tally:
     repeated: int = 0
     dead_letters: int = 0
     summaries: int = 0
+    refused: int = 0
     degraded: int = 0
+    forgotten: int = 0
+    fell_back: int = 0
+    given_up: int = 0
     lost: set[str] = field(default_factory=set)
     doubled: set[str] = field(default_factory=set)
+    returned: set[str] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
     after_kill: list[float] = field(default_factory=list)
     after_redis: list[float] = field(default_factory=list)
@@ -44,27 +49,39 @@ class Tally:
     def find(self, session_id: str, findings: Findings, context: str) -> None:
         """Note what an audit found, and after what."""
         self.audits += 1
-        self.lost |= {f"{session_id} {token}" for token in findings.lost}
-        self.doubled |= {f"{session_id} {token}" for token in findings.doubled}
+        for kind in ("lost", "doubled", "returned"):
+            found = sorted(getattr(findings, kind))
+            getattr(self, kind).update(f"{session_id} {what}" for what in found)
+            if found:
+                _tell(f"{session_id} after {context}: {kind} {found[:20]}")
         for words in findings.disagreements:
             self.note(f"{session_id} after {context}: {words}")
-        if findings.lost or findings.doubled:
-            some = f"lost {sorted(findings.lost)[:20]}, doubled {sorted(findings.doubled)[:20]}"
-            Console(stderr=True, soft_wrap=True, markup=False).print(f"{session_id} after {context}: {some}")
 
     def note(self, wrong: str) -> None:
         """Something else is wrong; it is told at once."""
         self.wrong.append(wrong)
-        Console(stderr=True, soft_wrap=True, markup=False).print(wrong)
+        _tell(wrong)
 
     def close_session(self, sent: Sent, dead_letters: int, summaries: int, degraded: int) -> None:
         self.sessions += 1
-        self.acknowledged += len(sent.acknowledged)
-        self.retried += sent.retried
-        self.repeated += sent.repeated
+        self._count(sent)
         self.dead_letters += dead_letters
         self.summaries += summaries
         self.degraded += degraded
+
+    def forget_session(self, sent: Sent) -> None:
+        self.forgotten += 1
+        self._count(sent)
+
+    def _count(self, sent: Sent) -> None:
+        self.acknowledged += len(sent.acknowledged)
+        self.retried += sent.retried
+        self.repeated += sent.repeated
+        self.given_up += len(sent.given_up)
+
+    @property
+    def has_findings(self) -> bool:
+        return bool(self.lost or self.doubled or self.returned or self.wrong)
 
     @property
     def unproven(self) -> str:
@@ -78,7 +95,7 @@ class Tally:
     @property
     def status(self) -> int:
         """The campaign's exit status: 0 for a proof, 1 for a failure or nothing proven, 130 after Ctrl-C."""
-        if self.lost or self.doubled or self.wrong:
+        if self.has_findings:
             return 1
         if self.interrupted:
             return 130
@@ -89,7 +106,7 @@ class Tally:
         return (
             f"{time.monotonic() - self.started:6.0f} s  {self.kills:5} kills  {self.faults.total():5} faults"
             f"  {self.sessions:3} sessions  {self.acknowledged:7} messages"
-            f"  {len(self.lost)} lost  {len(self.doubled)} doubled  {len(self.wrong)} wrong"
+            f"  {len(self.lost)} lost  {len(self.doubled)} doubled  {len(self.returned)} back  {len(self.wrong)} wrong"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -98,10 +115,12 @@ class Tally:
                 name: getattr(self, name) for name in ("seed", "sessions", "kills", "audits", "acknowledged", "retried")
             },
             **{name: getattr(self, name) for name in ("repeated", "dead_letters", "summaries", "degraded", "seconds")},
+            **{name: getattr(self, name) for name in ("refused", "forgotten", "fell_back", "given_up")},
             "passed": self.status == 0,
             "faults": dict(self.faults),
             "lost": sorted(self.lost),
             "doubled": sorted(self.doubled),
+            "returned": sorted(self.returned),
             "wrong": self.wrong,
             "kill_to_published": _quantiles(self.after_kill),
             "redis_back_to_published": _quantiles(self.after_redis),
@@ -117,7 +136,11 @@ class Tally:
         table.add_row("sessions; audits of every message", f"{self.sessions:,}; {self.audits:,}")
         table.add_row("messages sent (acknowledged by Redis)", f"{self.acknowledged:,}")
         table.add_row("sent again: unacknowledged; by a restarted listener", f"{self.retried:,}; {self.repeated:,}")
+        table.add_row("messages that Redis had not any more when it fell back", f"{self.fell_back:,}")
+        table.add_row("… and that could not be told from others if sent again", f"{self.given_up:,}")
+        table.add_row("conversations forgotten", f"{self.forgotten:,}")
         table.add_row("dead letters, as expected", f"{self.dead_letters:,}")
+        table.add_row("refused for good by archive or memory, and put back in the end", f"{self.refused:,}")
         table.add_row("summaries archived, each once", f"{self.summaries:,}")
         table.add_row("messages summarized without the model, which failed for too long", f"{self.degraded:,}")
         table.add_section()
@@ -130,11 +153,21 @@ class Tally:
         table.add_section()
         table.add_row("[bold]lost[/]", _verdict(len(self.lost)))
         table.add_row("[bold]doubled[/]", _verdict(len(self.doubled)))
+        table.add_row("[bold]back although forgotten[/]", _verdict(len(self.returned)))
         table.add_row("[bold]otherwise wrong[/]", _verdict(len(self.wrong)))
         console = Console(width=110)
         console.print(table)
-        for words in [*sorted(self.lost)[:10], *sorted(self.doubled)[:10], *self.wrong[:20]]:
+        for words in [
+            *sorted(self.lost)[:10],
+            *sorted(self.doubled)[:10],
+            *sorted(self.returned)[:10],
+            *self.wrong[:20],
+        ]:
             console.print(words, style="red", markup=False, soft_wrap=True)
+
+
+def _tell(words: str) -> None:
+    Console(stderr=True, soft_wrap=True, markup=False).print(words)
 
 
 def _verdict(count: int) -> str:

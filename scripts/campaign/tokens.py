@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(r"(?<![0-9A-Za-z])[mp]\d{6}(?![0-9A-Za-z])")
+_TOKEN = re.compile(r"(?<![0-9A-Za-z])[mp][0-9]{6}(?![0-9A-Za-z])")
 
 
 def message_token(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Everything around the daemons: Redis, PostgreSQL, the model, and the links to them."""
+"""What all sessions share: PostgreSQL, the model, and the links to them."""
 
 from __future__ import annotations
 
@@ -15,34 +15,18 @@ from typing import Any, Final
 
 import asyncpg
 import httpx
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import ConstantBackoff, NoBackoff
 
 from context_builder.archive.migrations import apply
 from context_builder.engines.ports import LOOPBACK, free_port
 from scripts.campaign.daemon import ROOT
 from scripts.campaign.link import Link
 from tests.services.postgres_server import PostgresServer
-from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
 
-_REDIS_OPTIONS: Final = ("--appendfsync", "always", "--auto-aof-rewrite-min-size", "32mb")
+_REFUSALS: Final = Path(__file__).with_name("refusals.sql")
 
-
-def client_of(port: int) -> Redis:
-    """A client that neither waits long nor tries again by itself."""
-    return _client(port, 2.0, Retry(NoBackoff(), 0))
-
-
-def reader_of(port: int) -> Redis:
-    """A client for what may be asked twice: a lane may have killed the Redis that another one looks at."""
-    return _client(port, 10.0, Retry(ConstantBackoff(0.01), 2_000))
-
-
-def _client(port: int, timeout: float, retry: Retry) -> Redis:
-    return Redis(
-        host=LOOPBACK, port=port, socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry, retry_on_error=[]
-    )
+REFUSED: Final = "refused"
+"""The fault of a model that cannot be reached at all."""
 
 
 class Calm:
@@ -79,10 +63,9 @@ class World:
 
     def __init__(self, folder: Path, lanes: int) -> None:
         self.folder = folder
-        self.redis_server = RedisServer(folder, *_REDIS_OPTIONS)
-        self.redis = reader_of(self.redis_server.port)
         self.calm = Calm(lanes)
         self.archive_outage = asyncio.Lock()
+        self.model_outage = asyncio.Lock()
         self._postgres = PostgresServer(folder / "postgres")
         self._model_port = free_port()
         self.model = Link(self._model_port)
@@ -105,22 +88,20 @@ class World:
 
     async def _start(self) -> None:
         self._model_process = _model_process(self._model_port)
-        await asyncio.to_thread(self.redis_server.start)
         await asyncio.to_thread(self._postgres.start)
         self._database = self._postgres.create_database()
         await apply(self._database)
+        await self._execute(_REFUSALS.read_text())
         await self.model.open()
         await self.archive.open()
         await self._model_answers()
 
     async def _stop(self) -> None:
-        await self.redis.aclose()
         await self.model.close()
         await self.archive.close()
         if self._model_process is not None:
             self._model_process.kill()
             self._model_process.wait(10)
-        self.redis_server.kill()
         if self._postgres.folder.exists():
             await asyncio.to_thread(self._postgres.stop)
 
@@ -132,17 +113,37 @@ class World:
             "DATABASE_URL": self._database.replace(f":{self._postgres.port}/", f":{self.archive.port}/"),
         }
 
-    async def set_model_fault(self, fault: str | None) -> None:
+    @asynccontextmanager
+    async def model_fault(self, kind: str) -> AsyncIterator[None]:
+        """All calls of the model fail in this way; ``REFUSED`` is for connections to it."""
+        if kind == REFUSED:
+            async with self.model.refusing():
+                yield
+            return
+        await self._set_model_fault(kind)
+        try:
+            yield
+        finally:
+            await self._set_model_fault(None)
+
+    async def summary_asked_for(self, timeout: float) -> None:
+        """Until the model was asked for another summary, or so many seconds have passed."""
+        before = await self._summaries_asked_for()
+
+        async def asked() -> bool:
+            return await self._summaries_asked_for() > before
+
+        with suppress(AssertionError):
+            await wait_until(asked, "a summary is asked for", timeout, poll=0.1)
+
+    async def _summaries_asked_for(self) -> int:
+        async with httpx.AsyncClient() as http:
+            stats = (await http.get(f"http://{LOOPBACK}:{self._model_port}/stats")).json()
+        return int(stats["tasks"].get("summary", 0))
+
+    async def _set_model_fault(self, fault: str | None) -> None:
         async with httpx.AsyncClient() as http:
             await http.post(f"http://{LOOPBACK}:{self._model_port}/faults", json={"fault": fault})
-
-    async def kill_redis(self, away: float) -> None:
-        """SIGKILL, and ``away`` seconds later the same Redis again, with what it wrote down."""
-        self.redis_server.kill()
-        await asyncio.sleep(away)
-        await asyncio.to_thread(self.redis_server.start)
-        with suppress(OSError):
-            await self.redis.connection_pool.disconnect()
 
     async def archived(self, session_id: str) -> list[tuple[int, int, str]]:
         """The archive's rows of a session: summary_seq, message_count, summary_text."""
@@ -152,6 +153,22 @@ class World:
     async def remembered(self, session_id: str) -> list[tuple[str, str]]:
         """The session's memories: kind, text."""
         return await self._rows("SELECT kind, text FROM context_memories WHERE session_id = $1", session_id)
+
+    async def refuse(self, session_id: str, place: str, marker: str, sqlstate: str) -> None:
+        """From now on, in ``place`` (archive or memory), a summary of this number or a memory with this word."""
+        values = (session_id, place, marker, sqlstate)
+        await self._execute("INSERT INTO campaign_refusals VALUES ($1, $2, $3, $4)", *values)
+
+    async def refuse_nothing(self, session_id: str) -> None:
+        """What was refused is taken from now on."""
+        await self._execute("DELETE FROM campaign_refusals WHERE session_id = $1", session_id)
+
+    async def _execute(self, statement: str, *values: object) -> None:
+        connection = await asyncpg.connect(self._database)
+        try:
+            await connection.execute(statement, *values)
+        finally:
+            await connection.close()
 
     async def _rows(self, sql: str, session_id: str) -> list[Any]:
         connection = await asyncpg.connect(self._database)

@@ -13,6 +13,7 @@ from scripts.campaign.audit import Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import SETTINGS
 from scripts.campaign.link import Link
 from scripts.campaign.listener import Sent
+from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.world import World
 from tests.faults.forks import Forks
 from tests.faults.resp import Frames
@@ -60,28 +61,29 @@ class CrashingLink(Link):
 class Life:
     """A session's whole life: pushed to, run, summarized, archived."""
 
-    def __init__(self, world: World, forks: Forks, session_id: str) -> None:
+    def __init__(self, world: World, host: RedisHost, forks: Forks, session_id: str) -> None:
         self.session_id = session_id
         self._world = world
+        self._redis = host.redis
         self._forks = forks
 
     async def push(self) -> None:
-        await self._world.redis.lpush(Keys(self.session_id).input, *DELIVERIES)
+        await self._redis.lpush(Keys(self.session_id).input, *DELIVERIES)
 
     async def run(self, link: Link) -> int:
         return await self._forks.start({**QUICK, **self._world.environ(link)}, "run", self.session_id)
 
     async def is_settled(self) -> bool:
-        places = await Places.read(self._world.redis, self.session_id)
-        return bool(places.head) and places.settled
+        places = await Places.read(self._redis, self.session_id)
+        return bool(places.head) and not places.left
 
     async def is_whole(self, context: str) -> None:
-        places = await Places.read(self._world.redis, self.session_id)
+        places = await Places.read(self._redis, self.session_id)
         findings = judge(places, SENT.attempted, SENT)
         assert not findings, f"{context}: {findings}"
         archive = judge_archive(places, await self._world.archived(self.session_id))
         assert not archive, f"{context}: {archive}"
-        memory = judge_memory(places, await self._world.remembered(self.session_id))
+        memory = judge_memory(places, await self._world.remembered(self.session_id), SENT)
         assert not memory, f"{context}: {memory}"
 
     async def until_crash(self, link: CrashingLink) -> None:
@@ -97,25 +99,22 @@ class Life:
             await link.close()
 
 
-async def crash_at(world: World, forks: Forks, at: int, *, inward: bool) -> None:
+async def crash_at(world: World, host: RedisHost, forks: Forks, at: int, *, inward: bool) -> None:
     """A life with a crash in it, and its continuation."""
     context = f"{'before command' if inward else 'after the command of answer'} {at}"
-    life = Life(world, forks, f"crash-{'before' if inward else 'after'}-{at}")
+    life = Life(world, host, forks, f"crash-{'before' if inward else 'after'}-{at}")
     await life.push()
-    await life.until_crash(CrashingLink(world.redis_server.port, at=at, inward=inward))
-    link = Link(world.redis_server.port)
-    await link.open()
-    pid = await life.run(link)
+    await life.until_crash(CrashingLink(host.port, at=at, inward=inward))
+    pid = await life.run(host.link)
     await wait_until(life.is_settled, f"all is done although killed {context}", 30, poll=0.05)
     await life.is_whole(context)
     await forks.kill(pid)
-    await link.close()
 
 
 async def test_killed_before_or_after_any_command_it_loses_and_doubles_nothing() -> None:
-    async with World.opened(lanes=1) as world, Forks(world.folder) as forks:
-        uncrashed = CrashingLink(world.redis_server.port, at=0, inward=True)
-        life = Life(world, forks, "uncrashed")
+    async with World.opened(lanes=1) as world, RedisHost.opened(world.folder) as host, Forks(world.folder) as forks:
+        uncrashed = CrashingLink(host.port, at=0, inward=True)
+        life = Life(world, host, forks, "uncrashed")
         await life.push()
         await life.until_crash(uncrashed)
         await life.is_whole("without a crash")
@@ -124,7 +123,7 @@ async def test_killed_before_or_after_any_command_it_loses_and_doubles_nothing()
 
         async def crash(at: int, *, inward: bool) -> None:
             async with at_once:
-                await crash_at(world, forks, at, inward=inward)
+                await crash_at(world, host, forks, at, inward=inward)
 
         async with asyncio.TaskGroup() as crashes:
             for at in range(1, uncrashed.passed + 1):

@@ -1,0 +1,34 @@
+"""Archive and memory refuse a row for good: it must not hold up what follows, nor get lost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scripts.campaign.lane import Lane
+
+_SQLSTATES: Final = ("22001", "22003", "22021", "22P02", "23502", "23514", "23P01")
+"""What PostgreSQL says of a row that it will never take: data exceptions and violated constraints."""
+
+
+async def receivers_refuse_a_row(lane: Lane) -> None:
+    """The archive refuses the next summary, the memory a message in it; both go on with what comes after."""
+    sqlstate = lane.rng.choice(_SQLSTATES)
+    seq = await _refuse_next_summary(lane, sqlstate)
+    delivery = lane.listener.compose(plain=True)
+    await lane.world.refuse(lane.session_id, "memory", delivery.token, sqlstate)
+    await lane.listener.push([delivery])
+
+    async def are_dead_letters() -> bool:
+        places = await lane.places()
+        return seq in places.unarchived and delivery.token in places.unremembered
+
+    await lane.wait(are_dead_letters, "what is refused for good is a dead letter", poll=0.1)
+
+
+async def _refuse_next_summary(lane: Lane, sqlstate: str) -> int:
+    """The number of the next summary, which is refused: it was not given to any before."""
+    while True:
+        seq = (await lane.places()).summary_seq + 1
+        await lane.world.refuse(lane.session_id, "archive", str(seq), sqlstate)
+        if (await lane.places()).summary_seq < seq:
+            return seq

@@ -1,0 +1,107 @@
+"""The campaign's audit finds whatever is wrong, and excuses what a fault took, no more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from scripts.campaign.audit import Excused, Places, judge, judge_archive, judge_memory
+from scripts.campaign.listener import Sent
+
+A, B, C, D = (f"m00000{number}" for number in range(1, 5))
+EVERY = {A, B, C, D}
+
+
+def places(*summarized: str, waiting: str = "", seq: int = 2) -> Places:
+    """Of a session that has summarized these messages in ``seq`` summaries."""
+    nothing: Counter[str] = Counter()
+    summary = {"seq": seq, "message_count": len(summarized), "points": [{}]}
+    head = {"counters": {"received_messages": len(summarized), "dead_letters": 0}}
+    return Places(
+        waiting=Counter(waiting.split()),
+        buffer=nothing,
+        pending=nothing,
+        summarized=Counter(summarized),
+        dead=nothing,
+        published=nothing,
+        head=head,
+        summary=summary,
+        undelivered=0,
+        unarchived=frozenset(),
+        unremembered=frozenset(),
+        to_remember=frozenset(),
+    )
+
+
+def row(seq: int, *tokens: str) -> tuple[int, int, str]:
+    return seq, len(tokens), " ".join(tokens)
+
+
+def test_what_was_acknowledged_and_is_nowhere_is_lost() -> None:
+    findings = judge(places(A, B, waiting=C), EVERY, Sent(attempted=EVERY))
+    assert findings.lost == {D}
+    assert not findings.disagreements
+
+
+def test_what_is_there_twice_is_doubled() -> None:
+    assert judge(places(A, A), {A}, Sent(attempted={A})).doubled == {A}
+
+
+def test_what_was_forgotten_and_is_there_has_come_back() -> None:
+    sent = Sent(attempted={A}, forgotten={B, C})
+    assert judge(places(A, B, waiting=C), {A}, sent).returned == {B, C}
+    assert judge(places(A, B), {A}, Sent(attempted={A, B}, forgotten={B})).returned == set()
+
+
+def test_what_nobody_sent_is_wrong() -> None:
+    assert judge(places(A, B), {A}, Sent(attempted={A})).disagreements
+
+
+def test_a_cost_that_no_calls_can_have_is_wrong() -> None:
+    absurd = places(A)
+    for figure in (-1, 10**20, float("nan"), float("inf")):
+        absurd.head["counters"]["cost"] = {"dollars": 0.1, "tasks": {"summary": {"prompt_tokens": figure}}}
+        assert judge(absurd, {A}, Sent(attempted={A})).disagreements
+    absurd.head["counters"]["cost"] = {"dollars": 0.1, "tasks": {"summary": {"prompt_tokens": 12}}}
+    assert not judge(absurd, {A}, Sent(attempted={A}))
+
+
+ABANDONED = [row(1, A), row(2, A, B), row(3, A, C), row(4, A, B, C, D)]
+"""The third was archived, and then Redis fell back to before it."""
+
+
+def test_summaries_go_on_from_one_another() -> None:
+    assert not judge_archive(places(*EVERY), [row(1, A), row(2, *EVERY)])
+    assert judge_archive(places(*EVERY), [row(1, A), row(2, B, C, D)])
+    assert judge_archive(places(*EVERY, seq=3), [row(1, A), row(3, *EVERY)])
+    assert judge_archive(places(*EVERY), [row(1, A, A), row(2, *EVERY)]).doubled == {A}
+
+
+def test_a_summary_that_redis_fell_back_to_before_is_excused_but_no_other() -> None:
+    present = places(*EVERY, seq=3)
+    assert not judge_archive(present, ABANDONED, excused=Excused(summaries=1))
+    assert judge_archive(present, ABANDONED)
+    assert judge_archive(present, ABANDONED[:3], excused=Excused(summaries=1))
+    assert judge_archive(present, [*ABANDONED[:3], row(4, B, D), row(5, *EVERY)], excused=Excused(summaries=1))
+
+
+@pytest.mark.parametrize("excused", [Excused(), Excused(summaries=1)])
+def test_what_is_summarized_is_remembered_once(excused: Excused) -> None:
+    sent = Sent(attempted=EVERY, acknowledged=EVERY)
+    sound = [*(("message", token) for token in (A, B)), ("point", f"{A} {B}")]
+    assert not judge_memory(places(A, B), sound, sent, excused=excused)
+    assert judge_memory(places(A, B), sound[1:], sent, excused=excused).lost == {A}
+    assert judge_memory(places(A, B), [*sound, sound[0]], sent, excused=excused).doubled == {A}
+    assert judge_memory(places(A), sound, sent, excused=excused).disagreements
+
+
+def test_what_was_remembered_before_redis_fell_back_is_excused_if_it_could_not_be_sent_again() -> None:
+    memories = [("message", A), ("message", B), ("message", B), ("point", f"{A} {B}")]
+    excused = Excused(summaries=1, remembered_again={B})
+    assert not judge_memory(places(A), memories, Sent(attempted={A, B}, acknowledged={A}), excused=excused)
+    assert judge_memory(places(A), memories, Sent(attempted={A, B}, acknowledged={A, B}), excused=excused)
+    assert judge_memory(
+        places(A, B), memories, Sent(attempted={A, B}), excused=replace(excused, remembered_again=set())
+    )
