@@ -1,163 +1,163 @@
-"""Where secrets are in one line of text.
-
-The formats of keys and tokens come from the detectors of ``detect-secrets`` (Yelp, Apache 2.0), and from a short
-list of newer ones. Left out of it are those for a file's variables and for random strings, which take much of
-plain talk for secrets, and two whose patterns need quadratic time on text made for it (npm, OpenAI).
-"""
+"""Where secrets are in one line of text: by their form, by their name, in addresses, or because they look random."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
+from base64 import b64decode, urlsafe_b64decode
+from binascii import Error as NotBase64Error
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Final
+from unicodedata import category, normalize
 
-_DETECTORS: Final = {
-    "aws": "AWSKeyDetector",
-    "azure_storage_key": "AzureStorageKeyDetector",
-    "basic_auth": "BasicAuthDetector",
-    "cloudant": "CloudantDetector",
-    "discord": "DiscordBotTokenDetector",
-    "github_token": "GitHubTokenDetector",
-    "gitlab_token": "GitLabTokenDetector",
-    "ibm_cloud_iam": "IbmCloudIamDetector",
-    "ibm_cos_hmac": "IbmCosHmacDetector",
-    "mailchimp": "MailchimpDetector",
-    "pypi_token": "PypiTokenDetector",
-    "sendgrid": "SendGridDetector",
-    "slack": "SlackDetector",
-    "softlayer": "SoftlayerDetector",
-    "square_oauth": "SquareOAuthDetector",
-    "stripe": "StripeDetector",
-    "telegram_token": "TelegramBotTokenDetector",
-    "twilio": "TwilioKeyDetector",
-}
+from context_builder.redaction.named_secrets import named_secrets
+from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of
+from context_builder.redaction.secret_formats import formatted_secrets
+from context_builder.redaction.secret_names import is_harmless
+from context_builder.redaction.secret_values import is_dummy, is_like_a_password, is_random_without_context
 
-_IN_GROUP: Final = frozenset({"aws", "basic_auth", "cloudant", "ibm_cloud_iam", "ibm_cos_hmac", "softlayer"})
-"""Detectors whose last group is the secret; what stands before it tells where it belongs, and stays."""
-
-_NEWER: Final = (
-    ("API_KEY", r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}"),
-    (
-        "AWS_SECRET_KEY",
-        r"(?i:\baws|\bsecret[ _]?(?:access[ _]?)?key).{0,40}?"
-        r"(?<![A-Za-z0-9/+=])(?![0-9a-f]{40}\b)([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-    ),
-    ("GITHUB_TOKEN", r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
-    ("GOOGLE_API_KEY", r"\bAIza[A-Za-z0-9_-]{35}"),
-    ("GOOGLE_TOKEN", r"\bya29\.[A-Za-z0-9_-]{20,}"),
-    ("HUGGING_FACE_TOKEN", r"\bhf_[A-Za-z0-9]{30,}"),
-    ("JSON_WEB_TOKEN", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,3}"),
-    ("NPM_TOKEN", r"\bnpm_[A-Za-z0-9]{36}|(?<=:_authToken=)[A-Za-z0-9-]{8,}"),
-    ("SLACK_TOKEN", r"\bxapp-[A-Za-z0-9-]{20,}"),
-    ("STRIPE_KEY", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-    ("BEARER_TOKEN", r"(?i:\bbearer\s{1,4})([A-Za-z0-9._~+/=-]{16,})"),
+_LIKE_A_KEY: Final = re.compile(
+    r"(?<![A-Za-z0-9_+/=.:~-])(?=[A-Za-z0-9_+/=.:~-]{12})[A-Za-z+/.:-]*(?:[0-9_=~]|(?<=[A-Z]{2}))"
 )
+"""What almost every line with a key has: 12 characters of keys, with a digit, a sign or two capitals among them."""
 
-_NAMED: Final = (
-    r"(?i:(?P<password>pass(?:word|wd|phrase|code)|pwd|(?<![a-z])pw(?![a-z]))|secret|token|api[ _-]?key|access[ _-]?key"
-    r"|secret[ _-]?key|auth[ _-]?key|private[ _-]?key|client[ _-]?secret|credentials?)\w{0,20}[\"'\]]{0,2}"
+_SHORT_SECRETS: Final = ("authorization", "identified ", "securestring", " login ", "mysql", "sshpass", "redis-cli")
+"""Words of lines in which a format is looked for without that."""
+
+_IN_ADDRESS: Final = re.compile(r"://[^\s:/@\"'<>]{0,100}:([^\s\"'<]{1,200})@(?=[\w.\[-])")
+_PORT: Final = re.compile(r"\d{1,5}(?:/.*)?", re.DOTALL)
+_USER_OPTION: Final = re.compile(
+    r"(?<!\S)(?:-u|--user|--proxy-user)(?:=|\s{0,5})[\"']?(?P<user>[^\s:\"']{0,100})[\"']?:"
+    r"(?!//)[\"']?(?P<password>[^\s\"']{0,200})"
 )
-_VALUE: Final = (
-    r"(?:\"(?P<double>[^\"]{4,})\"|'(?P<single>[^']{4,})'|`(?P<back>[^`]{4,})`|[“‘](?P<curly>[^”’]{4,})[”’]"
-    r"|[\"'`“‘]?(?P<bare>[^\s\"',;]{4,}))"
+_LEAST_WITHOUT_DIGITS: Final = 8
+
+_RANDOM: Final = re.compile(r"(?<![\w+/.%@:&?#~$§\\-])[A-Za-z0-9+/_-]{32,128}={0,2}(?![\w+/=-])")
+_NO_SECRET: Final = re.compile(r"sha\d|AAAA|pk_(?:live|test)", re.IGNORECASE)  # a digest, a public key
+_NAME_BEFORE: Final = re.compile(
+    r"([\w.$-]{1,80})[\"'`\])]{0,3}\s{0,3}[:=>,]{0,3}\s{0,3}[\"'`@]{0,2}(?:ssh-\w{1,10}\s)?$"
 )
-_ASSIGNED: Final = re.compile(rf"{_NAMED}\s{{0,4}}(?::=|=>|={{1,3}})\s{{0,4}}{_VALUE}")
-_TOLD: Final = re.compile(rf"{_NAMED}(?:\s{{1,4}}(?i:is|was)(?=[\s:])\s{{0,4}}:?|\s{{0,4}}:)\s{{0,4}}{_VALUE}")
-_NAMES: Final = ("pass", "pw", "secret", "token", "key", "credential")
-_LIKE_A_KEY: Final = re.compile(r"[A-Za-z0-9_+/=.:-]{16}|://")
-"""What every line with a key in it has: a run of 16 characters of keys, or an address; most lines have neither."""
+_BEFORE: Final = 110
+_BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,4000}={0,2}(?![A-Za-z0-9+/=_-])")
 
-_PLACEHOLDER: Final = re.compile(r"§§secret\([^)\s]{0,64}\)")
-_REST_OF_TOKEN: Final = re.compile(r"[A-Za-z0-9_+/=-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A secret's place in a line, and what it is."""
-
-    start: int
-    end: int
-    kind: str
+_DISGUISED: Final = re.compile(
+    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
+)
+"""Characters that nobody sees, and letters and digits of other widths and faces."""
 
 
-def secrets_in(line: str) -> list[Secret]:
-    """The secrets of one line in order, none overlapping another; placeholders are none."""
-    found = sorted((*_formats(line), *_named(line)), key=lambda secret: (secret.start, -secret.end))
-    apart: list[Secret] = []
-    for secret in found:
-        if apart and secret.start < apart[-1].end:
-            last = apart[-1]
-            apart[-1] = Secret(last.start, max(last.end, secret.end), last.kind)
+def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
+    """The secrets of one line in order, none overlapping another; placeholders are none.
+
+    ``without_context`` also finds those that only look random.
+    """
+    plain, places = _normalized(line)
+    found = [*_by_form(plain, without_context=without_context), *named_secrets(plain)]
+    if not found:
+        return found
+    if places:
+        found = [Secret(places[one.start], places[one.end - 1] + 1, one.kind) for one in found]
+    return _merged(_outside_placeholders(line, found))
+
+
+def _by_form(line: str, *, without_context: bool) -> Iterator[Secret]:
+    if "://" in line or "-u" in line:
+        yield from _in_addresses(line)
+    if not _LIKE_A_KEY.search(line) and not has_one_of(_SHORT_SECRETS, line.lower()):
+        return
+    yield from formatted_secrets(line)
+    yield from _encoded(line)
+    if without_context:
+        yield from _random(line)
+
+
+def _in_addresses(line: str) -> Iterator[Secret]:
+    """Yield the passwords in ``scheme://user:password@host``, and of the option ``-u user:password``."""
+    for match in _IN_ADDRESS.finditer(line):
+        if not is_dummy(match[1]) and not _PORT.fullmatch(match[1]):
+            yield Secret(*match.span(1), "BASIC_AUTH_CREDENTIALS")
+    for match in _USER_OPTION.finditer(line):
+        user, password = match["user"], match["password"]
+        value = password or user
+        is_long = len(password) >= _LEAST_WITHOUT_DIGITS and password != user
+        if (is_long or is_like_a_password(value)) and not is_dummy(value):
+            yield Secret(*match.span("password" if password else "user"), "BASIC_AUTH_CREDENTIALS")
+
+
+def _random(line: str) -> Iterator[Secret]:
+    """Yield what looks so random that it can be nothing else, unless the word before says that it is public."""
+    for match in _RANDOM.finditer(line):
+        value = match.group()
+        if not is_random_without_context(value) or _NO_SECRET.match(value) or _decoded(value).startswith("{"):
+            continue
+        before = line[max(0, match.start() - _BEFORE) : match.start()]
+        name = _NAME_BEFORE.search(before)
+        is_in_address = "://" in before.rpartition(" ")[2]
+        if not is_in_address and not (name and is_harmless(name[1])):
+            yield Secret(*match.span(), "KEY")
+
+
+def _encoded(line: str) -> Iterator[Secret]:
+    """Yield what has a secret in it when decoded from base64."""
+    for match in _BASE64.finditer(line):
+        text = _decoded(match.group())
+        found = next(chain(formatted_secrets(text), named_secrets(text)), None) if text else None
+        if found:
+            yield Secret(*match.span(), found.kind)
+
+
+def _decoded(encoded: str) -> str:
+    """What is encoded in base64, in either alphabet; empty if that is no readable text."""
+    decode = urlsafe_b64decode if "-" in encoded or "_" in encoded else b64decode
+    digits = encoded.rstrip("=")
+    try:
+        text = decode(digits + "=" * (-len(digits) % 4)).decode("ascii")
+    except (NotBase64Error, UnicodeDecodeError):
+        return ""
+    return text if text.replace("\n", "").isprintable() else ""
+
+
+def _normalized(line: str) -> tuple[str, list[int]]:
+    """The line in plain letters, without invisible characters, and where each of its characters is in ``line``.
+
+    There are no places where the line is plain already.
+    """
+    if line.isascii() or not _DISGUISED.search(line):
+        return line, []
+    shown: list[str] = []
+    places: list[int] = []
+    for place, char in enumerate(line):
+        plain = normalize("NFKC", char)
+        if category(char) != "Cf":
+            shown.append(plain if len(plain) == 1 else char)
+            places.append(place)
+    return "".join(shown), places
+
+
+def _outside_placeholders(line: str, found: Iterable[Secret]) -> Iterator[Secret]:
+    """Yield the parts of secrets that no placeholder covers."""
+    spans = [match.span() for match in PLACEHOLDER.finditer(line)]
+    ends = [ended for _, ended in spans]
+    for start, end, kind in found:
+        at = start
+        for begun, ended in islice(spans, bisect_right(ends, start), None):
+            if begun >= end:
+                break
+            yield Secret(at, begun, kind)
+            at = ended
+        yield Secret(at, end, kind)
+
+
+def _merged(found: Iterable[Secret]) -> list[Secret]:
+    """The secrets in order; those that overlap are one, of the kind of the first and longest."""
+    merged: list[Secret] = []
+    for secret in sorted(found, key=lambda one: (one.start, -one.end)):
+        if secret.start >= secret.end:
+            continue
+        if merged and secret.start < merged[-1].end:
+            last = merged[-1]
+            merged[-1] = Secret(last.start, max(last.end, secret.end), last.kind)
         else:
-            apart.append(secret)
-    return apart
-
-
-def load() -> None:
-    """Import the detectors now."""
-    _patterns()
-
-
-def _formats(line: str) -> Iterator[Secret]:
-    if not _LIKE_A_KEY.search(line):
-        return
-    for kind, pattern, in_group in _patterns():
-        at = 0
-        while match := pattern.search(line, at):
-            start, end = match.span(match.lastindex if in_group and match.lastindex else 0)
-            rest = _REST_OF_TOKEN.match(line, end)
-            at = max(match.end(), rest.end() if rest else end)
-            yield Secret(start, rest.end() if rest else end, kind)
-
-
-def _named(line: str) -> Iterator[Secret]:
-    """What is called a password, a key or a token; what is only told must look like one."""
-    lower = line.lower()
-    if not any(name in lower for name in _NAMES):
-        return
-    held = [match.span() for match in _PLACEHOLDER.finditer(line)]
-    for pattern in (_ASSIGNED, _TOLD):
-        for match in pattern.finditer(line):
-            kind = "PASSWORD" if match["password"] else "KEY"
-            start, end = match.span(str(match.lastgroup))
-            if pattern is _TOLD and match["bare"]:
-                end = start + len(match["bare"].rstrip(".!?)`”’"))
-            is_phrase = kind == "PASSWORD" and not match["bare"]
-            for begun, ended in _outside(held, start, end):
-                value = line[begun:ended]
-                if _looks_made_up(value) if pattern is _TOLD and not is_phrase else _says(value):
-                    yield Secret(begun, ended, kind)
-
-
-def _outside(held: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The stretches from ``start`` to ``end`` that no placeholder covers."""
-    for begun, ended in held:
-        if begun < end and start < ended:
-            if start < begun:
-                yield start, begun
-            start = ended
-    if start < end:
-        yield start, end
-
-
-def _says(value: str) -> bool:
-    """Whether a value is one: not only the full stop or bracket after a placeholder."""
-    return len(value) >= 4 or any(map(str.isalnum, value))
-
-
-def _looks_made_up(word: str) -> bool:
-    """Whether a word has digits or signs inside, as passwords do and words of talk do not."""
-    return len(word) >= 6 and any(char.isdigit() or char in "!@#$%^&*+=_~" for char in word)
-
-
-@cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str], bool], ...]:
-    patterns = [(kind, re.compile(pattern), True) for kind, pattern in _NEWER]
-    for module, name in _DETECTORS.items():
-        detector = getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
-        kind = re.sub(r"\W+", "_", detector.secret_type).strip("_").upper()
-        patterns += [(kind, pattern, module in _IN_GROUP) for pattern in detector.denylist]
-    return tuple(patterns)
+            merged.append(secret)
+    return merged

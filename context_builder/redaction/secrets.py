@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from context_builder.redaction.secret_patterns import load, secrets_in
+from context_builder.redaction.line_context import LineContext
+from context_builder.redaction.secret import placeholder
+from context_builder.redaction.secret_formats import secret_formats
 
-_KEY_BEGINS: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d")
-_KEY_ENDS: Final = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BEGINS: Final = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|PuTTY-User-Key-File-\d")
+_KEY_ENDS: Final = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _KEY_LINE: Final = re.compile(r"\s*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]*={0,2}|[A-Za-z-]+: .*)\s*")
 """A line within a private key: base64, a header, or nothing."""
 
 _LONGEST_PREFIX: Final = 120
-_QUOTED: Final = r"[>|\s]*"
-
-
-def placeholder(kind: str) -> str:
-    """What stands where a secret was. It names no secret, so nothing can resolve it."""
-    return f"§§secret({kind})"
+_QUOTED: Final = re.compile(r"[>|\s]*")
 
 
 class SecretRedactor:
@@ -28,7 +25,7 @@ class SecretRedactor:
     """
 
     def __init__(self) -> None:
-        load()
+        secret_formats()  # read them now, not in the first turn
 
     def redact(self, text: str) -> str:
         """``text`` with its secrets masked."""
@@ -49,7 +46,8 @@ class SecretStream:
     def __init__(self) -> None:
         self._held: list[str] = []
         self._within_key = False
-        self._prefix = re.compile(_QUOTED)
+        self._prefix = _QUOTED
+        self._context = LineContext()
 
     def feed(self, piece: str) -> str:
         """Take the next piece; returns what is safe to show of all so far."""
@@ -66,6 +64,7 @@ class SecretStream:
         line, self._held = "".join(self._held), []
         shown = self._shown(line, "") if line else ""
         self._within_key = False
+        self._context = LineContext()
         return shown
 
     def _shown(self, line: str, newline: str) -> str:
@@ -83,10 +82,18 @@ class SecretStream:
                 self._within_key, at = False, ends.end()
             begins = _KEY_BEGINS.search(line, at)
             if begins is None:
-                return "".join((*shown, _masked(line[at:]), newline))
-            shown += (_masked(line[at : begins.start()]), placeholder("PRIVATE_KEY"))
+                return "".join((*shown, self._masked(line[at:]), newline))
+            shown += (self._masked(line[at : begins.start()]), placeholder("PRIVATE_KEY"))
             self._within_key, at = True, begins.end()
             self._prefix = _prefix_like(line[: begins.start()])
+
+    def _masked(self, line: str) -> str:
+        shown: list[str] = []
+        at = 0
+        for secret in self._context.secrets(line):
+            shown += (line[at : secret.start], placeholder(secret.kind))
+            at = secret.end
+        return "".join((*shown, line[at:]))
 
     def _goes_on(self, line: str) -> bool:
         """Whether a line is one of the key, behind a prefix such as the key's first line has."""
@@ -98,15 +105,6 @@ def _prefix_like(prefix: str) -> re.Pattern[str]:
     """What stands before each line of a text that was quoted or logged: the marks of a quotation, or the same words
     with other numbers, as times have them."""
     if len(prefix) > _LONGEST_PREFIX:
-        return re.compile(_QUOTED)
+        return _QUOTED
     same = re.sub(r"[0-9]+", "[0-9]+", re.escape(prefix.rstrip()))
-    return re.compile(rf"(?:{same})?{_QUOTED}")
-
-
-def _masked(line: str) -> str:
-    shown: list[str] = []
-    at = 0
-    for secret in secrets_in(line):
-        shown += (line[at : secret.start], placeholder(secret.kind))
-        at = secret.end
-    return "".join((*shown, line[at:]))
+    return re.compile(rf"(?:{same})?{_QUOTED.pattern}")

@@ -1,0 +1,86 @@
+"""What lines say of those below them: a name with its value on the next line, a Kubernetes secret, a certificate."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from context_builder.redaction.named_secrets import NAME, SECRET_KINDS, Syntax, is_secret_value
+from context_builder.redaction.secret import Secret
+from context_builder.redaction.secret_names import NameKind, kind_of_name
+from context_builder.redaction.secret_patterns import secrets_in
+from context_builder.redaction.secret_values import is_like_a_password
+
+_OPENERS: Final = (":", "|", ">", "|-", ">-", "|+", ">+")
+_OPENED: Final = re.compile(r"(?:\\{0,3}[\"'`]|[\])]){0,3}\s{0,4}(?::\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$")
+_OPENING: Final = 200
+"""Characters at the end of a line in which the name of the value below is looked for."""
+
+_NAME_ENTRY: Final = re.compile(r"[\s>|#*-]{0,80}[\"']?name[\"']?:\s{1,4}[\"']?([\w.-]{2,80})[\"']?,?\s{0,8}$")
+_VALUE_ENTRY: Final = re.compile(
+    r"[\s>|#*-]{0,80}(?:[\"']?value[\"']?:\s{0,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
+)
+_DATA: Final = re.compile(r"(\s*)(?:string)?data:\s*$", re.IGNORECASE)
+_DATA_ENTRY: Final = re.compile(
+    r"\s+[\"']?[\w.-]{1,80}[\"']?:\s{0,4}(?:([\"']?)([A-Za-z0-9+/]{10,8000}={0,2})\1\s*$|[|>][+-]?\s*$)"
+)
+_PUBLIC_BLOCK: Final = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}(?:CERTIFICATE|PUBLIC KEY|MESSAGE|SIGNATURE)")
+
+
+class LineContext:
+    """Finds the secrets of lines that are given one after the other."""
+
+    def __init__(self) -> None:
+        self._name_above = NameKind.UNKNOWN
+        self._data_indent: str | None = None
+        self._is_public = False
+
+    def secrets(self, line: str) -> list[Secret]:
+        """The secrets of the next line, in order, none overlapping another."""
+        is_public = self._is_public or self._name_above == NameKind.HARMLESS
+        found = secrets_in(line, without_context=not is_public)
+        if below := self._value_below(line):
+            found = sorted((*(one for one in found if one.end <= below.start or below.end <= one.start), below))
+        if line and not line.isspace():
+            self._note(line)
+        return found
+
+    def _value_below(self, line: str) -> Secret | None:
+        """The value on ``line`` of a name on a line before."""
+        if self._name_above > NameKind.KEY and (value := _VALUE_ENTRY.match(line)):
+            if is_secret_value(value[1], self._name_above, Syntax.TOLD, quoted=False):
+                return Secret(*value.span(1), SECRET_KINDS[self._name_above])
+        elif self._is_in_data(line) and (entry := _DATA_ENTRY.match(line)) and entry[2] and _is_base64(entry[2]):
+            return Secret(*entry.span(2), SECRET_KINDS[NameKind.TOKEN])
+        return None
+
+    def _is_in_data(self, line: str) -> bool:
+        indent = self._data_indent
+        return indent is not None and line.startswith(indent) and line[len(indent) : len(indent) + 1].isspace()
+
+    def _note(self, line: str) -> None:
+        """Keep what a line says of those below it."""
+        self._name_above = NameKind.UNKNOWN
+        if line.rstrip().endswith(_OPENERS):
+            self._name_above = _name_at_end(line[-_OPENING:])
+        elif "name" in line and (entry := _NAME_ENTRY.match(line)):
+            self._name_above = kind_of_name(entry[1])
+        if data := _DATA.match(line):
+            self._data_indent = data[1]
+        elif not self._is_in_data(line):
+            self._data_indent = None
+        elif _DATA_ENTRY.match(line) and line.rstrip().endswith(_OPENERS):
+            self._name_above = NameKind.TOKEN
+        if "-----" in line and (block := _PUBLIC_BLOCK.search(line)):
+            self._is_public = block[1] == "BEGIN"
+
+
+def _name_at_end(line: str) -> NameKind:
+    """What the name at the end of a line says of the value below it."""
+    kinds = [kind_of_name(name.group()) for name in NAME.finditer(line) if _OPENED.match(line, name.end())]
+    return kinds[-1] if kinds else NameKind.UNKNOWN
+
+
+def _is_base64(value: str) -> bool:
+    """Whether a value of whole groups of four has what words have not: padding, digits, or capitals within."""
+    return len(value) % 4 == 0 and (value.endswith("=") or is_like_a_password(value) or not value[1:].islower())

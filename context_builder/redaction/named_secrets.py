@@ -1,0 +1,181 @@
+"""Secrets that have no form of their own, but a name: ``password = …``, ``"api_token": "…"``, ``the password is …``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final
+
+from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of
+from context_builder.redaction.secret_names import HINTS, NameKind, kind_of_name
+from context_builder.redaction.secret_values import (
+    is_code,
+    is_dummy,
+    is_label,
+    is_like_a_password,
+    is_random,
+    is_random_key,
+)
+
+SECRET_KINDS: Final = {NameKind.PASSWORD: "PASSWORD", NameKind.TOKEN: "KEY", NameKind.KEY: "KEY"}
+NAME: Final = re.compile(
+    r"(?:(?:access|api|auth|client|encryption|license|private|secret|signing)\s"
+    r"(?=key|token|secret|pass|credential))?[^\W\d][\w.$-]{0,80}",
+    re.IGNORECASE,
+)
+
+# Between a name and its value. Each part is bounded, so that a line takes a time linear in its length.
+_CLOSED: Final = r"(?=[\\\"'`\])])(?:\\{0,3}[\"'`]|[\])]){0,3}"
+_IN_ENTRY: Final = r"[\"'],?\s{1,4}[\"']?(?i:value)[\"']?(?=\s{0,3}[=:])"  # <add key="name" value="…">
+_TYPED: Final = (
+    r"(?:\[\w{0,8}\])?"
+    r"(?:\s{0,2}:\s{0,2}[A-Za-z&][\w&<>\[\]. |]{0,24}?(?=\s{0,3}=)|\s[A-Za-z*&][\w*&<>\[\]:.]{0,20}(?=\s{0,3}=))?"
+)
+_OPERATOR: Final = (
+    r"(?P<compared>[!=]={1,2})|(?P<assigned>:{1,3}=|[?+.|]{0,2}=>?)"
+    r"|(?P<told>:|(?<=\s)(?i:is|was|es|est|ist)(?=[\s:])\s{0,4}:?)|(?P<called>\()|(?P<listed>,)|(?P<element>>)"
+)
+_WRAPPED: Final = (
+    r"(?:(?:[@$bfruBFRUL]{1,2}|[\w.:\[\]]{0,30}(?:[Ss]tr(?:ing)?|from|bytes?|Secret\w{0,8})\()(?=[\"'`]))?"
+)
+_QUOTED: Final = (
+    r"\\{0,3}(?:\"(?P<double>[^\"]{1,1000}?)\\{0,3}\"|'(?P<single>[^']{1,1000}?)\\{0,3}'|`(?P<back>[^`]{1,1000})`"
+    r"|[“‘](?P<curly>[^”’]{1,1000})[”’])"
+)
+_RUN: Final = r"[^\s\"'`,;<&\\]"
+_BETWEEN_RUNS: Final = r"(?:<(?!/)|\\(?![nrtu\"'`\\])|[,;&](?![\s\"'`\\]|\w{1,40}\s{0,2}[=:]|$))"
+_BARE: Final = rf"\\{{0,3}}[\"'`“‘]?(?P<bare>{_RUN}{{1,128}}(?:{_BETWEEN_RUNS}{_RUN}{{0,64}}){{0,8}})"
+_REST_OF_BARE: Final = re.compile(rf"{_RUN}*")
+_AFTER_NAME: Final = re.compile(
+    rf"(?:{_IN_ENTRY}|{_CLOSED}|{_TYPED})\s{{0,8}}(?:{_OPERATOR})\s{{0,8}}{_WRAPPED}(?:{_QUOTED}|{_BARE})"
+)
+_BESIDE_NAME: Final = re.compile(rf"\s{{0,4}}{_QUOTED}(?P<stated>\s{{0,2}};)?")
+_AFTER_FLAG: Final = re.compile(r"\s{1,4}(?P<bare>[^\s\"'`,;<-][^\s\"'`,;<]{3,256})")
+_BEFORE_NAME: Final = re.compile(
+    r"(?P<quote>[\"'`])(?P<value>(?:(?!(?P=quote)).){4,200})(?P=quote)\s{0,4}[!=]={1,2}\s{0,4}(?P<name>[\w.$-]{2,80})"
+)
+
+_AFTER_CODE: Final = ")]};:,"
+_AFTER_TOLD: Final = ".!?)`”’"
+_LEAST: Final = 4
+_LEAST_TOKEN: Final = 8
+_PATH: Final = re.compile(r"[\w.~-]*(?:/[\w.-]*){3,}")
+_WORD_BEFORE: Final = re.compile(r"[A-Za-z][,;]? $")
+
+
+class Syntax(Enum):
+    """How a value is written beside its name."""
+
+    COMPARED = "compared"  # name == value
+    ASSIGNED = "assigned"  # name = value
+    TOLD = "told"  # name: value, name is value
+    CALLED = "called"  # name("value")
+    LISTED = "listed"  # name, value
+    ELEMENT = "element"  # <name>value</name>
+    STATED = "stated"  # name "value";
+    BESIDE = "beside"  # name "value"
+    FLAG = "flag"  # --name value
+
+
+_VALUES: Final = frozenset(("bare", "double", "single", "back", "curly"))
+
+
+def named_secrets(line: str) -> Iterator[Secret]:
+    """Yield the secrets of one line that a name calls so; what is only told must look like one."""
+    if not has_one_of(HINTS, line.lower()):
+        return
+    at = 0
+    while name := NAME.search(line, at):
+        at = name.end()
+        kind = kind_of_name(name.group())
+        if kind >= NameKind.KEY and (secret := _value_of(line, name, kind)):
+            at = max(at, secret.end)
+            yield secret
+    for match in _BEFORE_NAME.finditer(line):
+        kind = kind_of_name(match["name"])
+        if kind > NameKind.KEY and is_secret_value(match["value"], kind, Syntax.COMPARED, quoted=True):
+            yield Secret(*match.span("value"), SECRET_KINDS[kind])
+
+
+def is_secret_value(value: str, kind: NameKind, syntax: Syntax, *, quoted: bool) -> bool:
+    """Whether a value beside a name of this kind is a secret, and not a dummy, a path or a piece of code."""
+    value = PLACEHOLDER.sub("", value)
+    if len(value) < _LEAST or is_dummy(value) or _PATH.fullmatch(value):
+        return False
+    if not quoted and is_code(value.rstrip(_AFTER_CODE)):
+        return False
+    if kind == NameKind.KEY:
+        return is_random_key(value)
+    if syntax == Syntax.LISTED:
+        return is_random(value)
+    if not quoted and syntax in (Syntax.COMPARED, Syntax.CALLED):
+        return False
+    return (_is_password if kind == NameKind.PASSWORD else _is_token)(value, syntax, quoted=quoted)
+
+
+def _is_password(value: str, syntax: Syntax, *, quoted: bool) -> bool:
+    """Whether a value is a password; one in quotes may be a phrase."""
+    if syntax in (Syntax.ASSIGNED, Syntax.STATED, Syntax.ELEMENT):
+        return True
+    return is_like_a_password(value) or (quoted and syntax in (Syntax.COMPARED, Syntax.TOLD))
+
+
+def _is_token(value: str, syntax: Syntax, *, quoted: bool) -> bool:
+    """Whether a value is a token: one word, which is no label unless it was assigned."""
+    if len(value.split()) > 1:
+        return False
+    if syntax in (Syntax.ASSIGNED, Syntax.STATED, Syntax.ELEMENT):
+        return is_like_a_password(value) or (quoted and len(value) >= _LEAST_TOKEN)
+    return is_like_a_password(value) and (quoted or (len(value) >= _LEAST_TOKEN and not is_label(value)))
+
+
+def _value_of(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:
+    """The secret that a name has, if any."""
+    start, end = name.start(), name.start() + len(name.group().rstrip(".-"))
+    match, syntax = _match_after(line, start, end)
+    if match is None or _is_in_talk(line, name, syntax):
+        return None
+    group = next(way for way, value in match.groupdict().items() if value and way in _VALUES)
+    quoted = group != "bare"
+    begun, ended = match.span(group)
+    if not quoted:
+        ended = begun + len(_trimmed(match["bare"], syntax))
+    value = line[begun:ended]
+    if value == line[start:end] or (syntax == Syntax.ELEMENT and not line.startswith("</", ended)):
+        return None
+    if syntax == Syntax.CALLED and not _is_value_given(line[start:end]):
+        return None
+    if not is_secret_value(value, kind, syntax, quoted=quoted):
+        return None
+    rest = _REST_OF_BARE.match(line, ended) if not quoted and ended == match.end("bare") else None
+    return Secret(begun, rest.end() if rest else ended, SECRET_KINDS[kind])
+
+
+def _match_after(line: str, start: int, end: int) -> tuple[re.Match[str] | None, Syntax]:
+    """What follows the name from ``start`` to ``end``, and how it is written."""
+    if match := _AFTER_NAME.match(line, end):
+        return match, next(syntax for syntax in Syntax if match.groupdict().get(syntax.value))
+    is_quoted = line[start - 1 : start] in ('"', "'", "`") and line.startswith(line[start - 1], end)
+    if not is_quoted and (match := _BESIDE_NAME.match(line, end)):
+        return match, Syntax.STATED if match["stated"] else Syntax.BESIDE
+    return (_AFTER_FLAG.match(line, end) if line.startswith("--", max(start - 2, 0)) else None), Syntax.FLAG
+
+
+def _is_in_talk(line: str, name: re.Match[str], syntax: Syntax) -> bool:
+    """Whether ``pass`` is the verb: another word is before it, or what is passed stands beside it."""
+    if name.group().lower() != "pass":
+        return False
+    return syntax == Syntax.BESIDE or bool(_WORD_BEFORE.search(line, max(0, name.start() - 8), name.start()))
+
+
+def _is_value_given(called: str) -> bool:
+    """Whether a call takes the secret, as ``secret("…")`` and ``secret.assign("…")`` do; ``token.of("…")`` does not."""
+    return kind_of_name(called.removesuffix(".assign").rpartition(".")[2]) > NameKind.KEY
+
+
+def _trimmed(bare: str, syntax: Syntax) -> str:
+    """An unquoted value without what belongs to the sentence or the list around it."""
+    if syntax == Syntax.LISTED:
+        return bare.partition(",")[0]
+    return bare.rstrip(_AFTER_TOLD) if syntax == Syntax.TOLD else bare

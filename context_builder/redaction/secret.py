@@ -1,0 +1,30 @@
+"""Where a secret is in a line of text, and the placeholder that is put there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+PLACEHOLDER: Final = re.compile(r"§§secret\([^)\s]{0,64}\)")
+
+
+class Secret(NamedTuple):
+    """``line[start:end]`` is a secret of this kind."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def placeholder(kind: str) -> str:
+    """What stands where a secret was. It names no secret, so nothing can resolve it."""
+    return f"§§secret({kind})"
+
+
+def has_one_of(words: Iterable[str], text: str) -> bool:
+    """Whether a text has one of ``words``; most lines of talk are looked at no further than this."""
+    for word in words:  # noqa: SIM110 any() with a generator takes twice as long
+        if word in text:
+            return True
+    return False

@@ -1,0 +1,117 @@
+"""What values look like: random, chosen by a person, a dummy such as ``changeme``, or a piece of code."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import Final
+
+_LOOKED_AT: Final = 128
+"""Characters of a value that are looked at: they tell what it is, however long it goes on."""
+
+_DUMMY_PARTS: Final = (
+    "changeit", "changeme", "dummy", "example", "fake", "placeholder", "redacted", "sample", "xxxx", "****", "####",
+    "0123456789abcdef", "abcdefghijklm",
+)  # fmt: skip
+_DUMMY_WORDS: Final = frozenset(
+    "abc access account api app auth bar blank change client credential credentials db default demo empty enter"
+    " false fill foo foobar goes here hidden insert key login my n na new nil no none null old omitted optional"
+    " pass passphrase passwd password pw pwd real removed replace required root secret see some string tba tbd"
+    " test the this todo token true undefined unknown unset user username value with xxx yes your yours yyy".split()
+)
+_DUMMY: Final = re.compile(
+    r"(?:my|your|the|some|test|user|new|old)(?:password|passwd|pass|pwd|secret|token|apikey|key)"
+    r"|(.{1,4})\1{3,}.{0,3}"  # the same few characters over and over
+)
+_REFERENCE: Final = re.compile(
+    r"""[$%#@]?\{.*\}?  # ${NAME}, {{ name }}, %{name}
+    | \$\(.* | \$\w+$ | %\w+%?$ | <[^>]*>? | \[[^\]]*\]? | \$\d?$
+    | (?:ENC|vault|op|ssm|secretsmanager|arn|env|file)[:\[(].* | \w[\w+.-]{0,30}://.*""",
+    re.VERBOSE | re.DOTALL,
+)
+_INTERPOLATED: Final = re.compile(r"[$#%]?\{[A-Za-z_][\w.]{0,80}\}|%\(\w{1,80}\)s")
+
+_PART: Final = r"[A-Za-z_]+(?:\d{1,6}[A-Za-z_]*)?"
+_CODE: Final = re.compile(
+    rf"[$@*&]?{_PART}(?:(?:\.|->|::){_PART}){{1,8}}"  # settings.password
+    r"|[A-Za-z_$][\w$]{0,60}(?:(?:\.|->|::)[A-Za-z_]\w{0,60}){0,8}(?:\(.*|\[[\"'\w]*\]?.*)",  # load_key(), argv[1]
+    re.DOTALL,
+)
+_VARIABLE: Final = re.compile(r"[A-Za-z_]+(?:\d{1,5}[A-Za-z_]+)?")
+_IN_VARIABLES: Final = ("auth", "credential", "key", "passw", "secret", "token")
+_LABEL: Final = re.compile(r"(?:[A-Za-z]+\d{0,2}|\d+)(?:[-_.:/=&+]+(?:[A-Za-z]+\d{0,2}|\d+))+")
+
+_WORDS: Final = re.compile(r"[A-Za-z]+|\d+")
+_DIGIT_OR_SYMBOL: Final = re.compile(r"[\d!@#$%^&*+=~]")
+_LETTER_BY_DIGIT: Final = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_CHARACTER_CLASSES: Final = (re.compile(r"[a-z]"), re.compile(r"[A-Z]"), re.compile(r"[0-9]"))
+_DICTIONARY_WORD: Final = re.compile(r"[a-z]{9}|[A-Z]{9}")
+
+
+def entropy(value: str) -> float:
+    """Shannon's entropy of a value's characters, in bits a character."""
+    value = value[:_LOOKED_AT]
+    return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
+
+
+def is_dummy(value: str) -> bool:
+    """Whether a value only stands where a secret will be: ``changeme``, ``<your key>``, ``${TOKEN}``, ``xxxx``."""
+    value = value[:_LOOKED_AT] if not value.endswith(("...", "…")) else ""
+    if not any(map(str.isalnum, value)) or _REFERENCE.fullmatch(value) or _is_monotonous(value):
+        return True
+    lower = _INTERPOLATED.sub("", value).lower()
+    if _DUMMY.fullmatch(lower) or any(part in lower for part in _DUMMY_PARTS):
+        return True
+    words = _WORDS.findall(lower)
+    return "your" in words or all(word in _DUMMY_WORDS for word in words)
+
+
+def is_code(value: str) -> bool:
+    """Whether an unquoted value is an expression of a program: ``settings.password``, ``load_key()``, ``api_token``."""
+    if _VARIABLE.fullmatch(value):
+        return any(name in value.lower() for name in _IN_VARIABLES)
+    return bool(_CODE.fullmatch(value))
+
+
+def is_label(value: str) -> bool:
+    """Whether a value is words and numbers with signs between them, as names and versions are: ``api-2.11.0``."""
+    return bool(_LABEL.fullmatch(value))
+
+
+def is_like_a_password(value: str) -> bool:
+    """Whether a word has digits or symbols inside, as passwords do and words of talk do not."""
+    return len(value) >= 6 and bool(_DIGIT_OR_SYMBOL.search(value))
+
+
+def is_random(value: str) -> bool:
+    """Whether a value is long and mixed enough to be generated; UUIDs are."""
+    value = value[:_LOOKED_AT]
+    return bool(_UUID.fullmatch(value)) or (
+        len(value) >= 12
+        and len(_LETTER_BY_DIGIT.findall(value)) >= 3
+        and entropy(value) >= 2.8
+        and not is_label(value)
+        and not re.search(r"\s", value)
+    )
+
+
+def is_random_key(value: str) -> bool:
+    """Whether a value is random enough for a name that may mean anything, such as ``key``; ids (UUIDs) are not."""
+    return is_random(value) and not _UUID.fullmatch(value)
+
+
+def is_random_without_context(value: str) -> bool:
+    """Whether a value needs no name to be taken for a key: small and capital letters and digits, much mixed."""
+    if not all(kind.search(value) for kind in _CHARACTER_CLASSES) or _DICTIONARY_WORD.search(value):
+        return False
+    kinds = [0 if char.islower() else 1 if char.isupper() else 2 for char in value if char.isalnum()]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return changes >= 0.4 * len(kinds) and entropy(value) >= 4.0
+
+
+def _is_monotonous(value: str) -> bool:
+    """Whether one character makes up most of a value."""
+    return Counter(value.lower()).most_common(1)[0][1] > 0.6 * len(value)

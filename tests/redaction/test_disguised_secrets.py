@@ -1,0 +1,108 @@
+"""Secrets are masked in the disguises that text brings with it: escapes, encodings, odd characters."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode, urlsafe_b64encode
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_builder.redaction import SecretRedactor
+from tests.redaction.tokens import token
+
+REDACTOR = SecretRedactor()
+TOKEN = token("ghp_", 36)
+PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{token('MII', 61)}\n{token('', 50)}==\n-----END RSA PRIVATE KEY-----"
+GITHUB = "§§secret(GITHUB_TOKEN)"
+
+DISGUISED = {
+    "zero width": (TOKEN[:9] + "\u200b" + TOKEN[9:], GITHUB),
+    "soft hyphens": ("\u00ad".join(TOKEN), GITHUB),
+    "full width": ("".join(chr(ord(char) + 0xFEE0) for char in TOKEN), GITHUB),
+    "JSON": (json.dumps({"said": f"it is\n{TOKEN}\nbye"}), f'{{"said": "it is\\n{GITHUB}\\nbye"}}'),
+    "JSON in JSON": (json.dumps(json.dumps({"a": TOKEN})), f'"{{\\"a\\": \\"{GITHUB}\\"}}"'),
+    "a password in JSON": (json.dumps("password=hunter22\n"), '"password=§§secret(PASSWORD)\\n"'),
+    "URL-encoded": (
+        f"https://x.example/?q={quote('a=' + TOKEN + '&b', safe='')}",
+        f"https://x.example/?q=a%3D{GITHUB}%26b",
+    ),
+    "base64": (b64encode(f"token {TOKEN}".encode()).decode(), GITHUB),
+    "base64url": (urlsafe_b64encode(TOKEN.encode()).decode().rstrip("="), GITHUB),
+    "a password in base64": (b64encode(b"password=hunter22x").decode(), "§§secret(PASSWORD)"),
+    "a private key in base64": (b64encode(PEM.encode()).decode(), "§§secret(PRIVATE_KEY)"),
+    "a private key in JSON": (json.dumps({"key": PEM}), '{"key": "§§secret(PRIVATE_KEY)"}'),
+    "a private key in one line": (PEM.replace("\n", " "), "§§secret(PRIVATE_KEY)"),
+    "a private key with carriage returns": (PEM.replace("\n", "\r\n"), "§§secret(PRIVATE_KEY)"),
+    "a key of SSH2": (
+        PEM.replace("-----BEGIN RSA", "---- BEGIN SSH2 ENCRYPTED").replace("Y-----", "Y ----", 1),
+        "§§secret(PRIVATE_KEY)",
+    ),
+    "signs in an address": (
+        "postgres://ann:p@ss:w/rd!@db/shop",
+        "postgres://ann:§§secret(BASIC_AUTH_CREDENTIALS)@db/shop",
+    ),
+    "escapes in an address": ("amqp://ann:p%40ss%2F1@mq//", "amqp://ann:§§secret(BASIC_AUTH_CREDENTIALS)@mq//"),
+    "a secret of AWS by itself": (f"use {token('', 40)} for it", "use §§secret(KEY) for it"),
+    "Markdown": (f"**{TOKEN}** or `{TOKEN}`", f"**{GITHUB}** or `{GITHUB}`"),
+    "a line separator": ("a\u2028password: hunter22", "a\u2028password: §§secret(PASSWORD)"),
+    "a no-break space": ("password:\u00a0hunter22", "password:\u00a0§§secret(PASSWORD)"),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISED)
+def test_a_disguised_secret_is_masked(disguise):
+    text, masked = DISGUISED[disguise]
+    assert REDACTOR.redact(text) == masked
+
+
+@pytest.mark.parametrize("disguise", DISGUISED)
+def test_redacting_again_changes_nothing(disguise):
+    once = REDACTOR.redact(DISGUISED[disguise][0])
+    assert REDACTOR.redact(once) == once
+
+
+PARTS = st.sampled_from(
+    [
+        "\n",
+        " ",
+        "token:",
+        "password: |",
+        "data:",
+        "  a: YWRtaW46cGFzc3dvcmQ=",
+        TOKEN,
+        "hunter22",
+        "\u200b",
+        "§§secret(A)",
+        PEM,
+        '"',
+    ]
+)
+
+
+@given(st.lists(PARTS, max_size=12), st.data())
+def test_any_cut_of_any_text_gives_the_same(parts, data):
+    text = "".join(parts)
+    cut = data.draw(st.integers(0, len(text)))
+    stream = REDACTOR.stream()
+    assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close() == REDACTOR.redact(text)
+
+
+@given(st.text())
+def test_any_text_can_be_redacted_and_again(text):
+    once = REDACTOR.redact(text)
+    assert REDACTOR.redact(once) == once
+
+
+@pytest.mark.parametrize(
+    "part",
+    [":_auth", "key=a1", "token(", "a.", "a->", '"a" == ', "://a:", "-u a:", "-eyJ", "password:\n", "data:\n a: b\n",
+     "\u200b", "QUJD ", "§§secret(A) " + TOKEN + " ", "name: token\nvalue: x\n", "-----BEGIN ", " ", "authorization: "],
+)  # fmt: skip
+def test_text_made_to_be_slow_is_not(part):
+    started = time.process_time()
+    REDACTOR.redact(part * (50_000 // len(part)))
+    assert time.process_time() - started < 3.0

@@ -1,0 +1,154 @@
+"""What a name calls a secret is masked, however a language writes it; what only looks like that is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.redaction import SecretRedactor
+from context_builder.redaction.secret_names import NameKind, kind_of_name
+from tests.redaction.tokens import HEX, LOWER, token, uuid
+
+REDACTOR = SecretRedactor()
+RANDOM = token("", 30, LOWER)
+PASSWORD = "m{{h}o)p${e]nob(ody[finds>-_$#it}}"  # as hostile as people choose them
+
+WRITTEN = {
+    "Go": 'apiToken := "{}"',
+    "Go, typed": 'var apiToken string = "{}"',
+    "Go, raw": "apiToken := `{}`",
+    "C": 'char secret[40] = "{}";',
+    "C++": 'std::string apiSecret("{}");',
+    "C++, assigned": 'secret.assign("{}", 17);',
+    "C#": 'string apiToken = @"{}";',
+    "Java": 'String apiToken = "{}";',
+    "Kotlin": 'val apiToken: String = "{}"',
+    "Rust": 'let api_token = String::from("{}");',
+    "PHP": '$apiToken .= "{}"',
+    "PHP, array": "'api_token' => '{}',",
+    "Python": 'API_TOKEN: Final = "{}"',
+    "Python, item": 'headers["X-Api-Key"] = "{}"',
+    "preprocessor": '#define API_TOKEN "{}";',
+    "compared": 'if (apiToken !== "{}") return',
+    "compared, the other way round": 'if ("{}" == password) return',
+    "default": 'getenv("api_token", "{}")',
+    "JSON": '{{"api_token": "{}"}}',
+    "JSON in JSON": '"{{\\"api_token\\": \\"{}\\"}}"',
+    "JSON entry": '{{"name": "API_TOKEN", "value": "{}"}}',
+    "YAML": "api_token: {}",
+    "YAML, literal": "api_token: |\n  {}",
+    "YAML, entry": "- name: API_TOKEN\n  value: {}",
+    "TOML": "api-token = '{}'",
+    "XML": "<apiToken>{}</apiToken>",
+    "XML, lines": "<apiToken>\n    {}\n</apiToken>",
+    "XML, attribute": '<add key="ApiToken" value="{}" />',
+    "shell": "export API_TOKEN={}",
+    "make": "API_TOKEN ?= {}",
+    "option": "deploy --api-token {}",
+    "header": "X-Octopus-ApiKey: {}",
+    "query": "https://example.org/a?x=1&api_key={}&y=2",
+    "connection string": "Server=db;User=sa;Password={};Encrypt=yes",
+    "CSV": "apiToken,{},",
+    "told below": "here is the token:\n{}",
+    "in German": "das Passwort ist {}",
+    "in Chinese": "密码：{}",
+}
+
+STAYS = (
+    "max_tokens = 4096",
+    "token_count: 123456",
+    'token_type = "Bearer"',
+    f"publicKey = {RANDOM}",
+    f"csrf-token={RANDOM}",
+    f"credentialsId: '{uuid()}'",
+    f"kms_key_id = {uuid()}",
+    f"password_hash = {token('', 64, HEX)}",
+    f'MantleAPI_version="{token("", 40, HEX)}"',
+    "sort_key = 'DOC_Vector_5_32'",
+    "password = os.environ['DB_PASSWORD']",
+    "password = getpass.getpass()",
+    "apiKey: this.apiKey,",
+    "administrator_login_password = var.db_password",
+    "login(username=username, password=password)",
+    "token = next_token",
+    'password = "${aws_db_instance.default.password}"',
+    "password: {{ .Values.password }}",
+    'api_key = "<YOUR API KEY>"',
+    'api_key: "insert_key_here"',
+    'password = "changeme"',
+    'password = "somefakepassword"',
+    "SUMO_ACCESS_KEY=${SUMO_ACCESS_KEY:=$2}",
+    f"ACCESS_KEY={'x' * 40}",
+    'const validKeyChars = "0123456789abcdefghijklmnopqrstuvwxyz_-."',
+    "mongodb://user:password@localhost/database",
+    "https://{user}:{pass}@example.org",
+    "postgresql://user:user@localhost/db",
+    "docker run -u 1000:1000 nginx",
+    "secretary: Ann of room 12b45678",
+    "the token economy: 2024-10-12",
+    "they pass: AB-7704 is next",
+    "the tokens are counted, and the key is under the mat",
+    "# Secrets\n\nthe password:\nis told to nobody",
+    f"-----BEGIN CERTIFICATE-----\n{token('MIID', 60)}\n-----END CERTIFICATE-----",
+)
+
+
+@pytest.mark.parametrize("language", WRITTEN)
+@pytest.mark.parametrize("value", [RANDOM, uuid(), token("", 40, HEX)])
+def test_a_named_value_is_masked(language, value):
+    written = WRITTEN[language].format(value)
+    before, _, after = written.partition(value)
+    assert REDACTOR.redact(written) in {f"{before}§§secret({kind}){after}" for kind in ("KEY", "PASSWORD")}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'password = "{}"',
+        "db_pass: '{}'",
+        "passwd := {},",
+        'if (db_pass != "{}")',
+        'password "{}";',
+        "PGPASSWORD={} psql",
+        "postgres://ann:{}@db/shop",
+        "curl -u ann:{} https://example.org",
+    ],
+)
+def test_a_password_may_have_any_sign(written):
+    assert "finds" not in REDACTOR.redact(written.format(PASSWORD))
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_what_is_no_secret_stays(text):
+    assert REDACTOR.redact(text) == text
+
+
+def test_the_data_of_a_kubernetes_secret_is_masked():
+    manifest = "kind: Secret\ndata:\n  # base64\n  a: YWRtaW46cGFzc3dvcmQ=\n  b: YWRtaW4=\nmetadata:\n  name: c\n"
+    assert REDACTOR.redact(manifest) == manifest.replace("YWRtaW46cGFzc3dvcmQ=", "§§secret(KEY)")
+
+
+def test_a_value_is_masked_to_its_end_however_long():
+    long = token("", 9_000)
+    assert REDACTOR.redact(f"password={long} it is") == "password=§§secret(PASSWORD) it is"
+    assert REDACTOR.redact(f'token = "{long}"').count(long[-20:]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("dbPassword", NameKind.PASSWORD),
+        ("SLAPIKEY", NameKind.TOKEN),
+        ("SharedAccessKey", NameKind.TOKEN),
+        ("aws_secret_access_key", NameKind.TOKEN),
+        ("door_key", NameKind.KEY),
+        ("key_down_event", NameKind.HARMLESS),
+        ("tokenizer", NameKind.UNKNOWN),
+        ("passenger", NameKind.UNKNOWN),
+        ("monkey", NameKind.UNKNOWN),
+        ("token_expires_at", NameKind.HARMLESS),
+        ("foreignKey", NameKind.HARMLESS),
+        ("keyVaultName", NameKind.HARMLESS),
+    ],
+)
+def test_a_name_tells_what_it_has(name, kind):
+    assert kind_of_name(name) == kind
