@@ -109,7 +109,8 @@ class ConversationContext:
         if taken.identity in self._seen:
             return False
         self._conversation.receive([taken], now)
-        self._seen.add(taken.identity)
+        if taken.identity:
+            self._seen.add(taken.identity)
         await self._find_keywords()
         self._settle()
         return True

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LOOK_AGAIN: Final = 0.05
 """Seconds."""
 
+LOST_BY_REDIS: Final = 3.0
+"""Seconds within which a Redis that writes to disk every second may still lose what it was told, should power fail."""
+
 
 def forget(
     session_id: SESSION_ID,
@@ -50,13 +53,17 @@ async def _forget(session_id: str) -> None:
         delivered = Delivered(session_id, archive, TenantMemory(store, settings.tenant_id) if store else None)
         await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
         owner = await catalog.owner(session_id)
+        before = await catalog.mark(session_id)
         keys = await catalog.forget(session_id)
         if owner is not None:  # it notices with its next commit; until then it may still deliver something
             if not (has_died(owner) or await is_left(catalog, session_id, settings.lease_time)):
-                typer.echo(f"{describe(owner)} does not answer; should it wake up, forget the session again", err=True)
+                told = "it will not restore the session, but may still deliver what it was delivering"
+                typer.echo(f"{describe(owner)} does not answer; should it wake up, {told}", err=True)
             await delivered.forget()
         recording = recording_of(session_id, settings)
         was_recorded = recording is not None and delete(recording)
+        if keys:
+            await stay_forgotten(catalog, session_id, before)
     if delivered.refusal is None and not (keys or delivered.rows or delivered.memories or was_recorded):
         raise no_session(session_id)
     if was_recorded:
@@ -82,6 +89,17 @@ async def is_left(catalog: Catalog, session_id: str, within: float) -> bool:
             return True
         await asyncio.sleep(LOOK_AGAIN)
     return False
+
+
+async def stay_forgotten(catalog: Catalog, session_id: str, before: bytes | None) -> None:
+    """Forget the session again should Redis fall back, to where its mark is the one from ``before``."""
+    looks_left = looks = math.ceil(LOST_BY_REDIS / LOOK_AGAIN)
+    while looks_left:
+        await asyncio.sleep(LOOK_AGAIN)
+        looks_left -= 1
+        if await catalog.mark(session_id) == before:
+            await catalog.forget(session_id)
+            looks_left = looks
 
 
 class Delivered:

@@ -14,9 +14,7 @@ end
 if present and force ~= '1' and present ~= expected then
   return {0, present}
 end
-redis.call('HSETNX', fence, 'born', table.concat(redis.call('TIME'), '.'))
 local token = redis.call('HINCRBY', fence, 'token', 1)
-local born = redis.call('HGET', fence, 'born')
-local value = '{"token":' .. token .. ',"born":"' .. born .. '",' .. string.sub(holder, 2)
+local value = '{"token":' .. token .. ',' .. string.sub(holder, 2)
 redis.call('SET', owner, value, 'PX', lease_ms)
 return {1, value}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
+from uuid import uuid4
 
 import orjson
 from redis.asyncio import Redis
@@ -11,7 +12,15 @@ from redis.asyncio import Redis
 from context_builder.errors import SessionIdError
 from context_builder.session.availability import translated
 from context_builder.session.holder import is_forgotten
-from context_builder.session.keys import RECEIVERS, SESSIONS, SUMMARY_SEQS, Keys, Receiver, dead_count_field
+from context_builder.session.keys import (
+    FORGOTTEN,
+    RECEIVERS,
+    SESSIONS,
+    SUMMARY_SEQS,
+    Keys,
+    Receiver,
+    dead_count_field,
+)
 from context_builder.session.scripts import script
 from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS
 
@@ -120,15 +129,21 @@ class Catalog:
         return True
 
     async def forget(self, session_id: str) -> int:
-        """Delete every key of the session, also while somebody runs it; how many there were."""
+        """Delete every key of the session, also while somebody runs it; how many there were.
+
+        The mark that it leaves keeps every process that had loaded the session from restoring it.
+        """
         keys = Keys(session_id)
         others = [key for key in keys.all() if key != keys.owner]
+        args: list[bytes | int | str] = [TOMBSTONE, TOMBSTONE_MS, session_id, keys.forgotten_field, uuid4().hex]
         async with translated():
-            return int(
-                await self._forget(
-                    keys=[keys.owner, SESSIONS, SUMMARY_SEQS, *others], args=[TOMBSTONE, TOMBSTONE_MS, session_id]
-                )
-            )
+            return int(await self._forget(keys=[keys.owner, SESSIONS, SUMMARY_SEQS, FORGOTTEN, *others], args=args))
+
+    async def mark(self, session_id: str) -> bytes | None:
+        """What was left when the session was forgotten for the last time, if it was."""
+        async with translated():
+            marked: Any = self._client.hget(FORGOTTEN, Keys(session_id).forgotten_field)
+            return cast("bytes | None", await marked)
 
     async def sweep(self, before: float, *, spared: str = "") -> list[str]:
         """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; their ids.

@@ -1,13 +1,13 @@
--- One commit of a session: checks the fencing token and the revision, then writes state, checkpoint,
--- outbox and the rest, and acknowledges the deliveries they came from. Redis runs a script alone, so a
--- crash falls before or after it, never inside.
+-- One commit of a session: checks the lease, and that Redis holds what the commit builds on (the writer's revision, and the
+-- mark of the last time that the session was forgotten), then writes state, checkpoint, outbox and the rest, and
+-- acknowledges the deliveries they came from. Redis runs a script alone, so a crash falls before or after it, never inside.
 --
 -- Answers {status, input length, outbox length, memory outbox length, control request, state key present, detail}.
 -- status: ok | fenced (detail: the present owner) | diverged (detail: the present revision) | input_changed
 
 local owner, input, state, conversation, checkpoint = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local pending, seen, outbox, memory_outbox, dead = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local control, sessions = KEYS[11], KEYS[12]
+local control, sessions, forgotten = KEYS[11], KEYS[12], KEYS[13]
 
 local at = 0
 local function take()
@@ -15,8 +15,9 @@ local function take()
   return ARGV[at]
 end
 
-local token, lease_ms = take(), take()
-local from_revision, to_revision = take(), take()
+local token, lease_ms, writer = take(), take(), take()
+local from_revision, from_writer, to_revision = take(), take(), take()
+local forgotten_field, from_mark, mark = take(), take(), take()
 local state_ttl_ms, conversation_ttl_ms = take(), take()
 local state_json, state_length, state_mark, state_edits = take(), tonumber(take()), take(), tonumber(take())
 local state_edits_at = at
@@ -25,6 +26,7 @@ local conversation_json = take()
 local session_id, active_at = take(), take()
 local dead_max, dead_max_bytes = tonumber(take()), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
+local unidentified_taken, unidentified_again = tonumber(take()), tonumber(take())
 local pending_trimmed, anew = tonumber(take()), take()
 
 local present = redis.call('GET', owner)
@@ -43,11 +45,15 @@ local function send(command, key, count)
   end
 end
 
-local revision = redis.call('HGET', checkpoint, 'revision') or '0'
-if revision ~= to_revision then
-  if revision ~= from_revision then
-    return {'diverged', 0, 0, 0, '', 0, revision}
-  end
+-- A number alone says little: after a fall-back another writer may have come to the same one.
+local held = redis.call('HMGET', checkpoint, 'revision', 'by', 'unidentified_acknowledged')
+local revision, by, unidentified = held[1] or '0', held[2] or '', tonumber(held[3] or 0)
+local written = revision == to_revision and by == writer
+if (redis.call('HGET', forgotten, forgotten_field) or '') ~= from_mark
+    or not written and (revision ~= from_revision or by ~= from_writer) then
+  return {'diverged', 0, 0, 0, '', 0, revision}
+end
+if not written and to_revision ~= from_revision then
   if acknowledged > 0 then
     local oldest, newest = redis.call('LINDEX', input, -1), redis.call('LINDEX', input, -acknowledged)
     if not newest or redis.sha1hex(oldest) ~= oldest_digest or redis.sha1hex(newest) ~= newest_digest then
@@ -58,6 +64,9 @@ if revision ~= to_revision then
   if anew == '1' then -- what follows is all there is; a field that a lost commit dropped must not come back
     redis.call('DEL', checkpoint)
     redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
+    if mark ~= '' then
+      redis.call('HSET', forgotten, forgotten_field, mark)
+    end
   end
   send('HSET', checkpoint, tonumber(take()))
   send('HDEL', checkpoint, tonumber(take()))
@@ -84,9 +93,16 @@ if revision ~= to_revision then
   redis.call('ZADD', sessions, active_at, session_id)
   -- Last, because Redis does not take back what a script wrote before one of its commands failed: until here
   -- the deliveries are still in the input, and the same commit may be sent again.
-  redis.call('HSET', checkpoint, 'revision', to_revision, 'by', token)
+  redis.call('HSET', checkpoint, 'revision', to_revision, 'by', writer)
   if acknowledged > 0 then
     redis.call('LTRIM', input, 0, -(acknowledged + 1))
+    unidentified = unidentified_again < 0 and unidentified_taken or unidentified + unidentified_again
+  end
+  if unidentified_taken > 0 then
+    if redis.call('EXISTS', input) == 0 then -- what has not come again by now never will
+      unidentified = unidentified_taken
+    end
+    redis.call('HSET', checkpoint, 'unidentified_acknowledged', unidentified)
   end
 end
 

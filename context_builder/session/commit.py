@@ -16,7 +16,9 @@ class Commit:
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
     what became of them. ``active_at`` is the last message's time in epoch seconds. ``anew``: the changes are all
-    of the checkpoint, in place of what Redis holds.
+    of the checkpoint, in place of what Redis holds. ``unidentified`` are digests of the new deliveries without
+    identity, with which the session has taken in ``unidentified_taken``; ``unidentified_again`` counts those that came
+    again.
     """
 
     conversation_state: bytes
@@ -29,6 +31,20 @@ class Commit:
     identities: Sequence[bytes] = ()
     dead: Sequence[bytes] = ()
     anew: bool = False
+    unidentified: Sequence[bytes] = ()
+    unidentified_again: int = 0
+    unidentified_taken: int = 0
+
+    @property
+    def unidentified_acknowledged(self) -> int:
+        """How many more deliveries without identity it acknowledges; -1 for all that were ever taken in.
+
+        What may come again is older than anything new. After a fall-back the deliveries were read before it, so
+        nothing follows from that.
+        """
+        if not self.anew and (self.identities or self.unidentified):
+            return -1
+        return self.unidentified_again + len(self.unidentified)
 
 
 @dataclass(frozen=True, slots=True)

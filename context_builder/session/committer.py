@@ -21,7 +21,7 @@ from context_builder.session.inbox import Batch
 from context_builder.session.publication import conversation_state, session_state
 from context_builder.session.recent import Recent
 from context_builder.session.recorder import Recorder
-from context_builder.session.snapshot import Snapshot
+from context_builder.session.snapshot import Held, Snapshot
 from context_builder.session.store import SessionStore
 
 log = structlog.get_logger(__name__)
@@ -64,6 +64,8 @@ class Committer:
             with attempt:
                 snapshot = await self._store.load()
         self._is_back()
+        if (unidentified := snapshot.fields.get("unidentified")) is not None:
+            self._recent.unidentified.restore(unidentified, self._clock.now(), at_hand=not snapshot.pending)
         return snapshot
 
     async def commit(
@@ -86,6 +88,9 @@ class Committer:
 
     def _describe(self, conversation: Conversation, batches: Sequence[Batch], *, publish: bool) -> Commit:
         changes = conversation.take_changes()
+        unidentified = [digest for batch in batches for digest in batch.unidentified]
+        if unidentified:
+            changes.fields["unidentified"] = self._recent.unidentified.encode(unidentified)
         now = self._described = self._clock.now()
         written = changes.dirty or bool(batches)
         published = changes.dirty or publish
@@ -97,8 +102,11 @@ class Committer:
             order=checkpoint.write_order(conversation) if written else b"",
             changes=changes,
             acknowledged=[raw for batch in batches for raw in batch.raw],
-            identities=[message.identity for batch in batches for message in batch.messages],
+            identities=[message.identity for batch in batches for message in batch.messages if message.identity],
             dead=[letter for batch in batches for letter in batch.dead],
+            unidentified=unidentified,
+            unidentified_again=sum(batch.again for batch in batches),
+            unidentified_taken=self._recent.unidentified.taken + len(unidentified),
         )
 
     async def _write(self, conversation: Conversation) -> Committed:
@@ -106,44 +114,53 @@ class Committer:
             try:
                 return await self._put()
             except LeaseLost as lost:
-                if not lost.expired:
-                    raise
                 await self._own_again(lost)
             except StoreDiverged:
                 pass
             await self._adapt(conversation)
 
     async def _own_again(self, lost: LeaseLost) -> None:
-        """After a long silence from Redis, or a suspended machine: go on if nobody else came in between."""
-        token, born = self._store.token, self._store.born
+        """After a long silence from Redis, or a suspended machine: go on if nobody else came in between.
+
+        In a Redis that fell back, the lease may be that of somebody who was replaced, or who has just begun with less
+        than this process remembers. It is taken from them; should they write first, the next commit is refused.
+        """
+        held, lineage = await self._store.held(), self._store.lineage
+        fell_back = lineage.knows(held) and lineage.is_behind(held)
+        if not (lost.expired or fell_back):
+            raise lost
+        self._check(held)
         try:
-            await self._store.acquire(this_holder(self._clock.now().wall))
+            await self._store.acquire(this_holder(self._clock.now().wall), takeover=fell_back)
         except SessionOwned:
             raise lost from None
-        redis_started_anew = self._store.born != born or self._store.token <= token
-        if not (redis_started_anew or self._store.is_own(await self._store.held())):
-            await self._store.release()  # another process ran the session, or it was forgotten
-            raise lost
         log.warning("session.owned_again", session_id=self._store.keys.session_id)
+
+    def _check(self, held: Held) -> None:
+        """Raise :class:`LeaseLost` unless this process may write over what Redis holds."""
+        lineage = self._store.lineage
+        if not lineage.knows(held):
+            what = "was forgotten" if lineage.was_forgotten(held) else "was continued by another process"
+            raise LeaseLost(f"session {self._store.keys.session_id} {what}")
 
     async def _adapt(self, conversation: Conversation) -> None:
         """Let the next attempt build on what Redis holds, with all of the session if that is older than this process.
 
         What is written is kept for the next attempt, should this one fail.
         """
-        held, revision = (await self._store.held()).revision, self._store.revision
-        if held > revision + 1:
-            raise LeaseLost(f"session {self._store.keys.session_id} was continued by another process")
-        if held < revision:
-            log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held)
-            self._store.rebase(held)
-            self._writing = self._complete(conversation, held)
+        held, revision = await self._store.held(), self._store.revision
+        self._check(held)
+        self._writing = self._wanted
+        if self._store.lineage.is_behind(held):
+            log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held.revision)
+            self._writing = self._complete(conversation, held.revision)
+        self._store.rebase(held)
 
     async def _put(self) -> Committed:
         commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
         if commit.head:
-            self._recent.keep(revision, self._wanted.changes, self._wanted.identities, self._clock.now())
+            self._recent.keep(revision, self._wanted, self._clock.now())
         if commit.state is not None and committed.published:
             self._recorder.published(revision, commit.state, self._described)
         return committed
@@ -155,6 +172,8 @@ class Committer:
         conversation.everything_changed()
         everything = conversation.take_changes()
         everything.follow(wanted.changes)
+        if wanted.unidentified_taken:
+            everything.fields["unidentified"] = self._recent.unidentified.encode(wanted.unidentified)
         self._recent.give_again(everything, held, conversation.buffer.pending)
         return replace(
             wanted,

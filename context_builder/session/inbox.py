@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from context_builder import metrics
 from context_builder.clock import Clock
@@ -16,6 +16,7 @@ from context_builder.session.message import MAX_NUMBER, Message, decode
 from context_builder.session.recent import Recent
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
+from context_builder.session.unidentified import digest_of
 
 BLOCK_SECONDS: Final = 1
 """One blocking read lasts this long at most; below every socket timeout."""
@@ -25,14 +26,25 @@ BLOCK_SECONDS: Final = 1
 class Batch:
     """Deliveries that one commit is to acknowledge together, oldest first.
 
-    ``dead`` are dead letters as they are stored: JSON with the reason and the raw bytes. ``committed`` is set
-    when the commit is done; only then are the next deliveries read.
+    ``dead`` are dead letters as they are stored: JSON with the reason and the raw bytes. ``unidentified`` are digests
+    of the new deliveries without identity, and ``again`` counts those that a Redis which fell back gave once more.
+    ``committed`` is set when the commit is done; only then are the next deliveries read.
     """
 
     raw: Sequence[bytes]
     messages: Sequence[Message]
     dead: Sequence[bytes]
+    unidentified: Sequence[bytes] = ()
+    again: int = 0
     committed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Decoded(NamedTuple):
+    """Raw deliveries, oldest first: those that are messages, and the dead letters made of the others."""
+
+    raw: Sequence[bytes]
+    messages: list[tuple[bytes, Message]]
+    dead: list[bytes]
 
 
 class Inbox:
@@ -62,38 +74,70 @@ class Inbox:
 
     async def _next(self) -> Batch:
         """What waits, or else the next delivery at once, alone: reading on would hold it up."""
-        if self.waiting and (raw := await self._store.read_input()):
-            return await self._sorted(raw)
-        while (delivery := await self._store.next_input(BLOCK_SECONDS)) is None:
-            pass
-        return await self._sorted([delivery])
+        if self.waiting:
+            read = await self._store.read_input()
+            if read.items:
+                return await self._batch(self._decode(read.items), read.acknowledged)
+        while True:
+            while (delivery := await self._store.next_input(BLOCK_SECONDS)) is None:
+                pass
+            decoded = self._decode([delivery])
+            if all(message.identity for _, message in decoded.messages):
+                return await self._batch(decoded)
+            read = await self._store.read_input()  # together with what tells whether it came before
+            if read.items:
+                return await self._batch(self._decode(read.items), read.acknowledged)
 
-    async def _sorted(self, raw: Sequence[bytes]) -> Batch:
+    def _decode(self, raw: Sequence[bytes]) -> Decoded:
         now = self._clock.now()
-        messages: list[Message] = []
-        dead: list[bytes] = []
+        decoded = Decoded(raw, [], [])
         for delivery in raw:
             try:
-                messages.append(decode(delivery, now, max_bytes=self._rules.max_message_bytes))
+                message = decode(delivery, now, max_bytes=self._rules.max_message_bytes)
+                decoded.messages.append((delivery, message))
             except MessageError as error:
-                dead.append(DeadLetter.of(delivery, str(error), now).encode())
-        return Batch(raw, await self._unknown(messages), dead)
+                decoded.dead.append(DeadLetter.of(delivery, str(error), now).encode())
+        return decoded
 
-    async def _unknown(self, messages: Sequence[Message]) -> list[Message]:
+    async def _batch(self, decoded: Decoded, acknowledged: int | None = None) -> Batch:
         """Messages taken in neither before nor earlier in this batch.
+
+        ``acknowledged`` deliveries without identity had been when they were read; None when there are none among them.
+        """
+        known = await self._known([message for _, message in decoded.messages])
+        taken = self._recent.unidentified
+        expected = taken.expected(taken.taken if acknowledged is None else acknowledged)
+        fresh: list[Message] = []
+        unidentified: list[bytes] = []
+        again = 0
+        for delivery, message in decoded.messages:
+            if message.identity:
+                if message.identity in known:
+                    continue
+                known.add(message.identity)
+            else:
+                digest = digest_of(delivery)
+                if expected and expected[0] == digest:
+                    expected.popleft()
+                    again += 1
+                    continue
+                unidentified.append(digest)
+            expected.clear()  # whatever comes again is older than anything new
+            fresh.append(message)
+        self.highest_number = max([self.highest_number, *map(_spoken_number, fresh)])
+        return Batch(decoded.raw, fresh, decoded.dead, unidentified, again)
+
+    async def _known(self, messages: Sequence[Message]) -> set[bytes]:
+        """The identities among these that were taken in before.
 
         A number is part of a message's identity, so Redis is not asked about one that is beyond all others.
         """
-        unsure = [message.identity for message in messages if not self._is_beyond(message)]
-        known = {
+        unsure = [message.identity for message in messages if message.identity and not self._is_beyond(message)]
+        return {
             identity
             for identity, is_known in zip(unsure, await self._store.are_known(unsure), strict=True)
             if is_known or identity in self._recent  # Redis may have fallen back
         }
-        first = {message.identity: message for message in reversed(messages) if message.identity not in known}
-        fresh = [message for message in messages if first.get(message.identity) is message]
-        self.highest_number = max([self.highest_number, *map(_spoken_number, fresh)])
-        return fresh
 
     def _is_beyond(self, message: Message) -> bool:
         return _spoken_number(message) > self.highest_number

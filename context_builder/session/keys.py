@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final, Literal, get_args
 
 from context_builder.errors import SessionIdError
 
 FENCE: Final = "context_builder:fence"
-"""Hash of the counter that fencing tokens come from, and of the moment it began. No expiry: a token must never
-be given out twice."""
+"""Hash of the counter that fencing tokens come from. No expiry: a token must never be given out twice."""
 
 SESSIONS: Final = "context_builder:sessions"
 """Sorted set of session ids by the time of their last message. No expiry: it is how sessions that
@@ -19,6 +19,10 @@ outlived their retention are found; a swept or forgotten session leaves it."""
 SUMMARY_SEQS: Final = "context_builder:summary_seqs"
 """Hash of how many summaries each swept session had made, from which it goes on counting should its id be used
 again. No expiry: the archive keeps those summaries for good. A forgotten session leaves it."""
+
+FORGOTTEN: Final = "context_builder:forgotten"
+"""Hash of a mark for each forgotten session, under a digest of its id: whoever loaded it before must not restore it. No
+expiry: a process may be frozen for as long as its machine is suspended. Some 100 bytes each."""
 
 Receiver = Literal["archive", "memory"]
 """What a session has an outbox for."""
@@ -78,6 +82,11 @@ class Keys:
 
     def __post_init__(self) -> None:
         validate_session_id(self.session_id)
+
+    @property
+    def forgotten_field(self) -> str:
+        """The session's field in :data:`FORGOTTEN`."""
+        return blake2b(self.session_id.encode(), digest_size=16).hexdigest()
 
     def _key(self, name: str) -> str:
         return f"context_builder:{self.session_id}:{name}"

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
-from secrets import token_bytes
 from typing import Any, Final
 
 import orjson
@@ -36,7 +35,8 @@ class Message:
 
     ``timestamp`` is ISO 8601 as it came, or the arrival time when it was missing or unreadable; the
     original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, as
-    :mod:`context_builder.timestamps` reads it.
+    :mod:`context_builder.timestamps` reads it. ``identity`` is empty when it has neither number nor timestamp: whether
+    it was said or sent a second time cannot be known, and a "Yes." that is lost is worse than one that is there twice.
     """
 
     text: str
@@ -85,7 +85,7 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
         number=number,
         timestamp=timestamp,
         time=time,
-        identity=identity_of(consilience, number, speaker, text, came) if tells_itself_apart else _one_of_a_kind(),
+        identity=identity_of(consilience, number, speaker, text, came) if tells_itself_apart else b"",
         confidence=_confidence(fields.get("confidence")),
         consilience=consilience,
         metadata=_metadata(fields.get("metadata")),
@@ -196,12 +196,6 @@ def _publishable(value: Any, depth: int = 0) -> Any:
 
 def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _one_of_a_kind() -> bytes:
-    """The identity of what has neither number nor timestamp, and is the same as no other message: whether it was
-    said or sent a second time cannot be known, and a "Yes." that is lost is worse than one that is there twice."""
-    return token_bytes(_IDENTITY_BYTES)
 
 
 def identity_of(consilience: bool, number: int | None, speaker: str, text: str, timestamp: Any) -> bytes:  # noqa: FBT001 (a field among fields)

@@ -1,6 +1,8 @@
 -- The oldest items of a list: at most ARGV[1] of them and ARGV[2] bytes together, but at least one. They are at its
--- right end, oldest last, or with ARGV[3] at its left end, oldest first.
-local items, bytes = {}, 0
+-- right end, oldest last, or with ARGV[3] at its left end, oldest first. Before them, how many deliveries without identity
+-- the checkpoint has acknowledged at this moment.
+-- KEYS: the list, checkpoint.
+local items, bytes = {redis.call('HGET', KEYS[2], 'unidentified_acknowledged') or '0'}, 0
 for i = 1, tonumber(ARGV[1]) do
   local item = redis.call('LINDEX', KEYS[1], ARGV[3] == 'left' and i - 1 or -i)
   if not item then
@@ -10,6 +12,6 @@ for i = 1, tonumber(ARGV[1]) do
   if i > 1 and bytes > tonumber(ARGV[2]) then
     break
   end
-  items[i] = item
+  items[i + 1] = item
 end
 return items

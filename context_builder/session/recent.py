@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
 from context_builder.session.changes import Changes
+from context_builder.session.commit import Commit
+from context_builder.session.entry import Entry
 from context_builder.session.remembrance import Remembrance
+from context_builder.session.unidentified import Unidentified
 
 SECONDS: Final = 3.0
 """With ``appendfsync everysec`` Redis loses a second at a power cut, two when the disk is busy; one to spare."""
@@ -42,6 +45,7 @@ class Recent:
     """Remembers commits for :data:`SECONDS` before the last one, however long ago that was."""
 
     def __init__(self) -> None:
+        self.unidentified = Unidentified()
         self._given: deque[_Given] = deque()
         self._size = 0
         self._identities: dict[bytes, float] = {}
@@ -54,13 +58,19 @@ class Recent:
         """Of the messages that were taken in lately, oldest first."""
         return [*self._identities]
 
-    def keep(self, revision: int, changes: Changes, identities: Sequence[bytes], now: Instant) -> None:
-        """Redis said that it has these."""
+    def recognize(self, entries: Iterable[Entry], now: Instant) -> None:
+        """Remember the identities of messages that another process took in, should Redis fall back behind them."""
+        self._identities.update((entry.identity, now.monotonic) for entry in entries)
+
+    def keep(self, revision: int, commit: Commit, now: Instant) -> None:
+        """Redis said that it has this commit."""
+        changes = commit.changes
         added = changes.encoded_pending()
         given = _Given(revision, now.monotonic, added, changes.pending_trimmed, changes.outbox, changes.memory_outbox)
         self._given.append(given)
         self._size += given.size
-        self._identities.update(dict.fromkeys(identities, now.monotonic))
+        self._identities.update(dict.fromkeys(commit.identities, now.monotonic))
+        self.unidentified.take(commit.unidentified, now)
         self._forget_older(now.monotonic - SECONDS)
 
     def give_again(self, changes: Changes, held: int, pending: int) -> None:

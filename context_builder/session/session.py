@@ -58,10 +58,10 @@ class Session:
         self._clock = parts.clock
         self._store = SessionStore(client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        recent = Recent()
-        self._inbox = Inbox(self._store, rules, self._clock, recent)
+        self._recent = Recent()
+        self._inbox = Inbox(self._store, rules, self._clock, self._recent)
         self._recorder = recorder or NoRecorder()
-        self._committer = Committer(self._store, self._clock, self._recorder, recent)
+        self._committer = Committer(self._store, self._clock, self._recorder, self._recent)
         clock, put = self._clock, self._events.put_nowait
         self._archiver = archiver(self._store.outbox, parts.archive, clock, put)
         self._rememberer = rememberer(self._store.memory_outbox, parts.memory, clock, put) if parts.memory else None
@@ -149,6 +149,7 @@ class Session:
             self.session_id, snapshot.fields, snapshot.pending, self._rules, now, self._count_tokens
         )
         self._inbox.highest_number = self._conversation.highest_number
+        self._recent.recognize(self._conversation.buffer.ordered(), now)
         self._conversation.resume()
         self._conversation.spending.show(self.session_id)
         await self._commit(publish=True)

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The revision that Redis holds, and the lease under which it was committed."""
+    """Which commit Redis holds: its ``revision`` and the writer it is ``by``, whose revisions only ascend.
 
-    revision: int
-    by: bytes
+    ``mark`` was left when the session was forgotten for the last time; empty when it never was.
+    """
+
+    revision: int = 0
+    by: bytes = b""
+    mark: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha1
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 from uuid import uuid4
 
 import orjson
@@ -15,7 +15,8 @@ from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged
 from context_builder.session.availability import translated
 from context_builder.session.commit import Commit, Committed
 from context_builder.session.holder import describe, has_died, is_forgotten
-from context_builder.session.keys import FENCE, SESSIONS, SUMMARY_SEQS, Keys
+from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQS, Keys
+from context_builder.session.lineage import Lineage
 from context_builder.session.outbox import Outbox
 from context_builder.session.rules import Rules
 from context_builder.session.scripts import script
@@ -41,6 +42,13 @@ TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
 TOMBSTONE_MS: Final = 60_000
 
 
+class Read(NamedTuple):
+    """The oldest items of a list, and how many deliveries without identity were acknowledged when they were read."""
+
+    items: list[bytes]
+    acknowledged: int
+
+
 class SessionStore:
     """One session in Redis, as seen by the process that may own it.
 
@@ -56,9 +64,9 @@ class SessionStore:
         self._rules = rules
         self._lease = b""
         self._nonce = uuid4().hex
-        self._found = Held(0, b"")
         self._published: PublishedState | None = None
-        self._revision = self._base = 0
+        self._revision = 0
+        self.lineage = Lineage(self._nonce.encode())
         self._read = script(client, "read")
         self._commit = script(client, "commit")
         self._acquire = script(client, "acquire")
@@ -73,11 +81,6 @@ class SessionStore:
     def token(self) -> int:
         """The fencing token of this process's lease."""
         return int(orjson.loads(self._lease)["token"])
-
-    @property
-    def born(self) -> str:
-        """When the tokens' counter began; another moment when Redis has lost its data since."""
-        return str(orjson.loads(self._lease)["born"])
 
     async def acquire(self, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
         """Become the owner, at once also when the present one provably died.
@@ -110,27 +113,27 @@ class SessionStore:
             pipe.hgetall(self.keys.checkpoint)
             pipe.llen(self.keys.pending)
             pipe.hget(SUMMARY_SEQS, self.keys.session_id)
-            fields, pending, summary_seq = await pipe.execute()
+            pipe.hget(FORGOTTEN, self.keys.forgotten_field)
+            fields, pending, summary_seq, mark = await pipe.execute()
         named = {name.decode(): value for name, value in fields.items()}
-        self._revision = self._base = int(named.pop("revision", b"0"))
-        self._found = Held(self._revision, named.pop("by", b""))
+        self._revision = int(named.pop("revision", b"0"))
+        held = Held(self._revision, named.pop("by", b""), mark or b"")
+        self.lineage = self.lineage.loaded(held, named.pop("ancestors", None))
         if summary_seq is not None:
             named["summary_seq"] = summary_seq
         return Snapshot(self._revision, named, pending)
 
     async def held(self) -> Held:
-        """The revision Redis holds; :attr:`revision` unless Redis lost data, an answer, or somebody else commits."""
-        async with translated():
-            revision, by = await _answer(self._client.hmget(self.keys.checkpoint, ["revision", "by"]))
-        return Held(int(revision or 0), by or b"")
+        """What Redis holds; the lineage's latest unless it lost data, an answer was lost, or somebody else commits."""
+        async with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.hmget(self.keys.checkpoint, ["revision", "by"])
+            pipe.hget(FORGOTTEN, self.keys.forgotten_field)
+            (revision, by), mark = await pipe.execute()
+        return Held(int(revision or 0), by or b"", mark or b"")
 
-    def is_own(self, held: Held) -> bool:
-        """Whether what Redis holds is this process's work, or what it continued from."""
-        return held == self._found or self._asked_for(held.by)
-
-    def rebase(self, revision: int) -> None:
-        """Let the next commit replace the older ``revision`` that Redis fell back to."""
-        self._base = revision
+    def rebase(self, held: Held) -> None:
+        """Let the next commit build on what Redis holds."""
+        self.lineage = self.lineage.rebased(held)
 
     async def next_input(self, seconds: int) -> bytes | None:
         """The oldest delivery, waited for. It stays: moving the last element to its own place takes nothing away."""
@@ -138,7 +141,7 @@ class SessionStore:
             source = target = self.keys.input
             return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
 
-    async def read_input(self) -> list[bytes]:
+    async def read_input(self) -> Read:
         """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
         return await self._oldest(self.keys.input, self._rules.read_batch, "right")
 
@@ -151,11 +154,12 @@ class SessionStore:
 
     async def read_pending(self, count: int) -> list[bytes]:
         """The oldest pending messages, oldest first; fewer when they are large."""
-        return await self._oldest(self.keys.pending, count, "left")
+        return (await self._oldest(self.keys.pending, count, "left")).items
 
-    async def _oldest(self, key: str, count: int, end: Literal["left", "right"]) -> list[bytes]:
+    async def _oldest(self, key: str, count: int, end: Literal["left", "right"]) -> Read:
         async with translated():
-            return cast(list[bytes], await self._read(keys=[key], args=[count, READ_BYTES, end]))
+            acknowledged, *items = await self._read(keys=[key, self.keys.checkpoint], args=[count, READ_BYTES, end])
+        return Read(items, int(acknowledged))
 
     async def clear_request(self) -> None:
         async with translated():
@@ -167,7 +171,7 @@ class SessionStore:
         Raises :class:`LeaseLost` when somebody else owns the session and :class:`StoreDiverged`
         when Redis holds another revision than the one this process wrote last.
         """
-        target = self._revision + 1 if commit.head else self._base
+        target = self._revision + 1 if commit.head else self.lineage.base.revision
         acknowledged = commit.acknowledged
         patch = StatePatch.between(self._published, commit.state) if commit.state is not None else None
         while True:
@@ -176,14 +180,15 @@ class SessionStore:
                 answer = await self._commit(keys=self._commit_keys(), args=args)
             status, waiting, undelivered, unremembered, request, published, detail = answer
             if status == b"ok":
-                self._revision = self._base = target
+                if commit.head:
+                    self._revision, self.lineage = target, self.lineage.committed(target)
                 self._published = (patch.result if patch else self._published) if published else None
                 return Committed(
                     waiting, undelivered, unremembered, request.decode(), bool(published), buried=len(commit.dead)
                 )
             if status == b"input_changed":
-                # Somebody else took deliveries away. What is left is read again: messages are then known, and
-                # dead letters are written down then.
+                # Redis fell back in between, or somebody else took deliveries away. What is left is read again:
+                # messages are then known, and dead letters are written down then.
                 commit, acknowledged = replace(commit, dead=()), ()
             elif status == b"fenced":
                 raise LeaseLost(self._why_fenced(detail), expired=not detail or self._asked_for(detail))
@@ -214,12 +219,15 @@ class SessionStore:
             k.dead,
             k.control,
             SESSIONS,
+            FORGOTTEN,
         ]
 
     def _args(self, commit: Commit, target: int, acknowledged: Sequence[bytes], patch: StatePatch | None) -> list[Any]:
         """ARGV of ``commit.lua``, in the order in which it takes them."""
-        rules, changes = self._rules, commit.changes
+        rules, changes, lineage = self._rules, commit.changes, self.lineage
         fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
+        if commit.anew or (commit.head and lineage.base.by != lineage.writer):
+            fields += ("ancestors", lineage.encode())
         for name, value in changes.encoded_fields().items():
             fields += (name, value)
         lists: list[Sequence[Any]] = [
@@ -234,8 +242,13 @@ class SessionStore:
         args: list[Any] = [
             self._lease,
             int(rules.lease * 1000),
-            self._base,
+            lineage.writer,
+            lineage.base.revision,
+            lineage.base.by,
             target,
+            self.keys.forgotten_field,
+            lineage.base.mark,
+            lineage.latest.mark,
             int(rules.state_ttl * 1000),
             int(rules.conversation_state_ttl * 1000),
             *(patch.arguments() if patch else (b"", 0, b"", 0)),
@@ -247,6 +260,8 @@ class SessionStore:
             len(acknowledged),
             _digest(acknowledged[0]) if acknowledged else "",
             _digest(acknowledged[-1]) if acknowledged else "",
+            commit.unidentified_taken,
+            commit.unidentified_acknowledged,
             changes.pending_trimmed,
             int(commit.anew),
         ]

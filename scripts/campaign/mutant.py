@@ -9,7 +9,7 @@ from typing import Final
 
 from context_builder.__main__ import main
 from context_builder.session.inbox import Inbox
-from context_builder.session.store import SessionStore
+from context_builder.session.store import Read, SessionStore
 from scripts.alteration import alter_commit, replace
 
 
@@ -26,11 +26,11 @@ def acknowledge_before_commit() -> None:
     """Deliveries leave the list when they are read, as with a plain RPOP."""
     read, wait = SessionStore.read_input, SessionStore.next_input
 
-    async def take(self: SessionStore) -> list[bytes]:
-        raw = await read(self)
-        if raw:
-            await self._client.ltrim(self.keys.input, 0, -len(raw) - 1)
-        return raw
+    async def take(self: SessionStore) -> Read:
+        taken = await read(self)
+        if taken.items:
+            await self._client.ltrim(self.keys.input, 0, -len(taken.items) - 1)
+        return taken
 
     async def take_next(self: SessionStore, seconds: int) -> bytes | None:
         delivery = await wait(self, seconds)
@@ -44,7 +44,7 @@ def acknowledge_before_commit() -> None:
 
 def skip_the_fence() -> None:
     """Whoever commits, and on top of whatever: nobody's commit is refused."""
-    alter_commit({"present ~= token": "false", "revision ~= from_revision": "false"})
+    alter_commit({"present ~= token": "false", "(revision ~= from_revision or by ~= from_writer)": "false"})
 
 
 def forget_identities() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -13,6 +14,7 @@ from redis.backoff import NoBackoff
 from context_builder.connection import client_for
 from context_builder.engines.ports import LOOPBACK
 from scripts.campaign.link import Link
+from tests.faults.forgetful import ForgetfulRedis
 from tests.services.redis_server import RedisServer
 from tests.session.live import Live
 
@@ -36,3 +38,8 @@ async def live(link: Link, redis_server: RedisServer) -> AsyncIterator[Live]:
         for session in list(running.tasks):
             session.stop()
         await asyncio.gather(*running.tasks.values(), return_exceptions=True)
+
+
+@pytest.fixture
+def forgetful(engine_folder: Path, tmp_path: Path) -> ForgetfulRedis:
+    return ForgetfulRedis(engine_folder / f"forgetful-{tmp_path.name}")

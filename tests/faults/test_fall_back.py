@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -16,7 +14,7 @@ from context_builder.connection import client_for
 from context_builder.session.keys import Keys
 from context_builder.session.recent import SECONDS
 from scripts.campaign.audit import Places
-from tests.services.redis_server import RedisServer
+from tests.faults.forgetful import ForgetfulRedis
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import spoken
@@ -24,32 +22,6 @@ from tests.session.saying import spoken
 pytestmark = pytest.mark.engines
 
 KEYS = Keys("monday")
-
-
-class ForgetfulRedis:
-    """A Redis of the test's own, whose disk can be put back to an earlier moment."""
-
-    def __init__(self, folder: Path) -> None:
-        self._data = folder / "data"
-        self._earlier = folder / "earlier"
-        self._data.mkdir(parents=True)
-        self.server = RedisServer(self._data, "--appendfsync", "always")
-
-    def remember(self) -> None:
-        shutil.rmtree(self._earlier, ignore_errors=True)
-        shutil.copytree(self._data, self._earlier)
-
-    def fall_back(self) -> None:
-        """To what was remembered."""
-        self.server.kill()
-        shutil.rmtree(self._data)
-        shutil.copytree(self._earlier, self._data)
-        self.server.start()
-
-
-@pytest.fixture
-def forgetful(engine_folder: Path, tmp_path: Path) -> ForgetfulRedis:
-    return ForgetfulRedis(engine_folder / f"forgetful-{tmp_path.name}")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -13,49 +12,12 @@ import psutil
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.session.keys import Keys
 from tests.faults.forks import Forks
+from tests.faults.owners import Owners
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
-
-SESSION = "monday"
-KEYS = Keys(SESSION)
-
-
-class Owners:
-    """Processes that want to run the session."""
-
-    def __init__(self, forks: Forks, redis: Redis, url: str) -> None:
-        self.redis = redis
-        self._forks = forks
-        self._url = url
-
-    async def start(self, *options: str, lease: float = 10) -> int:
-        environ = {"REDIS_URL": self._url, "LEASE_TIME": str(lease), "DATABASE_URL": "postgresql://127.0.0.1:9/none"}
-        return await self._forks.start(environ, "run", SESSION, *options)
-
-    async def kill(self, pid: int) -> None:
-        await self._forks.kill(pid)
-
-    async def owns(self, pid: int) -> bool:
-        return (await self._owner()).get("pid") == pid and bool(await self.redis.exists(KEYS.state))
-
-    async def say(self, *numbers: int) -> None:
-        await self.redis.lpush(
-            KEYS.input, *(json.dumps({"text": f"message {number}", "message_number": number}) for number in numbers)
-        )
-
-    async def shows(self, *numbers: int) -> bool:
-        state = json.loads(await self.redis.get(KEYS.state) or b"{}")
-        return [entry["message_number"] for entry in state.get("raw_recent_buffer", [])] == [*numbers]
-
-    def said(self) -> str:
-        return self._forks.log.read_text() if self._forks.log.exists() else ""
-
-    async def _owner(self) -> dict[str, Any]:
-        return json.loads(await self.redis.get(KEYS.owner) or b"{}")
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ async def live(redis: Redis, redis_server: RedisServer) -> AsyncIterator[Live]:
 
 async def living_for_good(redis: Redis) -> set[str]:
     """Keys without expiry that ``keys.py`` does not document as living with their session."""
-    documented = {keys.FENCE, keys.SESSIONS, keys.SUMMARY_SEQS}
+    documented = {keys.FENCE, keys.SESSIONS, keys.SUMMARY_SEQS, keys.FORGOTTEN}
     found = [key.decode() async for key in redis.scan_iter(count=1000)]
     return {
         key

@@ -9,7 +9,7 @@ from context_builder.cli.forget import is_left
 from context_builder.client import Ended, SessionClient
 from context_builder.errors import ArchiveDataRejected, LeaseLost
 from context_builder.session.catalog import Catalog
-from context_builder.session.keys import FENCE, SESSIONS, SUMMARY_SEQS, Keys
+from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQS, Keys
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import START, spoken
@@ -183,7 +183,8 @@ async def test_forgetting_leaves_nothing(live: Live, catalog: Catalog) -> None:
     await ended(live)
     await live.redis.lpush(KEYS.input, b"waiting")
     assert await catalog.forget("monday") >= 5
-    assert set(await live.redis.keys()) == {FENCE.encode()}
+    assert set(await live.redis.keys()) == {FENCE.encode(), FORGOTTEN.encode()}
+    assert b"monday" not in b"".join(await live.redis.hgetall(FORGOTTEN))
     assert not await live.redis.zscore(SESSIONS, "monday")
 
 

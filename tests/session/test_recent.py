@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from redis.asyncio import Redis
@@ -11,6 +12,7 @@ from context_builder.archive.archive import SummaryRow
 from context_builder.memory.memory import Memory
 from context_builder.session import recent as module
 from context_builder.session.changes import Changes
+from context_builder.session.commit import Commit
 from context_builder.session.entry import Entry
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.recent import SECONDS, Recent
@@ -30,6 +32,10 @@ def pending(*ids: int, trimmed: int = 0, outbox: tuple[int, ...] = ()) -> Change
     return Changes(pending_added=entries, pending_trimmed=trimmed, outbox=rows, memory_outbox=parts)
 
 
+def written(changes: Changes, identities: Sequence[bytes]) -> Commit:
+    return Commit(b"{}", 0.0, head=b"{}", changes=changes, identities=identities)
+
+
 def ids(changes: Changes) -> list[int]:
     return [Entry.decode(entry, ARRIVAL).id for entry in changes.encoded_pending()]
 
@@ -38,9 +44,9 @@ def ids(changes: Changes) -> list[int]:
 def recent(clock: ManualClock) -> Recent:
     """Of commits 11 to 13, in which 21 to 26 became pending and two were summarized."""
     recent = Recent()
-    recent.keep(11, pending(21, 22), [b"21", b"22"], clock.now())
-    recent.keep(12, pending(23, 24, outbox=(5,)), [b"23", b"24"], clock.advance(1))
-    recent.keep(13, pending(25, 26, trimmed=2, outbox=(6,)), [b"25", b"26"], clock.advance(1))
+    recent.keep(11, written(pending(21, 22), [b"21", b"22"]), clock.now())
+    recent.keep(12, written(pending(23, 24, outbox=(5,)), [b"23", b"24"]), clock.advance(1))
+    recent.keep(13, written(pending(25, 26, trimmed=2, outbox=(6,)), [b"25", b"26"]), clock.advance(1))
     return recent
 
 
@@ -66,11 +72,11 @@ def test_a_process_that_has_committed_nothing_takes_nothing_out() -> None:
 
 def test_the_last_seconds_before_the_last_commit_are_remembered(recent: Recent, clock: ManualClock) -> None:
     clock.advance(SECONDS - 1)
-    recent.keep(14, pending(27), [], clock.now())  # so that the commit with 23 and 24 is just recent enough
+    recent.keep(14, written(pending(27), []), clock.now())  # so that the commit with 23 and 24 is just recent enough
     changes = pending()
     recent.give_again(changes, held=11, pending=99)
     assert ids(changes) == [23, 24, 25, 26, 27]
-    recent.keep(15, pending(28), [], clock.advance(0.5))
+    recent.keep(15, written(pending(28), []), clock.advance(0.5))
     again = pending()
     recent.give_again(again, held=11, pending=99)
     assert (ids(again), again.pending_trimmed) == ([25, 26, 27, 28], 0)
@@ -78,7 +84,7 @@ def test_the_last_seconds_before_the_last_commit_are_remembered(recent: Recent, 
 
 def test_large_messages_are_remembered_for_a_shorter_time(recent: Recent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PENDING_BYTES", 10)
-    recent.keep(14, pending(27), [], ManualClock().advance(2))
+    recent.keep(14, written(pending(27), []), ManualClock().advance(2))
     changes = pending()
     recent.give_again(changes, held=11, pending=99)
     assert ids(changes) == [27]
@@ -87,9 +93,9 @@ def test_large_messages_are_remembered_for_a_shorter_time(recent: Recent, monkey
 def test_the_newest_identities_are_remembered_for_longer(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "IDENTITIES", 2)
     recent = Recent()
-    recent.keep(1, Changes(), [b"1", b"2", b"3"], clock.now())
+    recent.keep(1, written(Changes(), [b"1", b"2", b"3"]), clock.now())
     assert recent.identities == [b"1", b"2", b"3"]
-    recent.keep(2, Changes(), [b"4"], clock.advance(SECONDS + 1))
+    recent.keep(2, written(Changes(), [b"4"]), clock.advance(SECONDS + 1))
     assert recent.identities == [b"3", b"4"]
     assert b"4" in recent
     assert b"2" not in recent
@@ -99,7 +105,7 @@ def test_the_newest_identities_are_remembered_for_longer(clock: ManualClock, mon
 async def test_a_redis_that_fell_back_does_not_make_a_known_message_new(redis: Redis, clock: ManualClock) -> None:
     store, recent = SessionStore(redis, "monday", Rules()), Recent()
     await redis.lpush(store.keys.input, raw(spoken(1)), raw(spoken(2)))  # type: ignore[misc]
-    recent.keep(1, Changes(), [message(1).identity], clock.now())
+    recent.keep(1, written(Changes(), [message(1).identity]), clock.now())
     batches: list[Batch] = []
     inbox = Inbox(store, Rules(), clock, recent)
     inbox.waiting = 2

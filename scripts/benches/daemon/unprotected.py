@@ -6,22 +6,19 @@ and checkpoint, but checks neither lease nor revision nor deliveries. Only the b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from context_builder.__main__ import main
 from context_builder.session import message
-from context_builder.session.inbox import Inbox
-from context_builder.session.message import Message
+from context_builder.session.inbox import Batch, Decoded, Inbox
 from context_builder.session.recent import Recent
-from context_builder.session.store import SessionStore
+from context_builder.session.store import Read, SessionStore
 from scripts.alteration import alter_commit, replace
 
 PARTS = {
     "if present ~= token then": "if false then",
     "local present = redis.call('GET', owner)": "local present = token",
     "redis.call('PEXPIRE', owner, lease_ms)": "",
-    "local revision = redis.call('HGET', checkpoint, 'revision') or '0'": "local revision = from_revision",
-    "if revision ~= to_revision then": "if from_revision ~= to_revision then",
+    "redis.call('HMGET', checkpoint, 'revision', 'by', 'unidentified_acknowledged')": "{from_revision, from_writer}",
+    "(redis.call('HGET', forgotten, forgotten_field) or '') ~= from_mark": "false",
     "  if acknowledged > 0 then": "  if false then",
     "  send('SADD', seen, tonumber(take()))": "  at = at + tonumber(take())",
 }
@@ -29,9 +26,9 @@ PARTS = {
 
 
 def pop_instead_of_reading() -> None:
-    async def pop(self: SessionStore) -> list[bytes]:
+    async def pop(self: SessionStore) -> Read:
         popped = await self._client.rpop(self.keys.input, self._rules.read_batch)  # type: ignore[misc]
-        return popped or []
+        return Read(popped or [], 0)
 
     async def pop_next(self: SessionStore, seconds: int) -> bytes | None:
         popped = await self._client.brpop([self.keys.input], seconds)  # type: ignore[misc]
@@ -42,13 +39,13 @@ def pop_instead_of_reading() -> None:
 
 
 def recognize_nothing() -> None:
-    async def all_of_them(self: Inbox, messages: Sequence[Message]) -> list[Message]:
-        del self
-        return [*messages]
+    async def all_of_them(self: Inbox, decoded: Decoded, acknowledged: int = 0) -> Batch:
+        del self, acknowledged
+        return Batch(decoded.raw, [message for _, message in decoded.messages], decoded.dead)
 
     replace(Recent, "keep", lambda *_: None)
-    replace(Inbox, "_unknown", all_of_them)
-    replace(message, "identity_of", lambda *_: b"")
+    replace(Inbox, "_batch", all_of_them)
+    replace(message, "identity_of", lambda *_: b"?")
 
 
 if __name__ == "__main__":
