@@ -1,0 +1,262 @@
+"""A model of the storage protocol: commit, lease, takeover, fall-back and forgetting as one state machine.
+
+Real sessions run the real scripts on a real Redis, one command at a time, so that a freeze may come between any two and
+any answer may be lost; Redis may return to a copy of itself, or be replaced by an empty one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
+from typing import TypeVar
+
+import pytest
+import stamina
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from redis import Redis
+
+from context_builder.connection import client_for
+from context_builder.session.catalog import Catalog
+from tests.services.redis_server import RedisServer
+from tests.session.stepping import Copy, Fate, Owner, TimelessLoop, copy_of, put_back
+from tests.session.witness import KEYS, YES, Truth, Witness
+
+pytestmark = pytest.mark.engines
+
+OWNERS = 3
+"""So many processes run the session or want to at most."""
+
+COMMANDS = 300
+"""More than an owner needs for anything."""
+
+which = st.integers(0, 5)
+T = TypeVar("T")
+
+
+def one_of(things: Sequence[T], which: int) -> T:
+    return things[which % len(things)]
+
+
+class Protocol(RuleBasedStateMachine):
+    """``url`` leads to the Redis."""
+
+    url = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = TimelessLoop()
+        self.redis = Redis.from_url(self.url)
+        self.redis.flushall()
+        for script in resources.files("context_builder.session").iterdir():
+            if script.name.endswith(".lua"):
+                self.redis.script_load(script.read_text(encoding="utf-8"))
+        self.witness = Witness(self.redis)
+        self.owners: list[Owner] = []
+        self.copies: list[tuple[Copy, Truth]] = []
+        self.said: list[bytes] = []
+        self.begun = 0
+
+    # What people and listeners do
+
+    @rule(kind=st.sampled_from(["numbered", "unnumbered", "yes"]))
+    def say(self, kind: str) -> None:
+        number = len(self.said) + 1
+        text = YES if kind == "yes" else f"{kind} {number}"
+        self.said.append(json.dumps({"text": text, "message_number": number if kind == "numbered" else None}).encode())
+        self.redis.lpush(KEYS.input, self.said[-1])
+        self.witness.pushed(text)
+
+    @precondition(lambda self: self.recognizable())
+    @rule(which=which)
+    def send_again(self, which: int) -> None:
+        raw = one_of(self.recognizable(), which)
+        self.redis.lpush(KEYS.input, raw)
+        self.witness.pushed(json.loads(raw)["text"])
+
+    def recognizable(self) -> list[bytes]:
+        """Deliveries that a listener may send again: with a number, and not forgotten."""
+        fields = [(raw, json.loads(raw)) for raw in self.said]
+        forgotten = self.witness.truth.forgotten
+        return [raw for raw, said in fields if said["message_number"] and said["text"] not in forgotten]
+
+    # What processes do
+
+    @precondition(lambda self: len(self.owners) < OWNERS)
+    @rule(takeover=st.booleans(), at_once=st.booleans())
+    def start(self, takeover: bool, at_once: bool) -> None:
+        self.begun += 1
+        owner = Owner(self.url, self.begun)
+        self.owners.append(owner)
+        self.do(lambda: owner.start(takeover=takeover))
+        if at_once:
+            self.run(owner)
+
+    @precondition(lambda self: self.owners)
+    @rule(which=which)
+    def go_on(self, which: int) -> None:
+        """Finish what is under way, read and commit all there is, and commit once more, as at a tick."""
+        self.run_and_tick(one_of(self.owners, which))
+
+    @precondition(lambda self: self.idle())
+    @rule(which=which)
+    def tick(self, which: int) -> None:
+        """Begin a commit."""
+        self.do(one_of(self.idle(), which).turn)
+
+    @precondition(lambda self: self.idle())
+    @rule(which=which, at_once=st.booleans())
+    def stop(self, which: int, at_once: bool) -> None:
+        owner = one_of(self.idle(), which)
+        self.do(owner.stop)
+        if at_once:
+            self.run(owner)
+
+    @precondition(lambda self: self.owners)
+    @rule(which=which)
+    def die(self, which: int) -> None:
+        self.bury(one_of(self.owners, which))
+
+    @precondition(lambda self: self.waiting())
+    @rule(which=which, fate=st.sampled_from(Fate))
+    def one_command(self, which: int, fate: Fate) -> None:
+        owner, command = one_of(self.waiting(), which)
+        self.let_through(owner, command, fate)
+
+    @precondition(lambda self: any(owner.gate.late for owner in self.owners))
+    @rule(which=which)
+    def a_late_command_arrives(self, which: int) -> None:
+        owner = one_of([owner for owner in self.owners if owner.gate.late], which)
+        self.loop.run_until_complete(owner.carry_out_late())
+        self.witness.look(owner.number)
+
+    def idle(self) -> list[Owner]:
+        return [owner for owner in self.owners if owner.ready and not owner.busy]
+
+    def waiting(self) -> list[tuple[Owner, int]]:
+        """Commands that wait to be let through, but for those that would wait in Redis."""
+        blocks = not self.redis.exists(KEYS.input)
+        return [
+            (owner, i)
+            for owner in self.owners
+            for i, command in enumerate(owner.gate.waiting)
+            if not (blocks and command.name == "BLMOVE")
+        ]
+
+    # What befalls Redis, and what people do there
+
+    @rule()
+    def let_the_lease_run_out(self) -> None:
+        self.redis.delete(KEYS.owner)
+
+    @precondition(lambda self: len(self.copies) < 3)
+    @rule()
+    def copy(self) -> None:
+        self.copies.append((copy_of(self.redis), self.witness.truth))
+
+    @precondition(lambda self: self.copies)
+    @rule(which=which)
+    def fall_back(self, which: int) -> None:
+        copy, truth = one_of(self.copies, which)
+        put_back(self.redis, copy)
+        self.witness.became(truth)
+
+    @rule()
+    def replace_by_an_empty_one(self) -> None:
+        self.redis.flushall()
+        self.witness.became(Truth())
+
+    @rule()
+    def forget(self) -> None:
+        async def forget() -> None:
+            async with client_for(self.url) as client:
+                await Catalog(client).forget("monday")
+
+        self.loop.run_until_complete(forget())
+        self.witness.forgot()
+
+    # How it is driven
+
+    def do(self, begin: Callable[[], None]) -> None:
+        """Have an owner begin something; it comes to its first command."""
+
+        async def begun() -> None:
+            begin()
+            await asyncio.sleep(0)
+
+        self.loop.run_until_complete(begun())
+
+    def let_through(self, owner: Owner, command: int = 0, fate: Fate = Fate.ANSWERED) -> None:
+        name = self.loop.run_until_complete(owner.let_through(command, fate))
+        if name == "PIPELINE" and not owner.ready:
+            self.witness.loaded(owner.number)
+        self.witness.look(owner.number)
+        if owner.left and not owner.busy:
+            if owner.left is not Owner.STOPPED:
+                self.witness.left(owner.number, owner.left)
+            self.bury(owner)
+
+    def run(self, owner: Owner) -> None:
+        """Let an owner do what there is to do."""
+        for _ in range(COMMANDS):
+            if owner not in self.owners:
+                return
+            commands = [command for other, command in self.waiting() if other is owner]
+            if commands:
+                self.let_through(owner, commands[-1])
+            elif owner.has_read and not owner.busy:
+                self.do(owner.turn)
+            else:
+                return
+        raise AssertionError(f"owner {owner.number} comes to no end")
+
+    def run_and_tick(self, owner: Owner) -> None:
+        self.run(owner)
+        if owner in self.idle():
+            self.do(owner.turn)
+            self.run(owner)
+
+    def bury(self, owner: Owner) -> None:
+        self.owners.remove(owner)
+        self.loop.run_until_complete(owner.die())
+
+    def teardown(self) -> None:
+        """Everybody wakes and finishes; then the next owner takes in what is left."""
+        try:
+            for owner in [*self.owners]:
+                self.run_and_tick(owner)
+            for owner in [*self.owners]:
+                self.bury(owner)
+            self.start(takeover=True, at_once=True)
+            self.run_and_tick(self.owners[0])
+            self.witness.settled()
+        finally:
+            for owner in [*self.owners]:
+                self.bury(owner)
+            self.redis.close()
+            self.loop.close()
+
+
+@pytest.fixture
+def model(redis_server: RedisServer) -> Iterator[type[Protocol]]:
+    Protocol.url = redis_server.url
+    with stamina.set_testing(True, attempts=1_000_000):
+        yield Protocol
+
+
+def check(model: type[Protocol], *, examples: int, steps: int) -> None:
+    profile = settings(max_examples=examples, stateful_step_count=steps, deadline=None, report_multiple_bugs=False)
+    run_state_machine_as_test(model, settings=profile)
+
+
+def test_whatever_happens_nothing_is_lost_or_doubled_and_nothing_comes_back(model: type[Protocol]) -> None:
+    check(model, examples=40, steps=30)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_however_long_it_happens_nothing_is_lost_or_doubled_and_nothing_comes_back(model: type[Protocol]) -> None:
+    check(model, examples=600, steps=50)
