@@ -14,9 +14,6 @@ from context_builder.memory.memory import Memory
 from context_builder.memory.preference_patterns import STATED, WORDS, Pattern, cleaned, is_of_others, name_in, own_words
 from context_builder.memory.preference_topics import topic_of
 
-MOST_CHARS: Final = 4000
-"""So much of a text is looked at: the time grows with its square, and a pattern lets no other thread run."""
-
 KIND: Final = "preference"
 """The kind of memory that a preference becomes."""
 
@@ -49,7 +46,7 @@ def stated_preferences(text: str) -> list[Preference]:
     conditions ("if I prefer") and questions that request nothing ("do I prefer tea?").
     """
     found: dict[str, Preference] = {}
-    for sentence in own_words(text[:MOST_CHARS]):
+    for sentence in own_words(text):
         for preference in _stated(sentence):
             found.pop(preference.topic, None)
             found[preference.topic] = preference
