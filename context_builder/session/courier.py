@@ -8,24 +8,17 @@ fault is the receiver's, and waited for.
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Final
 
 import structlog
 from prometheus_client import Counter
 
 from context_builder.clock import Clock
-from context_builder.errors import (
-    ArchiveUnavailable,
-    ContextBuilderError,
-    MemoryUnavailable,
-    StoreUnavailable,
-    Undeliverable,
-)
+from context_builder.errors import ArchiveUnavailable, MemoryUnavailable, StoreUnavailable, Undeliverable
 from context_builder.session.availability import until_available
 from context_builder.session.dead_letters import DeadLetter
+from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.outbox import Outbox
 from context_builder.session.recorder import DeadLettered
 
@@ -42,8 +35,6 @@ TRIES_UNAVAILABLE: Final = 10
 
 OTHERS: Final = 10
 """At most so many other entries are tried after a failure."""
-
-_EXIT: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 class _NotTaken(Exception):
@@ -122,20 +113,11 @@ class Courier:
         return True
 
     async def _error_of(self, entry: bytes) -> BaseException | None:
-        """Why the entry was not delivered; None when it was. Raises only what ends this task.
-
-        A cancellation that nobody asked of this task comes from within what it called, and is a failure like others.
-        """
+        """Why the entry was not delivered; None when it was."""
         try:
             await self._deliver(entry)
-        except _EXIT:
-            raise
-        except BaseException as error:  # whatever a receiver, a decoder or a pattern fails with
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise asyncio.CancelledError from error
-            if isinstance(error, BaseExceptionGroup) and error.subgroup(_EXIT):
-                raise
+        except BaseException as error:  # noqa: BLE001 a receiver or a decoder may fail in any way
+            raise_what_ends_the_task(error)
             return error
         return None
 
@@ -168,7 +150,7 @@ class Courier:
         return False
 
     async def _give_up(self, entry: bytes, error: BaseException) -> None:
-        reason = _reason(error)
+        reason = reason_of(error)
         letter = DeadLetter.of(entry, reason, self._clock.now()).encode()
         async for attempt in until_available():
             with attempt:
@@ -182,7 +164,7 @@ class Courier:
         self.failures += 1
         if type(error) is not self._told:
             tell = log.warning if isinstance(error, ArchiveUnavailable | MemoryUnavailable) else log.error
-            tell("delivery.waiting", receiver=self.receiver, error=_reason(error))
+            tell("delivery.waiting", receiver=self.receiver, error=reason_of(error))
         self._told = type(error)
 
     def _is_worth_another_try(self, error: BaseException) -> bool:
@@ -191,7 +173,7 @@ class Courier:
             return False
         if not isinstance(error, _NotTaken | StoreUnavailable) and type(error) is not self._told:
             self._told = type(error)
-            log.error("delivery.waiting", receiver=self.receiver, error=_reason(error))
+            log.error("delivery.waiting", receiver=self.receiver, error=reason_of(error))
         return True
 
 
@@ -203,12 +185,3 @@ class _Suspect:
         self.tries = 0
         self.failed_alone = 0
         self.tried_with = 1
-
-
-def _reason(error: BaseException) -> str:
-    """Why something failed, without what it was about: errors of others may quote what people said."""
-    if isinstance(error, ContextBuilderError):
-        return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"

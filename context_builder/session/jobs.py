@@ -22,6 +22,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
 from context_builder.session.domain_gate import DomainGate
+from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.spending import task_of
 from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
 
@@ -92,8 +93,9 @@ class Jobs:
         started = time.perf_counter()
         try:
             done = Done(work, await self._read(work))
-        except AnalystError as error:
-            done = _failed(work, error, error.usage)
+        except BaseException as error:  # noqa: BLE001 an analyst may be anybody's, and fail in any way
+            raise_what_ends_the_task(error)
+            done = _failed(work, error, _usage_of(error))
         self._over(started, done)
 
     async def _do_both(self, keywords: KeywordWork, domains: DomainWork, ask: ReadBoth) -> None:
@@ -101,8 +103,9 @@ class Jobs:
         try:
             keyword_reading, domain_reading = await self._both(keywords, domains, ask)
             done = Done(keywords, _complete(keyword_reading, keywords)), Done(domains, domain_reading)
-        except AnalystError as error:
-            done = _failed(keywords, error), _failed(domains, error, error.usage)
+        except BaseException as error:  # noqa: BLE001 as above
+            raise_what_ends_the_task(error)
+            done = _failed(keywords, error), _failed(domains, error, _usage_of(error))
         self._over(started, *done)
 
     def _over(self, started: float, *all_done: Done) -> None:
@@ -170,8 +173,14 @@ class Jobs:
         return reading
 
 
-def _failed(work: Work, error: AnalystError, usage: Usage | None = None) -> Done:
-    log.warning("analysis.failed", task=task_of(work), kind=type(error).__name__, error=str(error))
+def _usage_of(error: BaseException) -> Usage | None:
+    """What a call cost that came to nothing, where that is known."""
+    return error.usage if isinstance(error, AnalystError) else None
+
+
+def _failed(work: Work, error: BaseException, usage: Usage | None = None) -> Done:
+    tell = log.warning if isinstance(error, AnalystError) else log.error
+    tell("analysis.failed", task=task_of(work), kind=type(error).__name__, error=reason_of(error))
     return Done(work, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
 
 

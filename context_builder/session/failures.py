@@ -1,0 +1,34 @@
+"""Failures of what a session calls: analysts, archives and memories, which may be anybody's and fail in any way."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from pathlib import Path
+from typing import Final
+
+from context_builder.errors import ContextBuilderError
+
+_EXIT: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+def raise_what_ends_the_task(error: BaseException) -> None:
+    """Raise the interrupt or the cancellation that ``error`` is or comes from; everything else is a failure.
+
+    A cancellation that nobody asked of this task comes from within what it called, and is a failure like others. An
+    error that comes while the task is being cancelled is what was made of its cancellation.
+    """
+    if isinstance(error, _EXIT) or (isinstance(error, BaseExceptionGroup) and error.subgroup(_EXIT)):
+        raise error
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError from error
+
+
+def reason_of(error: BaseException) -> str:
+    """Why something failed, without what it was about: errors of others may quote what people said."""
+    if isinstance(error, ContextBuilderError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"
