@@ -51,6 +51,7 @@ _AFTER_NAME: Final = re.compile(
     rf"(?:{_IN_ENTRY}|{_CLOSED}|{_TYPED})\s{{0,8}}(?:{_OPERATOR})\s{{0,8}}{_WRAPPED}(?:{_QUOTED}|{_BARE})"
 )
 _BESIDE_NAME: Final = re.compile(rf"\s{{0,4}}{_QUOTED}(?P<stated>\s{{0,2}};)?")
+_ON_OWN_LINE: Final = re.compile(r"\s{1,8}(?P<bare>[^\s\"'`,;<]{4,256})\s{0,8}$")
 _AFTER_FLAG: Final = re.compile(r"\s{1,4}(?P<bare>[^\s\"'`,;<-][^\s\"'`,;<]{3,256})")
 _BEFORE_NAME: Final = re.compile(
     r"(?P<quote>[\"'`])(?P<value>(?:(?!(?P=quote)).){4,200})(?P=quote)\s{0,4}[!=]={1,2}\s{0,4}(?P<name>[\w.$-]{2,80})"
@@ -58,6 +59,8 @@ _BEFORE_NAME: Final = re.compile(
 
 _AFTER_CODE: Final = ")]};:,"
 _AFTER_TOLD: Final = ".!?)`”’"
+_APOSTROPHE: Final = re.compile(r"(?<=[A-Za-z])'(?=[A-Za-z])")
+_LONGEST_STRING: Final = 1000
 _LEAST: Final = 4
 _LEAST_TOKEN: Final = 8
 _PATH: Final = re.compile(r"[\w.~-]*(?:/[\w.-]*){3,}")
@@ -100,7 +103,7 @@ def named_secrets(line: str) -> Iterator[Secret]:
 
 def is_secret_value(value: str, kind: NameKind, syntax: Syntax, *, quoted: bool) -> bool:
     """Whether a value beside a name of this kind is a secret, and not a dummy, a path or a piece of code."""
-    value = PLACEHOLDER.sub("", value)
+    value = PLACEHOLDER.sub("§", value)
     if len(value) < _LEAST or is_dummy(value) or _PATH.fullmatch(value):
         return False
     if not quoted and is_code(value.rstrip(_AFTER_CODE)):
@@ -138,6 +141,8 @@ def _value_of(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:
         return None
     group = next(way for way, value in match.groupdict().items() if value and way in _VALUES)
     quoted = group != "bare"
+    if quoted and line[start - 1 : start] == "/":
+        return None  # the end of a path
     begun, ended = match.span(group)
     if not quoted:
         ended = begun + len(_trimmed(match["bare"], syntax))
@@ -154,12 +159,26 @@ def _value_of(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:
 
 def _match_after(line: str, start: int, end: int) -> tuple[re.Match[str] | None, Syntax]:
     """What follows the name from ``start`` to ``end``, and how it is written."""
-    if match := _AFTER_NAME.match(line, end):
+    match = _AFTER_NAME.match(line, end)
+    if match and not match["bare"] and _closes_a_string(line, match.start(match.lastgroup or 0) - 1):
+        return None, Syntax.TOLD
+    if match:
         return match, next(syntax for syntax in Syntax if match.groupdict().get(syntax.value))
     is_quoted = line[start - 1 : start] in ('"', "'", "`") and line.startswith(line[start - 1], end)
     if not is_quoted and (match := _BESIDE_NAME.match(line, end)):
         return match, Syntax.STATED if match["stated"] else Syntax.BESIDE
+    if line[:start].isspace() and (match := _ON_OWN_LINE.match(line, end)):
+        return match, Syntax.TOLD
     return (_AFTER_FLAG.match(line, end) if line.startswith("--", max(start - 2, 0)) else None), Syntax.FLAG
+
+
+def _closes_a_string(line: str, place: int) -> bool:
+    """Whether the quote at ``place`` ends a string that began before the name: ``"password: " + name``."""
+    quote, begun = line[place], max(0, place - _LONGEST_STRING)
+    if line[place - 1 : place] == "\\":
+        return bool(line.count("\\" + quote, begun, place - 1) % 2)
+    apostrophes = _APOSTROPHE.findall(line, begun, place) if quote == "'" else ()
+    return bool((line.count(quote, begun, place) - line.count("\\" + quote, begun, place) - len(apostrophes)) % 2)
 
 
 def _is_in_talk(line: str, name: re.Match[str], syntax: Syntax) -> bool:

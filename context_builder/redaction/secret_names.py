@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 HINTS: Final = (
-    "pass", "pw", "secret", "token", "key", "cred", "auth", "kennwort", "contrase", "senha", "wachtwoord", "парол",
-    "密", "パスワード",
+    "pass", "pw", "secret", "token", "key", "cred", "auth", "pat", "jwt", "bearer", "webhook", "kennwort", "contrase",
+    "senha", "wachtwoord", "парол", "密", "パスワード",
 )  # fmt: skip
 """What every line with the name of a secret has, in lower case."""
 
@@ -36,23 +36,24 @@ _KEYS: Final = (
 _TOKENS: Final = ("secret", "token", "credential", *(f"{kind}key" for kind in _KEYS))
 _TOKEN_WORDS: Final = frozenset(("auth", "authorization", "creds", "cred"))
 _KEY_WORDS: Final = frozenset(("key", "keys"))
+_VAGUE_WORDS: Final = frozenset(("bearer", "jwt", "pat", "webhook"))
 _OTHER_WORDS: Final = ("secretar", "secretion", "tokeniz", "tokenis", "passwordless")
 
 _HARMLESS_BEFORE: Final = frozenset(
-    "bos bucket cache cancellation cls completion composite continuation csrf eos foreign hash hot idx input mask"
-    " max min natural next num output pad page partition primary prompt pub public schema sep sequence sort"
-    " special stop sync total translation unique unk used xsrf".split()
+    "bos bucket cache cancellation cls completion composite continuation csrf dummy eos example fake foreign hash"
+    " hot idx input mask max min mock natural next num output pad page partition primary prompt pub public schema"
+    " sep sequence sort special stop sync total translation unique unk used xsrf".split()
 )
 _HARMLESS_AFTER: Final = frozenset(
     "address age alg algo algorithm alias arg args arn at audience board budget checksum class code column count"
     " counter created date digest dir directory down email enabled endpoint env event expiration expired expires"
     " expiry field file filename fingerprint folder form format frame hash header hint host id identifier ids"
     " index input issuer kind label left len length lifetime limit line link list location manager max mesh"
-    " message meta min mode name names ns num number object offset owner page pair path pattern policy port"
-    " position prefix pressed price prompt provider reader ref reference regex required reset right ring rotation"
-    " rule scope scopes selector service signature signatures size status stone store strategy strength symbol"
-    " table tag time timeout title ttl type types up updated uri url usage used user username validator variable"
-    " vault version word words".split()
+    " message meta min mode name names ns num number object offset owner page pair path pattern placeholder policy"
+    " port position prefix pressed price prompt provider reader ref reference regex required reset right ring"
+    " rotation rule scope scopes selector service signature signatures size status stone store strategy strength"
+    " symbol table tag time timeout title ttl type types up updated uri url usage used user username validator"
+    " variable vault version word words".split()
 )
 _HARMLESS_PARTS: Final = ("sha", "md5", "integrity", "cert", "rev")
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+")
@@ -85,6 +86,8 @@ def _kind_of_word(words: list[str], place: int) -> NameKind:
     word = words[place]
     if word in _PASSWORD_WORDS or word.endswith("pwd") or any(part in word for part in _PASSWORDS):
         return NameKind.UNKNOWN if any(part in word for part in _OTHER_WORDS) else NameKind.PASSWORD
+    if word in _VAGUE_WORDS:
+        return NameKind.KEY
     if word in _KEY_WORDS:
         return NameKind.TOKEN if place and words[place - 1].endswith(_KEYS) else NameKind.KEY
     if word in _TOKEN_WORDS or any(part in word for part in _TOKENS):

@@ -22,7 +22,10 @@ _LIKE_A_KEY: Final = re.compile(
 )
 """What almost every line with a key has: 12 characters of keys, with a digit, a sign or two capitals among them."""
 
-_SHORT_SECRETS: Final = ("authorization", "identified ", "securestring", " login ", "mysql", "sshpass", "redis-cli")
+_SHORT_SECRETS: Final = (
+    "authorization", "identified ", "securestring", " login ", "mysql", "sshpass", "redis-cli", "networkcredential(",
+    "directoryentry(",
+)  # fmt: skip
 """Words of lines in which a format is looked for without that."""
 
 _IN_ADDRESS: Final = re.compile(r"://[^\s:/@\"'<>]{0,100}:([^\s\"'<]{1,200})@(?=[\w.\[-])")

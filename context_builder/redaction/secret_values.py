@@ -16,18 +16,20 @@ _DUMMY_PARTS: Final = (
     "0123456789abcdef", "abcdefghijklm",
 )  # fmt: skip
 _DUMMY_WORDS: Final = frozenset(
-    "abc access account api app auth bar blank change client credential credentials db default demo empty enter"
-    " false fill foo foobar goes here hidden insert key login my n na new nil no none null old omitted optional"
-    " pass passphrase passwd password pw pwd real removed replace required root secret see some string tba tbd"
-    " test the this todo token true undefined unknown unset user username value with xxx yes your yours yyy".split()
+    "abc access account add api app auth bar blank change client confirm create credential credentials db default"
+    " demo edit empty enter false fill foo foobar forgot goes here hidden hide insert key login my n na new nil no"
+    " none null old omitted optional pass passphrase passwd password pw pwd real removed replace required reset"
+    " root secret see show some string tba tbd test the this todo token true undefined unknown unset update user"
+    " username value with xxx yes your yours yyy".split()
 )
 _DUMMY: Final = re.compile(
-    r"(?:my|your|the|some|test|user|new|old)(?:password|passwd|pass|pwd|secret|token|apikey|key)"
+    r"(?:my|the|some|test|user|new|old)(?:password|passwd|pass|pwd|secret|token|apikey|key)|your[a-z]{0,20}"
     r"|(.{1,4})\1{3,}.{0,3}"  # the same few characters over and over
 )
 _REFERENCE: Final = re.compile(
     r"""[$%#@]?\{.*\}?  # ${NAME}, {{ name }}, %{name}
     | \$\(.* | \$\w+$ | %\w+%?$ | <[^>]*>? | \[[^\]]*\]? | \$\d?$
+    | \$[A-Za-z_]\w{2,80}(?:[./:-].*)? | &lt;.*
     | (?:ENC|vault|op|ssm|secretsmanager|arn|env|file)[:\[(].* | \w[\w+.-]{0,30}://.*""",
     re.VERBOSE | re.DOTALL,
 )
@@ -35,11 +37,13 @@ _INTERPOLATED: Final = re.compile(r"[$#%]?\{[A-Za-z_][\w.]{0,80}\}|%\(\w{1,80}\)
 
 _PART: Final = r"[A-Za-z_]+(?:\d{1,6}[A-Za-z_]*)?"
 _CODE: Final = re.compile(
-    rf"[$@*&]?{_PART}(?:(?:\.|->|::){_PART}){{1,8}}"  # settings.password
+    r"\([A-Za-z].*"  # (char *) key
+    rf"|[$@*&]?{_PART}(?:(?:\.|->|::){_PART}){{1,8}}"  # settings.password
     r"|[A-Za-z_$][\w$]{0,60}(?:(?:\.|->|::)[A-Za-z_]\w{0,60}){0,8}(?:\(.*|\[[\"'\w]*\]?.*)",  # load_key(), argv[1]
     re.DOTALL,
 )
 _VARIABLE: Final = re.compile(r"[A-Za-z_]+(?:\d{1,5}[A-Za-z_]+)?")
+_LONGEST_WORD: Final = 12
 _IN_VARIABLES: Final = ("auth", "credential", "key", "passw", "secret", "token")
 _LABEL: Final = re.compile(r"(?:[A-Za-z]+\d{0,2}|\d+)(?:[-_.:/=&+]+(?:[A-Za-z]+\d{0,2}|\d+))+")
 
@@ -59,7 +63,7 @@ def entropy(value: str) -> float:
 
 def is_dummy(value: str) -> bool:
     """Whether a value only stands where a secret will be: ``changeme``, ``<your key>``, ``${TOKEN}``, ``xxxx``."""
-    value = value[:_LOOKED_AT] if not value.endswith(("...", "…")) else ""
+    value = value[:_LOOKED_AT].strip("\"'`") if not value.endswith(("...", "…")) else ""
     if not any(map(str.isalnum, value)) or _REFERENCE.fullmatch(value) or _is_monotonous(value):
         return True
     lower = _INTERPOLATED.sub("", value).lower()
@@ -72,7 +76,8 @@ def is_dummy(value: str) -> bool:
 def is_code(value: str) -> bool:
     """Whether an unquoted value is an expression of a program: ``settings.password``, ``load_key()``, ``api_token``."""
     if _VARIABLE.fullmatch(value):
-        return any(name in value.lower() for name in _IN_VARIABLES)
+        is_phrase = len(value) > _LONGEST_WORD and value.islower() and "_" not in value
+        return not is_phrase and any(name in value.lower() for name in _IN_VARIABLES)
     return bool(_CODE.fullmatch(value))
 
 

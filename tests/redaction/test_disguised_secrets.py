@@ -47,6 +47,7 @@ DISGUISED = {
     ),
     "escapes in an address": ("amqp://ann:p%40ss%2F1@mq//", "amqp://ann:§§secret(BASIC_AUTH_CREDENTIALS)@mq//"),
     "a secret of AWS by itself": (f"use {token('', 40)} for it", "use §§secret(KEY) for it"),
+    "a scheme before it": (f'"token": "FlyV1 {TOKEN}"', f'"token": "FlyV1 {GITHUB}"'),
     "Markdown": (f"**{TOKEN}** or `{TOKEN}`", f"**{GITHUB}** or `{GITHUB}`"),
     "a line separator": ("a\u2028password: hunter22", "a\u2028password: §§secret(PASSWORD)"),
     "a no-break space": ("password:\u00a0hunter22", "password:\u00a0§§secret(PASSWORD)"),
