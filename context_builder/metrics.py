@@ -8,8 +8,12 @@ _LATENCY = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 _MODEL_LATENCY = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 MESSAGES = Counter("context_builder_messages_total", "Deliveries read, by what became of them.", ["outcome"])
-COMMIT_SECONDS = Histogram("context_builder_commit_seconds", "One atomic commit to Redis.", buckets=_LATENCY)
-STORE_FAILURES = Counter("context_builder_store_failures_total", "Commands that Redis did not carry out.")
+COMMIT_SECONDS = Histogram(
+    "context_builder_commit_seconds", "One commit, from its first try until Redis took it.", buckets=_LATENCY
+)
+STORE_FAILURES = Counter(
+    "context_builder_store_failures_total", "Commands that Redis did not carry out for being away, slow or unwilling."
+)
 ANALYSIS = Counter("context_builder_analysis_total", "Work given to an analyst.", ["task", "outcome"])
 ANALYSIS_SECONDS = Histogram(
     "context_builder_analysis_seconds", "One piece of analysis.", ["task"], buckets=_MODEL_LATENCY

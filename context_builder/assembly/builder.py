@@ -50,6 +50,11 @@ class ContextBuilder:
 
     ``token_counter`` is any function from a text to its tokens (``o200k_base`` without one); budgets are exact by
     it. A memory is a :class:`SomaBrain`, a :class:`MemoryStore`, both, or none.
+
+    ``on_degraded`` is called when less will be asked of a memory, with the seconds for which that holds: 15 after a
+    failure in its normal state, 60 after the fifth in a row, not for those between nor for a request that it refuses.
+    With a ``health_provider``, whose word is taken for the state of all memories, it is called with 15 after each
+    failure in the normal state.
     """
 
     DEFAULT_TOP_K: ClassVar[int] = _RULES.top_k

@@ -20,6 +20,26 @@ class BuiltContext:
     and ``total``, their sum: the exact count of ``messages``. ``snippets`` are the memories in the prompt, best first,
     each with ``id``, ``text``, ``score``, ``base_score``, ``recency`` and ``metadata``; ``history`` is what was kept
     of it.
+
+    ``debug`` tells how it came about:
+
+    ``session_id``:         the turn's, as are
+    ``tenant_id``:          whose memories were asked for, and
+    ``user_id``:            whom it was for
+    ``somabrain_state``:    health of the first memory when it was asked: ``normal``, ``degraded`` or ``down``
+    ``memory_states``:      the same of each memory by its name
+    ``memory``:             ``ok``, or what was not asked or gave nothing, and why
+    ``retrieval_seconds``:  how long the memories took
+    ``snippet_ids``:        of the memories in the prompt, best first
+    ``snippet_count``:      how many they are
+    ``snippet_tokens``:     of their texts alone, without what stands around them
+    ``history_count``:      messages of the history in the prompt
+    ``history_trimmed``:    messages of the history that are not
+    ``total_tokens``:       ``snippet_tokens`` and those of the history's contents: what was chosen, not all of the
+                            prompt, of which ``token_counts["total"]`` tells
+    ``withheld``:           texts that could not be redacted and were left out or replaced
+    ``max_prompt_tokens``:  the limit that was kept
+    ``cached``:             true in a context that was built before; absent otherwise
     """
 
     system_prompt: str

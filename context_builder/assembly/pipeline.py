@@ -128,7 +128,7 @@ class TurnPipeline:
             system_prompt=turn.system_prompt,
             messages=[ends[0], *summary, *history, *block, ends[1]],
             token_counts=counts,
-            debug=_debug(turn, memory, history, counts) | {"withheld": withheld},
+            debug=self._debug(turn, memory, history, counts["history"]) | {"withheld": withheld},
             snippets=[_snippet(item) for item in memory.taken],
             history=history,
             write_receipts=lambda: [
@@ -144,6 +144,20 @@ class TurnPipeline:
         """Tokens by what they are for."""
         counts = {name: sum(map(self._content, messages)) for name, messages in contents.items()}
         return counts | {"overhead": total - sum(counts.values()), "total": total}
+
+    def _debug(self, turn: Turn, memory: Part, history: Sequence[Message], history_tokens: int) -> dict[str, Any]:
+        snippet_tokens = sum(self._tally.text(item.text) for item in memory.taken)
+        return {
+            "session_id": turn.session_id,
+            "tenant_id": turn.tenant_id,
+            "user_id": turn.user_id,
+            "snippet_ids": [item.id for item in memory.taken],
+            "snippet_count": len(memory.taken),
+            "snippet_tokens": snippet_tokens,
+            "history_count": len(history),
+            "history_trimmed": len(turn.history) - len(history),
+            "total_tokens": snippet_tokens + history_tokens,
+        }
 
     def _content(self, message: Message) -> int:
         content = message["content"]
@@ -181,18 +195,4 @@ def _snippet(item: Item) -> dict[str, Any]:
         "base_score": candidate.base_score,
         "recency": candidate.recency,
         "metadata": dict(candidate.metadata),
-    }
-
-
-def _debug(turn: Turn, memory: Part, history: Sequence[Message], counts: dict[str, int]) -> dict[str, Any]:
-    return {
-        "session_id": turn.session_id,
-        "tenant_id": turn.tenant_id,
-        "user_id": turn.user_id,
-        "snippet_ids": [item.id for item in memory.taken],
-        "snippet_count": len(memory.taken),
-        "snippet_tokens": counts["snippets"],
-        "history_count": len(history),
-        "history_trimmed": len(turn.history) - len(history),
-        "total_tokens": counts["total"],
     }

@@ -11,6 +11,7 @@ from typing import Final
 import redis.exceptions
 import stamina
 
+from context_builder import metrics
 from context_builder.errors import StoreError, StoreUnavailable
 
 COMMAND_TIMEOUT: Final = 5.0
@@ -41,13 +42,18 @@ async def translated(patience: float = COMMAND_TIMEOUT) -> AsyncIterator[None]:
     except (redis.exceptions.AuthenticationError, redis.exceptions.AuthorizationError) as error:
         raise StoreError(f"Redis refuses the password or user: {error}") from None
     except redis.exceptions.ResponseError as error:
-        passes = isinstance(error, _PASSING_ERRORS) or _PASSING.search(str(error))
-        kind = StoreUnavailable if passes else StoreError
-        raise kind(f"Redis refuses a command: {error}") from None
+        if isinstance(error, _PASSING_ERRORS) or _PASSING.search(str(error)):
+            raise _unavailable(f"Redis refuses a command: {error}") from None
+        raise StoreError(f"Redis refuses a command: {error}") from None
     except TimeoutError:
-        raise StoreUnavailable(f"Redis does not answer within {patience:g} s") from None
+        raise _unavailable(f"Redis does not answer within {patience:g} s") from None
     except (redis.exceptions.RedisError, OSError) as error:
-        raise StoreUnavailable(f"Redis is not available: {error}") from None
+        raise _unavailable(f"Redis is not available: {error}") from None
+
+
+def _unavailable(message: str) -> StoreUnavailable:
+    metrics.STORE_FAILURES.inc()
+    return StoreUnavailable(message)
 
 
 class _FirstAttempt:

@@ -26,6 +26,9 @@ from context_builder.session.store import SessionStore
 
 log = structlog.get_logger(__name__)
 
+LATE: Final = 1.0
+"""Seconds that a commit may take and wait its turn before the session counts as not served."""
+
 WORTH_TELLING: Final = 0.5
 """Seconds; a connection that was merely closed is replaced faster than that."""
 
@@ -45,11 +48,14 @@ class Committer:
         self._described = clock.now()
         self._wanted = self._writing = Commit(conversation_state=b"", active_at=0.0)
         self._stopping = False
-        self.committed_at = float("-inf")
-        """Monotonic moment of the last commit that Redis took."""
+        self._committed_at = float("-inf")
 
     def stop(self) -> None:
         self._stopping = True
+
+    def is_late(self, tick: float) -> bool:
+        """Whether Redis has taken no commit for longer than ``tick`` seconds and some to spare."""
+        return self._clock.now().monotonic - self._committed_at > tick + LATE
 
     async def acquire(self, *, takeover: bool) -> None:
         """Become the session's owner. Raises :class:`SessionOwned` when another process is."""
@@ -82,7 +88,7 @@ class Committer:
             with attempt:
                 committed = await self._write(conversation)
         metrics.COMMIT_SECONDS.observe(time.perf_counter() - started)
-        self.committed_at = self._clock.now().monotonic
+        self._committed_at = self._clock.now().monotonic
         self._is_back()
         return committed
 
@@ -189,7 +195,6 @@ class Committer:
         if not isinstance(error, StoreUnavailable):
             self._is_back()  # it answered
             return False
-        metrics.STORE_FAILURES.inc()
         self._away_since = self._away_since or self._clock.now()
         return not self._stopping
 

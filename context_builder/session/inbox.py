@@ -62,6 +62,11 @@ class Inbox:
         self.waiting = 0
         self.highest_number = MAX_NUMBER
 
+    def expect(self, waiting: int) -> None:
+        """So many deliveries are in the input; none, as far as this process goes, once it leaves the session."""
+        metrics.QUEUE_LENGTH.inc(waiting - self.waiting)
+        self.waiting = waiting
+
     async def feed(self, deliver: Callable[[Batch], None]) -> None:
         """Deliver batches for ever, reconnecting around the read."""
         while True:

@@ -37,9 +37,6 @@ log = structlog.get_logger(__name__)
 WORTH_GIVING_UP: Final = 2
 """Deliveries in a row that failed; a first one may have met a connection that died while it was idle."""
 
-LATE: Final = 1.0
-"""Seconds after a tick without a commit after which a session counts as not served."""
-
 Event = Batch | Done | DeadLettered | None
 """What the loop applies; ``None`` only wakes it."""
 
@@ -82,9 +79,8 @@ class Session:
 
     @property
     def is_served(self) -> bool:
-        """Whether Redis took a commit as lately as it should have; not before the session is ready or once it stops."""
-        age = self._clock.now().monotonic - self._committer.committed_at
-        return self.ready.is_set() and not self.told_to_stop.is_set() and age <= self._rules.tick + LATE
+        """Whether Redis takes the session's commits; not before it is ready nor once it is told to stop."""
+        return self.ready.is_set() and not self.told_to_stop.is_set() and not self._committer.is_late(self._rules.tick)
 
     @property
     def undelivered(self) -> int:
@@ -180,6 +176,7 @@ class Session:
             await self._store.release()
         except StoreUnavailable as error:
             log.warning("session.lease_kept", session_id=self.session_id, error=str(error))
+        self._inbox.expect(0)
         if self._conversation:
             self._conversation.spending.hide(self.session_id)
         self._recorder.end()
@@ -223,7 +220,7 @@ class Session:
                 self._close_if_ending()
                 await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0, can_count=self._can_count)
             except StoreUnavailable:
-                metrics.STORE_FAILURES.inc()  # the next commit waits until Redis is back
+                continue  # the next commit waits until Redis is back
 
     async def _next_event(self, timeout: float) -> Event:
         try:
@@ -264,7 +261,7 @@ class Session:
         unwritten = sum(len(batch.dead) for batch in batches) - committed.buried
         if unwritten:  # they are read, and counted, again
             self._bury(-unwritten)
-        self._inbox.waiting = committed.waiting
+        self._inbox.expect(committed.waiting)
         self._archiver.expect(committed.undelivered)
         if self._rememberer:
             self._rememberer.expect(committed.unremembered)

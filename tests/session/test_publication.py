@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,13 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_builder.analysis.analyst import DomainReading, Usage
 from context_builder.domains import DOMAINS
 from context_builder.errors import MessageError
 from context_builder.session.conversation import Conversation
 from context_builder.session.message import decode
 from context_builder.session.publication import conversation_state, session_state
 from context_builder.testing import ManualClock
-from tests.session.saying import ARRIVAL, START, advice, conversation, hear, infer, message, summarize
+from tests.session.saying import (
+    ARRIVAL,
+    BIOLOGY,
+    START,
+    advice,
+    conversation,
+    hear,
+    infer,
+    keywords_for,
+    message,
+    points_of,
+    summarize,
+)
 
 STATE = {
     "session_id": str,
@@ -106,8 +120,8 @@ def has_types(fields: Mapping[str, Any], types: Mapping[str, Any], *optional: st
     return True
 
 
-def state_of(subject: Conversation, clock: ManualClock) -> dict[str, Any]:
-    state: dict[str, Any] = json.loads(bytes(session_state(subject, 7, clock.now())))
+def state_of(subject: Conversation, clock: ManualClock, revision: int = 7) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads(bytes(session_state(subject, revision, clock.now())))
     assert has_types(state, STATE)
     assert has_types(state["rolling_summary"], SUMMARY)
     assert all(has_types(entry, ENTRY, "timestamp_raw") for entry in state["raw_recent_buffer"])
@@ -140,6 +154,42 @@ def test_the_state_of_a_session_in_full_swing(clock: ManualClock) -> None:
     assert (state["messages_since_summary"], state["messages_since_domain_inference"]) == (4, 0)
     assert state["rolling_summary"]["points"][0]["messages"] == [1]
     assert (state["received_messages"], state["highest_message_number"], state["revision"]) == (6, 5, 7)
+
+
+def leaves(fields: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Every figure by its path."""
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        found |= leaves(value, f"{path}{name}.") if isinstance(value, dict) and value else {f"{path}{name}": value}
+    return found
+
+
+def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> None:
+    subject = conversation(clock, buffer_max=3, summary_input=1000)
+    before = leaves(state_of(subject, clock, revision=1))
+    clock.advance(1)
+    hear(subject, clock, 1, 2)
+    subject.bury(1)
+    subject.dead_lettered("archive", 1)
+    subject.dead_lettered("memory", 1)
+    paid = Usage("gpt-unknown", 9, 5, 3, calls=1, dollars=0.5, unpriced=1)
+    work = subject.keywords_work(clock.now())
+    assert work is not None
+    subject.finish(work, replace(keywords_for(work, "DNA"), usage=paid), clock.now())
+    law = DomainReading({"Political Science / Law": 1.0}, ("law",), "stub", usage=paid)
+    for reading in (BIOLOGY, law, law, replace(law, repeated=True)):
+        domains = subject.domains_work(clock.advance(31), at_once=True)
+        assert domains is not None
+        subject.finish(domains, reading, clock.now())
+    summary = subject.summary_work()
+    assert summary is not None
+    subject.finish(summary, replace(points_of(summary), rejected=1, degraded=True, usage=paid), clock.now())
+    hear(subject, clock, 3, 4, 5, 6)
+    subject.receive([advice()], clock.now())
+    subject.end(clock.now())
+    after = leaves(state_of(subject, clock, revision=2))
+    unset = {path for path in before if after.get(path, "") == before[path]}
+    assert unset == {"session_id", "schema_version"}
 
 
 @pytest.mark.parametrize(
