@@ -63,7 +63,7 @@ def exclusive(lock: Path) -> Iterator[None]:
         raise EngineError("no embedded engines on this system; set REDIS_URL and DATABASE_URL")
     make_home(lock.parent)
     try:
-        with lock.open("a") as file:
+        with open_private(lock) as file:
             if not take_lock(file, LOCK_TIMEOUT):
                 raise EngineError(f"another process has held {lock} for {LOCK_TIMEOUT:g} s")
             yield
@@ -86,6 +86,11 @@ def take_lock(file: IO[str], timeout: float) -> bool:
             time.sleep(0.02)
         else:
             return True
+
+
+def open_private(file: Path) -> IO[str]:
+    """Open a file to append to; made if it is missing, for its owner only."""
+    return open(file, "a", opener=lambda path, flags: os.open(path, flags, 0o600))
 
 
 def write_private(file: Path, text: str) -> None:

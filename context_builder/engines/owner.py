@@ -29,9 +29,17 @@ def owner_of(folder: Path) -> Owner | None:
     """
     if not is_root():
         return None
-    if folder.stat().st_uid == 0:
-        _give(folder, _unprivileged())
-    status = folder.stat()
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if os.fstat(handle).st_uid == 0:
+                _give(handle, _unprivileged())
+            status = os.fstat(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        reason = f"cannot give {folder} to the user {UNPRIVILEGED}: {error.strerror}"
+        raise EngineError(f"{reason}; run this as another user") from None
     return Owner(status.st_uid, status.st_gid)
 
 
@@ -52,12 +60,12 @@ def _unprivileged() -> Owner:
     return Owner(user.pw_uid, user.pw_gid)
 
 
-def _give(folder: Path, owner: Owner) -> None:
-    """Change the owner of all that is in the folder, and of the folder itself last: until then only root gets in."""
-    try:
-        for parent, _, files in os.walk(folder, topdown=False):
-            for path in (*(os.path.join(parent, file) for file in files), parent):  # noqa: PTH118 (as os.walk gives them)
-                os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
-    except OSError as error:
-        reason = f"cannot give {folder} to the user {UNPRIVILEGED}: {error.strerror}"
-        raise EngineError(f"{reason}; run this as another user") from None
+def _give(folder: int, owner: Owner) -> None:
+    """Change the owner of all that is in the open folder, and of the folder itself last: until then only root gets in.
+
+    No link is followed, whoever may have put it there.
+    """
+    for _, folders, files, inside in os.fwalk(".", topdown=False, dir_fd=folder):
+        for name in (*folders, *files):
+            os.chown(name, owner.uid, owner.gid, dir_fd=inside, follow_symlinks=False)
+    os.fchown(folder, owner.uid, owner.gid)

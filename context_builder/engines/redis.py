@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from context_builder.engines.engine import Address
-from context_builder.engines.home import exclusive, last_words, make_folder, take_lock, write_private
+from context_builder.engines.home import exclusive, last_words, make_folder, open_private, take_lock, write_private
 from context_builder.engines.owner import owner_of
 from context_builder.engines.ports import LOOPBACK, choose_port, free_port
 from context_builder.engines.redis_launch import Launch, launches
@@ -116,7 +116,7 @@ class RedisEngine:
     def _start(self) -> Address:
         make_folder(self._folder)
         owner, password = owner_of(self._folder), self._made_password()
-        with self._data_lock.open("a") as lock:
+        with open_private(self._data_lock) as lock:
             if not take_lock(lock, _LOCK_TIMEOUT):
                 process = f"process {record.pid}" if (record := self._recorded()) else "a server"
                 raise EngineError(
@@ -130,11 +130,11 @@ class RedisEngine:
 
     def _launched(self, launch: Launch, port: int, lock: IO[str]) -> _Record | None:
         """The record of the started server; None when it ended before it was ready."""
-        with self._log.open("ab") as log, tempfile.TemporaryFile() as config:
+        with open_private(self._log) as log, tempfile.TemporaryFile() as config:
             try:
                 self._child = launch.start(port, log, lock, config)
             except OSError as error:
-                log.write(f"fatal: {launch.command[0]} cannot be started: {error.strerror}\n".encode())
+                log.write(f"fatal: {launch.command[0]} cannot be started: {error.strerror}\n")
                 return None
         record = _Record(port, self._child.pid, self._guarded)
         write_private(self._record_file, json.dumps(asdict(record)))

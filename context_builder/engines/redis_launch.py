@@ -45,7 +45,7 @@ class Launch:
     environment: dict[str, str] | None = None
     stands_in: bool = False
 
-    def start(self, port: int, log: IO[bytes], lock: IO[str], config: IO[bytes]) -> subprocess.Popen[bytes]:
+    def start(self, port: int, log: IO[str], lock: IO[str], config: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start it with the lock held for as long as it lives. Raises :class:`OSError` when it cannot be started."""
         config.write(self.config(port).encode())
         config.seek(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,24 @@ def test_data_in_the_one_file_of_redis_6_is_taken_over(redis_subject: RedisSubje
     assert client(redis_subject, password_of(redis_subject.home)).get("remembered") == "yes"
 
 
+@as_root
+def test_a_data_folder_that_is_a_link_is_not_followed(redis_subject: RedisSubject, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (redis_subject.home / "redis").symlink_to(tmp_path)
+    with pytest.raises(EngineError, match=r"cannot give .*/redis to the user nobody"):
+        redis_subject.engine.ensure()
+    assert {path.stat().st_uid for path in (tmp_path, tmp_path / "file")} == {0}
+
+
+def test_nothing_in_the_home_can_be_opened_by_other_users(redis_subject: RedisSubject) -> None:
+    redis_subject.engine.ensure()
+    files = [path for path in redis_subject.home.iterdir() if path.is_file()]
+    assert {path.name for path in files} == {
+        *("redis.data.lock", "redis.json", "redis.lock", "redis.log", "redis.password")
+    }
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
 def test_a_server_whose_password_is_lost_is_named_and_never_doubled(redis_subject: RedisSubject) -> None:
     redis_subject.engine.ensure()
     lost, pid = password_of(redis_subject.home), redis_subject.pid
@@ -198,7 +217,7 @@ def test_where_root_may_not_become_another_user_it_says_so(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(owner.os, "chown", refused)
+    monkeypatch.setattr(owner.os, "fchown", refused)
     with pytest.raises(
         EngineError, match=r"cannot give .*/redis to the user nobody: Operation not permitted; run this"
     ):
