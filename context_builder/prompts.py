@@ -4,13 +4,11 @@ A file of ``prompts/`` holds what a model is told for one task. Comments (``<!--
 people. What is the same in every call comes first, so that a provider's prompt cache knows it;
 after a line ``---`` comes what varies, marked as ``{{name}}``.
 
-What people said goes in as data: :func:`quoted` makes each message one line of JSON, which can
-neither end the block it stands in nor look like a token of the model's own.
+What people said goes in as data, one line of JSON a message (:func:`~context_builder.quoting.quoted_json`).
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +22,6 @@ from context_builder.errors import PromptError
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _SEPARATOR: Final = re.compile(r"^---$", re.MULTILINE)
-
-_UNSAFE: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<\x85\u2028\u2029"})
-"""What JSON leaves as it is, but would open a tag or, to some readers, end a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +88,3 @@ def _load(folder: Traversable, task: str, names: frozenset[str]) -> Prompt:
     for name in sorted(found - names):
         raise PromptError(f"{file}: {{{{{name}}}}} is not a placeholder of this prompt")
     return prompt
-
-
-def quoted(text: str) -> str:
-    """``text`` as one line of JSON that is safe inside a block of a prompt; lone surrogates become ``?``."""
-    clean = text.encode("utf-8", "replace").decode("utf-8")
-    return json.dumps(clean, ensure_ascii=False).translate(_UNSAFE)

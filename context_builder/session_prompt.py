@@ -10,6 +10,7 @@ from context_builder.assembly.session_turn import session_turn
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.client import SessionClient
 from context_builder.errors import StoreError
+from context_builder.quoting import quoted_name
 
 
 async def build_for_session(
@@ -34,6 +35,6 @@ async def build_for_session(
     turn = session_turn(state, query, **named)
     if (user_id := turn.get("user_id")) is not None:
         preferences = await builder.preferences(user_id, turn.get("tenant_id") or DEFAULT_TENANT)
-        told = [{"id": one.id, "text": f"{user_id}: {one.text}"} for one in reversed(preferences)]
+        told = [{"id": one.id, "text": f"{quoted_name(user_id)}: {one.text}"} for one in reversed(preferences)]
         turn["summary"] = [*told, *turn["summary"]]  # the first of these are the last to be told
     return await builder.build_for_turn(turn, max_prompt_tokens)

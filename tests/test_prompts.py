@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from context_builder.errors import PromptError
-from context_builder.prompts import Prompt, load_prompts, quoted
+from context_builder.prompts import Prompt, load_prompts
 
 FILES = {
     "keywords": "Keywords.\n\n---\n\n{{messages}}\n",
@@ -62,17 +61,3 @@ def test_a_wrong_prompt_names_its_file(folder: Path, name: str, text: str | None
 def test_what_is_filled_in_is_not_looked_at_again() -> None:
     prompt = Prompt("", "{{known}} {{messages}} {literal}")
     assert prompt.fill(known="{{messages}}", messages="{0} %s \\1 }}") == "{{messages}} {0} %s \\1 }} {literal}"
-
-
-@pytest.mark.parametrize(
-    "text", ['a "b" \\ {c}', "two\nlines", "</messages>", "<|im_end|>", "a\u2028b\x85c", "naïve 中 😀"]
-)
-def test_a_quoted_text_is_one_line_that_opens_no_tag(text: str) -> None:
-    line = quoted(text)
-    assert json.loads(line) == text
-    assert len(line.splitlines()) == 1
-    assert "<" not in line
-
-
-def test_a_lone_surrogate_does_not_break_a_prompt() -> None:
-    assert quoted("a\ud800b") == '"a?b"'

@@ -18,7 +18,8 @@ from typing import Final
 import regex
 
 from context_builder.analysis.analyst import Said
-from context_builder.analysis.portions import LONGEST_NAME, line_of
+from context_builder.analysis.portions import line_of
+from context_builder.quoting import LONGEST_NAME
 from context_builder.tokens import token_ranks
 
 SHARED_BITS: Final = 6.5

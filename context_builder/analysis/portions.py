@@ -8,7 +8,7 @@ from typing import Final
 
 from context_builder.analysis.analyst import Said, SummaryReading, SummaryRequest, Usage
 from context_builder.errors import AnalystError
-from context_builder.prompts import quoted
+from context_builder.quoting import quoted_json, quoted_name
 
 FRAME_TOKENS: Final = 4
 """Of a line's number, the blank after it and the line's end, at most."""
@@ -16,21 +16,18 @@ FRAME_TOKENS: Final = 4
 LONGEST_COUNTED: Final = 8_192
 """Bytes of a line whose tokens are counted: longer ones are reckoned at one a byte, which is never too few."""
 
-LONGEST_NAME: Final = 60
-"""Characters of a speaker's name that a prompt repeats."""
-
 SHORTEST_PIECE: Final = 200
 """Characters that are not parted any more, however small the room is."""
 
 
 def line_of(speaker: str, text: str) -> str:
     """What a prompt tells of a message."""
-    return f"{speaker[:LONGEST_NAME]}: {text}"
+    return f"{quoted_name(speaker)}: {text}"
 
 
 def tokens_of(line: str, count: Callable[[str], int]) -> int:
     """Tokens that ``line`` takes as a numbered line of a prompt, as ``count`` counts them; not fewer."""
-    written = quoted(line)
+    written = quoted_json(line)
     size = len(written.encode())
     return FRAME_TOKENS + (count(written) if size <= LONGEST_COUNTED else size)
 

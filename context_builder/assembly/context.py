@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from context_builder.assembly.receipt import Receipt
 from context_builder.assembly.tally import Message
+from context_builder.quoting import without_tokens
 
 
 class ModelType(StrEnum):
@@ -58,9 +59,14 @@ class Context:
     def written(self, model: ModelType) -> str:
         """What ``messages`` holds as one text, however long."""
         if model is ModelType.CHATML:
-            return "\n".join(f"<|im_start|>{one['role']}\n{one['content']}<|im_end|>" for one in self.messages)
+            return "\n".join(f"<|im_start|>{one['role']}\n{self._chatml(one)}<|im_end|>" for one in self.messages)
         parts = (self.format_system(), "\n".join(self.format_history()))
         return "\n\n".join(part for part in parts if part)
+
+    def _chatml(self, message: Message) -> str:
+        """The content of a message, in which only the application's own may hold tokens of the format."""
+        content = str(message["content"])
+        return content if content == self.system_message else without_tokens(content)
 
     def format_history(self) -> list[str]:
         """The conversation, a line a message, oldest first."""

@@ -14,6 +14,7 @@ from context_builder.assembly.receipt import Outcome, Receipt, receipt
 from context_builder.assembly.section import Block, Dialogue, Item, Section, listed, numbered
 from context_builder.assembly.tally import Message, Tally
 from context_builder.assembly.turn import Turn
+from context_builder.quoting import quoted_message
 
 MEMORY: Final = "memory"
 SUMMARY: Final = "summary"
@@ -127,3 +128,4 @@ def _wordings(item: Item) -> Iterator[str]:
     yield item.text.strip()
     if candidate.speaker:
         yield f"{candidate.speaker}: {item.text.strip()}"
+        yield quoted_message(candidate.speaker, item.text).strip()

@@ -9,6 +9,7 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.fit import Part
 from context_builder.assembly.section import Block, Dialogue, Item, Section, listed, numbered
 from context_builder.assembly.tally import Message, Tally
+from context_builder.quoting import quoted_line, quoted_lines, quoted_message
 
 PRIORITY: Final = (
     ContextType.RECENT,
@@ -75,12 +76,14 @@ def name_of(kind: ContextType) -> str:
 
 def spoken(candidate: Candidate) -> Message:
     """A message of the conversation; who of several people spoke stands before what they said."""
-    named = f"{candidate.speaker}: {candidate.text}" if candidate.speaker else candidate.text
-    return {"role": candidate.role, "content": named}
+    own = candidate.role == "assistant" and not candidate.speaker
+    said = candidate.text if own else quoted_message(candidate.speaker, candidate.text)
+    return {"role": candidate.role, "content": said}
 
 
 def line(item: Item) -> str:
     """A message as a line of text."""
     message = item.message or {}
     speaker = item.candidate.speaker if item.candidate else None
-    return str(message["content"]) if speaker else f"{message['role']}: {message['content']}"
+    content = quoted_lines(str(message["content"]))
+    return content if speaker else f"{quoted_line(message['role'])}: {content}"

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.memory.ids import point_id
+from context_builder.quoting import quoted_name
 from context_builder.timestamps import moment
 
 State = Mapping[str, Any]
@@ -61,7 +62,7 @@ def _point_name(session_id: str, place: int, point: Mapping[str, Any]) -> str:
 
 
 def _told(point: Mapping[str, Any]) -> str:
-    speakers = ", ".join(map(str, point.get("speakers") or ()))
+    speakers = ", ".join(quoted_name(str(speaker)) for speaker in point.get("speakers") or ())
     return f"{speakers}: {point['text']}" if speakers else str(point["text"])
 
 

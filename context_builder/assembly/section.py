@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.label import UNNAMED
+from context_builder.assembly.label import LONGEST, UNNAMED
 from context_builder.assembly.tally import Message, Tally
+from context_builder.quoting import RECORD, quoted_line, quoted_lines
 
 
 @dataclass(slots=True)
@@ -32,9 +32,6 @@ class Item:
     altered: str = ""
     withheld: bool = False
     tokens: int = 0
-
-
-_HEAD: Final = re.compile(r"^(?=\[\d+\] \()", re.MULTILINE)
 
 
 class Section(Protocol):
@@ -110,7 +107,10 @@ class Dialogue:
 
 
 class Block:
-    """One system message that lists its items under a heading; ``backwards`` puts the first of them last."""
+    """One system message that lists its items under a heading, which says that they are no instructions.
+
+    ``backwards`` puts the first of them last.
+    """
 
     contiguous = False
 
@@ -126,7 +126,7 @@ class Block:
     ) -> None:
         self.name = name
         self.items = items
-        self._heading = heading
+        self._heading = f"{heading} {RECORD}"
         self._tally = tally
         self._entry = entry
         self._backwards = backwards
@@ -158,14 +158,11 @@ class Block:
 
 
 def numbered(number: int, item: Item) -> str:
-    """An entry that says where it is from: ``[1] (label)``, and the text below.
-
-    A line of the text that looks like the head of an entry is indented: what somebody said is in nobody else's name.
-    """
-    label = item.candidate.label if item.candidate else ""
-    return f"[{number}] ({label or UNNAMED})\n{_HEAD.sub(' ', item.text)}"
+    """An entry that says where it is from: ``[1] (label)``, and the text below, indented."""
+    label = quoted_line(item.candidate.label, LONGEST) if item.candidate else ""
+    return f"[{number}] ({label or UNNAMED})\n {quoted_lines(item.text)}"
 
 
 def listed(_: int, item: Item) -> str:
     """An entry of a plain list."""
-    return f"- {item.text}"
+    return f"- {quoted_lines(item.text)}"

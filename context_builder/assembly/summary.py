@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from context_builder.assembly.recollection import Recollection
 from context_builder.assembly.turn import Turn
+from context_builder.quoting import quoted_line
 
 KIND: Final = "session_summary"
 TAGS: Final = ("session_summary", "auto", "context_builder")
@@ -24,13 +25,18 @@ def extract(messages: Iterable[Mapping[str, Any]], longest: int = 1024) -> tuple
     length = taken = 0
     for message in messages:
         if words := words_of(message):
-            part = f"{message.get('role', 'user')}: {words}"
+            part = f"{_unmarked(str(message.get('role', 'user')))}: {_unmarked(words)}"
             if parts and length + len(part) > longest:
                 break
             parts.append(part)
             length += len(part) + len(_BETWEEN)
         taken += 1
     return _BETWEEN.join(parts)[:longest], taken
+
+
+def _unmarked(text: str) -> str:
+    """``text`` on one line, in which nothing looks like the beginning of another message."""
+    return quoted_line(text).replace(_BETWEEN.strip(), "¦")
 
 
 def words_of(message: Mapping[str, Any]) -> str:

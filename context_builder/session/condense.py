@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -30,12 +29,6 @@ _FUNCTION_WORDS: Final = frozenset(
 _NEGATIONS: Final = frozenset({"no", "not", "never", "none", "without", "cannot", "neither", "nor"})
 _EDGES: Final = ".,;:!?\"'()[]{}“”‘’…"
 _SENTENCE_END: Final = (".", "!", "?", ":", ";")
-
-
-def single_line(text: str) -> str:
-    """``text`` on one line, without control characters, so that a point is always one line."""
-    visible = "".join(" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
-    return " ".join(visible.split())
 
 
 class Telling(NamedTuple):

@@ -8,16 +8,12 @@ things (numbers, names, identifiers) stays verbatim for as long as anything stay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Final
 
 from context_builder.analysis.analyst import MAX_CITATIONS, DraftPoint, KnownPoint, PointKind
-from context_builder.session.condense import single_line
+from context_builder.quoting import quoted_line, quoted_name
 from context_builder.session.entry import Entry
 from context_builder.session.fitting import fit
 from context_builder.session.point import Point, rendered
-
-_NAME_CHARS: Final = 60
-"""Most characters of a speaker's name that a point repeats."""
 
 
 class Ledger:
@@ -57,7 +53,7 @@ class Ledger:
         accepted: list[Point] = []
         place = self._forget(entries.keys()) if instead else None
         for draft in drafts:
-            text = single_line(draft.text)
+            text = quoted_line(draft.text)
             if not text or not draft.cites or any(cited not in entries for cited in draft.cites):
                 continue
             point = self._point(draft, text, entries)
@@ -77,7 +73,7 @@ class Ledger:
             text=text,
             ids=tuple(entry.id for entry in cited),
             messages=tuple(entry.number for entry in cited if entry.number is not None),
-            speakers=tuple(dict.fromkeys(_name(entry.speaker) for entry in cited)),
+            speakers=tuple(dict.fromkeys(quoted_name(entry.speaker) for entry in cited)),
             kind=PointKind.CONSILIENCE if all(entry.consilience for entry in cited) else draft.kind,
             time=min(entry.time for entry in cited),
             first_number=min(listener_numbers, default=None),
@@ -104,11 +100,6 @@ class Ledger:
         order, a higher number and a later time."""
         index = next((i for i, other in enumerate(self.points) if _is_later(other, point)), len(self.points))
         self.points.insert(index, point)
-
-
-def _name(speaker: str) -> str:
-    name = single_line(speaker)
-    return name if len(name) <= _NAME_CHARS else name[: _NAME_CHARS - 1] + "…"
 
 
 def _is_later(other: Point, point: Point) -> bool:

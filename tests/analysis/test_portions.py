@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from context_builder.analysis.analyst import Said
 from context_builder.analysis.portions import LONGEST_COUNTED, SHORTEST_PIECE, line_of, portions, tokens_of
-from context_builder.prompts import quoted
+from context_builder.quoting import quoted_json
 from context_builder.tokens import count_tokens
 
 TEXTS = st.lists(st.integers(0, 3_000).map(lambda length: ("some words, " * 250)[:length]), max_size=8)
@@ -30,4 +30,4 @@ def test_where_there_is_no_room_at_all_pieces_stay_readable() -> None:
 
 def test_a_line_is_never_reckoned_smaller_than_it_is() -> None:
     for text in ("short", '"<quotes>"\n' * 40, "ሀሁሂ " * 900, "word " * LONGEST_COUNTED):
-        assert count_tokens(f"999 {quoted(text)}\n") <= tokens_of(text, count_tokens)
+        assert count_tokens(f"999 {quoted_json(text)}\n") <= tokens_of(text, count_tokens)

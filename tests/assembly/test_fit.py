@@ -31,7 +31,7 @@ def block(*texts: str) -> Block:
 def test_the_order_of_the_sections_is_the_order_in_which_they_are_kept(first):
     sections = {"recent": dialogue("a " * 10), "memory": block("b " * 10)}
     order = [sections.pop(first), *sections.values()]
-    parts = fit(order, required=5, limit=24)
+    parts = fit(order, required=5, limit=28)
     assert parts[first].taken
     assert not parts[order[1].name].taken
 

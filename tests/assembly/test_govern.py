@@ -35,7 +35,7 @@ class Failing:
 async def test_memories_and_history_are_redacted_and_say_so(builder):
     context = await builder(somabrain=Brain(ANSWER), redactor=Masking()).build_for_turn(TURN)
     assert SECRET not in str(context.messages[:-1])
-    assert "[1] (§§secret(PASSWORD))\nthe password is §§secret(PASSWORD)" in str(context.messages[-2]["content"])
+    assert "[1] (§§secret(PASSWORD))\n the password is §§secret(PASSWORD)" in str(context.messages[-2]["content"])
     assert {one.outcome for one in context.receipts} == {"redacted"}
 
 

@@ -66,7 +66,7 @@ async def test_what_is_kept_first_is_what_was_asked_for(builder):
     kept = []
     build = builder(rules=AssemblyRules(by_query=True)).build_for_turn
     for query in ("Please recap", "Said just now?"):
-        context = await build(session_turn(STATE, query), 30)
+        context = await build(session_turn(STATE, query), 34)
         kept.append([message.get("name") or message["role"] for message in context.messages[1:-1]])
     assert kept == [["summary"], ["assistant", "user"]]
 

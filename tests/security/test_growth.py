@@ -17,9 +17,8 @@ from context_builder.analysis.text.summary import Digest
 from context_builder.assembly.query import kind_of as kind_of_query
 from context_builder.cli.view.plain import plain
 from context_builder.memory.preferences import stated_preferences
-from context_builder.prompts import quoted
+from context_builder.quoting import quoted_json, quoted_line, quoted_lines
 from context_builder.redaction.secrets import SecretRedactor
-from context_builder.session.condense import single_line
 from context_builder.tokens import estimate_tokens
 from tests.growth import is_linear
 
@@ -39,8 +38,9 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "kind of query": kind_of_query,
     "preferences": stated_preferences,
     "secrets": SecretRedactor().redact,
-    "quoting": quoted,
-    "one line": single_line,
+    "quoting": quoted_json,
+    "quoted lines": quoted_lines,
+    "one line": quoted_line,
     "terminal": lambda text: plain(text, 80),
     "tokens": estimate_tokens,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.session.condense import LEVELS, condense, single_line
+from context_builder.session.condense import LEVELS, condense
 
 SAID = "I think that we should really sequence TP53 in 48 of the samples, because Okazaki did not see p.R175H."
 
@@ -33,10 +33,6 @@ def test_words_keep_their_order() -> None:
 
 def test_a_text_of_nothing_but_function_words_stays() -> None:
     assert condense("it was like that", 1) == "it was like that"
-
-
-def test_a_point_is_one_line_without_control_characters() -> None:
-    assert single_line("a\nb\u2028c\td\x00e") == "a b c d e"
 
 
 @given(st.text(), st.sampled_from([1, LEVELS]))

@@ -32,7 +32,8 @@ from context_builder.analysis.openai.replies import (
 )
 from context_builder.analysis.portions import line_of, portions, summarized, tokens_of
 from context_builder.analysis.prices import Prices
-from context_builder.prompts import Prompts, quoted
+from context_builder.prompts import Prompts
+from context_builder.quoting import quoted_json
 from context_builder.tokens import TokenCounter
 
 KEYWORD_TEXT: Final = 4_000
@@ -92,7 +93,7 @@ class OpenAIAnalyst:
         question = Question(
             task="domains",
             stable=prompt.stable,
-            varying=prompt.fill(messages="\n".join(map(quoted, texts))),
+            varying=prompt.fill(messages="\n".join(map(quoted_json, texts))),
             reply=DomainReply,
             options=options,
             max_tokens=options.max_tokens,
@@ -166,7 +167,7 @@ class OpenAIAnalyst:
 
     def _lone_keyword_question(self, text: str) -> Question:
         options, prompt = self._tasks.keywords, self._prompts.lone_keywords
-        varying = prompt.fill(message=quoted(text))
+        varying = prompt.fill(message=quoted_json(text))
         return Question("keywords", prompt.stable, varying, LoneKeywordReply, options, options.max_tokens)
 
 
@@ -185,16 +186,16 @@ def _marked(asked: Sequence[Said], told: Sequence[Said]) -> str:
     number = {said.id: place for place, said in enumerate(asked, start=1)}
     shown = {said.id: said for said in [*asked, *told]}
     return "\n".join(
-        f"{number[said.id]} {quoted(_excerpt(said.text, KEYWORD_TEXT))}"
+        f"{number[said.id]} {quoted_json(_excerpt(said.text, KEYWORD_TEXT))}"
         if said.id in number
-        else quoted(_excerpt(said.text, DOMAIN_TEXT))
+        else quoted_json(_excerpt(said.text, DOMAIN_TEXT))
         for said in sorted(shown.values(), key=lambda said: said.id)
     )
 
 
 def _numbered(texts: Iterable[str]) -> str:
     """One line a text: its number from 1, and the text as JSON."""
-    return "\n".join(f"{number} {quoted(text)}" for number, text in enumerate(texts, start=1))
+    return "\n".join(f"{number} {quoted_json(text)}" for number, text in enumerate(texts, start=1))
 
 
 def _excerpt(text: str, limit: int) -> str:

@@ -42,7 +42,8 @@ class SessionMessagesStrategy:
 
 def _message(found: Found) -> Candidate:
     candidate = candidate_of(found, ContextType.RECENT)
-    role = str(candidate.metadata.get("role") or ("assistant" if candidate.speaker == ASSISTANT else "user"))
+    own = candidate.metadata.get("role") == "assistant" or candidate.speaker == ASSISTANT
+    role = "assistant" if own else "user"  # no memory speaks as the system
     return replace(candidate, role=role, speaker=None if role == "assistant" else candidate.speaker)
 
 
