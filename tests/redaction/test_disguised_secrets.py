@@ -8,7 +8,7 @@ from base64 import b64encode, urlsafe_b64encode
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_builder.redaction import SecretRedactor
@@ -84,6 +84,7 @@ PARTS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PARTS, max_size=12), st.data())
 def test_any_cut_of_any_text_gives_the_same(parts, data):
     text = "".join(parts)
@@ -92,6 +93,7 @@ def test_any_cut_of_any_text_gives_the_same(parts, data):
     assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close() == REDACTOR.redact(text)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_can_be_redacted_and_again(text):
     once = REDACTOR.redact(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_builder.redaction import SecretRedactor
@@ -80,6 +80,7 @@ def test_a_stream_gives_the_same_character_by_character():
     assert "".join(map(stream.feed, text)) + stream.close() == REDACTOR.redact(text)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["\n", KEY, " ", "-----BEGIN PRIVATE KEY-----", "abc", "key=abcd1234", "é"]), max_size=12),
     st.data(),
