@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+SQLSTATE_LENGTH: Final = 5
+"""By which a code is told from an HTTP status."""
+
 TRANSIENT: Final = (
     "08",  # connection
     "25006",  # read-only after a failover

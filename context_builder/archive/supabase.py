@@ -22,6 +22,7 @@ from context_builder.archive.columns import COLUMNS, KEY, MIGRATIONS, SAME_BY, T
 from context_builder.archive.postgres_errors import explained
 from context_builder.errors import ArchiveDataRejected, ArchiveError, ArchiveRejected, ArchiveUnavailable
 from context_builder.redirects import refuse_redirects
+from context_builder.sqlstate import SQLSTATE_LENGTH
 
 if TYPE_CHECKING:
     import httpx
@@ -203,7 +204,9 @@ class SupabaseArchive:
             return ArchiveRejected(f"{self.name} {_ADVICE[code]}")
         if code in _INVALID_DATA:
             return ArchiveDataRejected(f"{self.name} refuses: {message} ({code})")
-        return explained(self.name, code, message)
+        if len(code) == SQLSTATE_LENGTH:
+            return explained(self.name, code, message)
+        return ArchiveRejected(f"{self.name} refuses: {message} ({code})")
 
 
 async def _same(

@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 import httpx
 import stamina
 
-from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.breaker import Breaker
 from context_builder.redirects import refuse_redirects
 
 Payload = dict[str, Any]
 
 _TRANSIENT: Final = frozenset({408, 425, 429})
+_INVALID_DATA: Final = frozenset({400, 413, 422})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,8 @@ class SomaBrainClient:
         return answer
 
     def _refusal(self, status: int) -> MemoryStoreError:
-        transient = status in _TRANSIENT or status >= 500
-        return (MemoryUnavailable if transient else MemoryRejected)(f"{self.name} answers with status {status}")
+        kind = MemoryUnavailable if status in _TRANSIENT or status >= 500 else MemoryRejected
+        return (MemoryDataRejected if status in _INVALID_DATA else kind)(f"{self.name} answers with status {status}")
 
     def _connected(self) -> httpx.AsyncClient:
         if self._http is None:

@@ -15,6 +15,7 @@ from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_errors import explained
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
 from context_builder.redirects import refuse_redirects
+from context_builder.sqlstate import SQLSTATE_LENGTH
 
 if TYPE_CHECKING:
     import httpx
@@ -110,7 +111,9 @@ class SupabaseFunctions:
             return MemoryRejected(f"{self.name} {_ADVICE[code]}")
         if code in _INVALID_DATA:
             return MemoryDataRejected(f"{self.name} refuses: {message} ({code})")
-        return explained(self.name, code, message)
+        if len(code) == SQLSTATE_LENGTH:
+            return explained(self.name, code, message)
+        return MemoryRejected(f"{self.name} refuses: {message} ({code})")
 
 
 class SupabaseMemory(SqlMemory):

@@ -15,9 +15,16 @@ from context_builder.archive.columns import as_record
 from context_builder.archive.migrations import apply
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.archive.supabase import SupabaseArchive
-from context_builder.errors import ArchiveDataRejected, ArchiveRejected, Undeliverable
+from context_builder.errors import (
+    ArchiveDataRejected,
+    ArchiveError,
+    ArchiveRejected,
+    ArchiveUnavailable,
+    Undeliverable,
+)
 from tests.archive.rows import ORIGINAL_TABLE, summary
 from tests.services.postgrest import PostgrestFront, api_key
+from tests.services.refusing import refusing
 
 
 @pytest.fixture(params=["asyncpg", "supabase"])
@@ -103,3 +110,22 @@ async def test_a_number_that_the_column_cannot_hold_is_refused_for_good(
     )
     with pytest.raises(ArchiveDataRejected, match="out of range"):
         await archive.deliver(summary(covers_message_end=2**53 - 1))
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        *((status, ArchiveDataRejected) for status in (400, 413, 422)),
+        *((status, ArchiveRejected) for status in (401, 403, 404, 405)),
+        *((status, ArchiveUnavailable) for status in (408, 429, 500, 502, 503)),
+    ],
+)
+async def test_what_a_gateway_says_of_a_row_is_told_from_what_it_says_of_all(
+    status: int, error: type[ArchiveError]
+) -> None:
+    async with refusing(status) as url:
+        archive = SupabaseArchive(url, api_key("service_role"))
+        with pytest.raises(error) as refused:
+            await archive.deliver(summary())
+        assert type(refused.value) is error
+        await archive.close()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryUnavailable
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
 from context_builder.testing import ManualClock
 from tests.services.somabrain import SomaBrainServer
@@ -80,6 +80,18 @@ async def test_a_refusal_is_not_tried_again_and_does_not_open_the_breaker(
             await client.recall(EVALUATE)
     assert len(server.requests) == 4
     assert await client.recall(EVALUATE) == {"candidates": []}
+
+
+@pytest.mark.parametrize(
+    ("status", "is_for_the_data"), [(400, True), (413, True), (422, True), (401, False), (404, False)]
+)
+async def test_a_refusal_of_what_is_sent_is_told_from_one_of_who_sends_it(
+    client: SomaBrainClient, server: SomaBrainServer, status: int, is_for_the_data: bool
+) -> None:
+    server.misbehaviour = [status]
+    with pytest.raises(MemoryRejected) as refused:
+        await client.remember_batch(REMEMBER)
+    assert isinstance(refused.value, MemoryDataRejected) is is_for_the_data
 
 
 async def test_three_failed_calls_open_the_breaker_for_fifteen_seconds(server: SomaBrainServer) -> None:

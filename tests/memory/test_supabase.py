@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from context_builder.archive.migrations import apply
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.supabase import SupabaseMemory
 from tests.memory.vectors import LetterEmbedder
 from tests.services.postgrest import PostgrestFront, api_key
+from tests.services.refusing import refusing
 
 pytestmark = pytest.mark.engines
 
@@ -59,3 +60,22 @@ async def test_a_project_that_lacks_the_functions_or_is_down_says_so(supabase_pr
     with pytest.raises(MemoryUnavailable, match="cannot be reached: ConnectError"):
         await memory.search("acme", MemoryQuery("x"))
     await memory.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        *((status, MemoryDataRejected) for status in (400, 413, 422)),
+        *((status, MemoryRejected) for status in (401, 403, 404, 405)),
+        *((status, MemoryUnavailable) for status in (408, 429, 500, 502, 503)),
+    ],
+)
+async def test_what_a_gateway_says_of_a_request_is_told_from_what_it_says_of_all(
+    status: int, error: type[MemoryStoreError]
+) -> None:
+    async with refusing(status) as url:
+        memory = SupabaseMemory(url, api_key("service_role"))
+        with pytest.raises(error) as refused:
+            await memory.remember("acme", TALK)
+        assert type(refused.value) is error
+        await memory.close()

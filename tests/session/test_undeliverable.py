@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from context_builder.archive.archive import SummaryRow
@@ -29,6 +30,8 @@ from tests.session.saying import spoken
 pytestmark = pytest.mark.engines
 
 KEYS = Keys("monday")
+
+METRIC = ("context_builder_summaries_archived_total", {"outcome": "dead"})
 
 PRIVATE = "what somebody said"
 """Must not be told by anything but the entry itself."""
@@ -123,9 +126,11 @@ async def test_entries_that_cannot_be_read_make_way_for_the_others(live: Live) -
 
 async def test_a_row_that_is_refused_for_good_makes_way_at_once(live: Live) -> None:
     live.archive = ChoosyArchive(lambda: ArchiveDataRejected("refuses: violates a constraint (23514)"), 2)
+    before = REGISTRY.get_sample_value(*METRIC) or 0
     await live.start()
     await summarize(live, 1, 2, 3)
     await live.until("it is counted", **counts(archive=1))
+    assert REGISTRY.get_sample_value(*METRIC) == before + 1
     await wait_until(lambda: sorted(seq for _, seq in live.archive.rows) == [1, 3], "the others are archived")
     assert live.archive.attempts.count(2) == 1
     assert await reasons(live, "archive") == ["refuses: violates a constraint (23514)"]
