@@ -6,11 +6,14 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from context_builder.errors import EntryUnreadable
+from context_builder.memory.memory import Memory
 from context_builder.session.keys import Keys
 from context_builder.session.remembrance import Remembrance
 from scripts.campaign.listener import Sent
@@ -236,8 +239,11 @@ def judge_memory(
 
 
 def _in_entries(entries: Iterable[bytes]) -> frozenset[str]:
-    """Tokens of the messages in entries of the memory's outbox."""
-    memories = (memory for entry in entries for memory in Remembrance.decode(entry).memories)
+    """Tokens of the messages in entries of the memory's outbox, those that can be read."""
+    memories: list[Memory] = []
+    for entry in entries:
+        with suppress(EntryUnreadable):
+            memories += Remembrance.decode(entry).memories
     return frozenset(remembered_in((memory.kind, memory.text) for memory in memories))
 
 

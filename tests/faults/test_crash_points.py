@@ -8,7 +8,9 @@ from asyncio import StreamWriter
 
 import pytest
 
-from context_builder.session.keys import Keys
+from context_builder.client import SessionClient
+from context_builder.session.dead_letters import DeadLetters
+from context_builder.session.keys import RECEIVERS, Keys, Receiver
 from scripts.campaign.audit import Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import SETTINGS
 from scripts.campaign.link import Link
@@ -32,6 +34,9 @@ DELIVERIES = [
     json.dumps({"text": "m000006 contributed", "speaker": "Consilience", "message_number": 1759394000123}).encode(),
     b"p000001 is no JSON",
 ]
+UNREADABLE: dict[Receiver, bytes] = {"archive": b'{"summary_seq": 0}', "memory": b"\x93\xff\x00random"}
+"""An entry of each outbox."""
+
 SENT = Sent(attempted={*(f"m00000{n}" for n in range(1, 7)), "p000001"})
 
 
@@ -68,7 +73,10 @@ class Life:
         self._forks = forks
 
     async def push(self) -> None:
-        await self._redis.lpush(Keys(self.session_id).input, *DELIVERIES)
+        keys = Keys(self.session_id)
+        for receiver in RECEIVERS:
+            await self._redis.rpush(keys.outbox_of(receiver), UNREADABLE[receiver])
+        await self._redis.lpush(keys.input, *DELIVERIES)
 
     async def run(self, link: Link) -> int:
         return await self._forks.start({**QUICK, **self._world.environ(link)}, "run", self.session_id)
@@ -85,6 +93,11 @@ class Life:
         assert not archive, f"{context}: {archive}"
         memory = judge_memory(places, await self._world.remembered(self.session_id), SENT)
         assert not memory, f"{context}: {memory}"
+        undeliverable = (await SessionClient(self._redis, self.session_id).state() or {})["undeliverable"]
+        assert undeliverable == dict.fromkeys(RECEIVERS, 1), f"{context}: {undeliverable}"
+        for receiver in RECEIVERS:
+            letters = await DeadLetters(self._redis, self.session_id, receiver).all()
+            assert [letter.raw for letter in letters] == [UNREADABLE[receiver]], f"{context}: {receiver}"
 
     async def until_crash(self, link: CrashingLink) -> None:
         """Run over ``link``, which says when to kill; or until there is nothing left to do."""
