@@ -203,7 +203,7 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
     elif password is not None:
         named = not engine.has_password(password)
     else:
-        named = settings.redis_port != STANDARD_PORT or await _is_anothers(url, engine)
+        named = settings.redis_port != STANDARD_PORT or await _another_serves(url, engine)
     if named:
         return client_for(url), Described(f"Redis at {printable(url)}")
     address = await asyncio.to_thread(engine.ensure)
@@ -211,10 +211,11 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
     return client_for(address.url), Described(address.name, hint, address.access, embedded=True)
 
 
-async def _is_anothers(url: str, engine: RedisEngine) -> bool:
-    """Whether a Redis answers on the standard port that is not this home's, nor asks for the password of another's.
+async def _another_serves(url: str, engine: RedisEngine) -> bool:
+    """Whether a Redis that this home did not start serves on the standard port.
 
-    Raises :class:`StoreError` when it asks for a password that only its user can know.
+    Another user's embedded one does not: it asks for that user's password. Raises :class:`StoreError` when one that
+    somebody set up asks for a password.
     """
     address = await asyncio.to_thread(engine.running)
     if address is not None and urlsplit(address.url).port == STANDARD_PORT:
