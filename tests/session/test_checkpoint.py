@@ -154,6 +154,19 @@ def test_another_limit_of_the_buffer_changes_no_order(clock: ManualClock, buffer
     assert again.takes_pending_next  # 3
 
 
+def test_a_checkpoint_that_knows_only_the_buffers_limit_is_continued_in_order(clock: ManualClock) -> None:
+    subject = conversation(clock, buffer_max=2)
+    hear(subject, clock, 1, 2)
+    assert subject.summary_work() is not None
+    hear(subject, clock, 3, 4, 5)
+    fields = written(subject)
+    head = orjson.loads(fields["head"])
+    del head["published"]
+    fields["head"] = orjson.dumps({**head, "buffer_limit": 2})
+    again = checkpoint.restore("monday", fields, subject.buffer.pending, Rules(buffer_max=2), clock.now(), words)
+    assert [said.number for said in summarize(again, clock).request.messages] == [1, 2]
+
+
 def test_a_checkpoint_of_a_newer_version_is_refused(clock: ManualClock) -> None:
     fields = written(lively(clock))
     head = orjson.loads(fields["head"])

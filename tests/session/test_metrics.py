@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import orjson
 import pytest
@@ -63,7 +64,7 @@ async def test_every_metric_moves_and_gauges_go_back(live: Live, server: ModelSe
     await live.push(spoken(12, f"{BIOLOGY} 12"))
     await live.redis.lpush("context_builder:monday:input", b"no message")
     await live.until("one is known, one is dead", dead_letters=1)
-    server.model.replies.append({"chatter": False, "points": [point(BIOLOGY, 1), point("Nobody said that", 999)]})
+    server.model.distorted = with_unfounded_point
     live.clock.advance(121)
     await live.until("it is summarized", message_count=11, rejected_points=1)
     await live.redis.client_kill_filter(_type="normal", skipme=True)
@@ -82,8 +83,14 @@ def metrics_moved(before: dict[str, float]) -> set[str]:
     return {name for name in ALL if value(name) != before[name]}
 
 
-def point(text: str, cites: int) -> dict[str, object]:
-    return {"kind": "claim", "text": text, "cites": [cites], "replaces": 0}
+def with_unfounded_point(body: dict[str, Any]) -> dict[str, Any]:
+    """The model's answer; a summary with a point that cites a message which nobody gave."""
+    message = body["choices"][0]["message"]
+    reply = orjson.loads(message["content"])
+    if "points" in reply:
+        reply["points"].append({"kind": "claim", "text": "Nobody said that", "cites": [999], "replaces": 0})
+        message["content"] = orjson.dumps(reply).decode()
+    return body
 
 
 async def test_the_input_length_is_that_of_all_sessions_at_their_last_commits(live: Live) -> None:
