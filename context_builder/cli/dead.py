@@ -45,7 +45,7 @@ def dead(
     raw: Annotated[bool, typer.Option("--raw", help="Show the bytes as they came, not escaped.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs; the bytes as base64.")] = False,
 ) -> None:
-    """Show what could not be delivered and why, or put it back to where it was going from.
+    """Show what could not be delivered and why, or put it back into its queue.
 
     These are deliveries that could not become messages, and what the archive or the long-term memory refuses for good.
 

@@ -151,6 +151,18 @@ async def test_what_fails_alone_again_and_again_makes_way(live: Live, fail: Call
     assert sum(entry["event"] == "delivery.dead_letter" for entry in logs) == 2
 
 
+async def test_several_in_a_row_make_way_for_what_follows_them(live: Live) -> None:
+    bad = range(1, courier.OTHERS + 4)
+    live.archive = archive = ChoosyArchive(lambda: KeyError(PRIVATE), *bad)
+    session = await live.start()
+    await summarize(live, *bad)
+    await live.stop(session)
+    await live.start()
+    await summarize(live, bad[-1] + 1)
+    await live.until("all of them are counted", **counts(archive=len(bad)))
+    await wait_until(lambda: [seq for _, seq in archive.rows] == [bad[-1] + 1], "the last is archived")
+
+
 async def test_a_receiver_that_takes_nothing_is_waited_for(live: Live) -> None:
     live.archive = archive = ChoosyArchive(lambda: KeyError(PRIVATE), 1, 2, 3)
     await live.start()
