@@ -7,29 +7,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-WORDS: Final = "words"
-"""The topic of a pattern after which nothing is wished for instead, so that no kind of thing is settled."""
+from context_builder.preference_kind import PreferenceKind
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A way to say it, whose group ``rest`` is what is wanted, and how that is told of somebody.
+    """A way to say it, whose group ``rest`` is what is wanted; or, where it ``withdraws``, no longer wanted.
 
-    ``topic`` is given where the pattern decides it; ``WORDS`` takes the wish's own. A request may be put as a question.
-    ``but_not`` are beginnings of a ``rest`` that is no lasting wish.
+    A request may be put as a question. ``but_not`` are beginnings of a ``rest`` that is no lasting wish.
     """
 
     said: re.Pattern[str]
-    form: str
-    topic: str | None = None
+    kind: PreferenceKind
     is_request: bool = False
     but_not: re.Pattern[str] | None = None
+    withdraws: bool = False
 
 
 _REST: Final = (
     r"(?P<rest>[^\n;]{2,160}?)(?=[\s.!?,]*$|;|[.!?]\s|,? (?:but|because|although|though|while|whereas|since|so)\b"
     r"|,? and (?:please|call me|I|my|he|she|they|we|you)\b)"
 )
+_WITHDRAWN: Final = (
+    r"(?P<rest>[^\n;,]{2,80}?)"
+    r"(?=[\s.!?]*$|[,.!?;]|\s(?:any ?more|any longer|but|because|although|though|since|so|and)\b)"
+)
+_NO_MORE: Final = r"(?P<rest>[^\n;,]{2,80}?) (?:any ?more|any longer)\b"
 _NAME: Final = (
     r"[\"“']?(?P<rest>(?:(?i:dr|mr|mrs|ms|prof|professor|doctor|captain|miss)\b\.? )?"
     r"(?:[A-ZÀ-ÖØ-Þ][\w'-]*(?: [A-ZÀ-ÖØ-Þ][\w'-]*){0,2}"
@@ -48,19 +51,40 @@ _ASKED: Final = (
 _DISLIKE: Final = r"\bI (?:really |absolutely )?(?:hate|can't stand|cannot stand|don't like|do not like|dislike)"
 _POINTING: Final = r"(?:this|that|these|those|it|them|him|her|you|so)(?: ones?)?$"
 
+_NEED_NOT: Final = r"\b(?:you (?:don't|do not) (?:have|need) to|(?:there is |there's )?no need to)"
+
 # The closer ones first: what one has taken, those after it do not see.
 STATED: Final = (
-    Pattern(re.compile(rf"(?i:{_ASKED}call me ){_NAME}"), "Wants to be called {}", "name", is_request=True),
+    *(
+        Pattern(re.compile(f"(?i:{said})"), kind, withdraws=True, but_not=re.compile(f"(?i:{_POINTING})"))
+        for said, kind in (
+            (rf"\bI no longer (?:really )?(?:prefer|like|love|want|need) {_WITHDRAWN}", PreferenceKind.PREFERS),
+            (rf"\bI (?:don't|do not) (?:prefer|like|love|want|need) {_NO_MORE}", PreferenceKind.PREFERS),
+            (rf"\bforget (?:that )?I (?:prefer|like) {_WITHDRAWN}", PreferenceKind.PREFERS),
+            (rf"\bI no longer (?:hate|dislike|mind) {_WITHDRAWN}", PreferenceKind.DISLIKES),
+            (rf"\bI (?:don't|do not) (?:hate|dislike|mind) {_NO_MORE}", PreferenceKind.DISLIKES),
+            (rf"{_NEED_NOT} always {_WITHDRAWN}", PreferenceKind.ALWAYS),
+            (
+                rf"{_NEED_NOT} (?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)? in {_LANGUAGE}",
+                PreferenceKind.LANGUAGE,
+            ),
+        )
+    ),
+    Pattern(
+        re.compile(rf"(?i:{_ASKED}(?:don't|do not|never|stop) call(?:ing)? me ){_NAME}"),
+        PreferenceKind.NAME,
+        is_request=True,
+        withdraws=True,
+    ),
+    Pattern(re.compile(rf"(?i:{_ASKED}call me ){_NAME}"), PreferenceKind.NAME, is_request=True),
     Pattern(
         re.compile(rf"(?i:\bI(?:'d| would)? (?:prefer|like|want) (?:to be called|being called|to go by) ){_NAME}"),
-        "Wants to be called {}",
-        "name",
+        PreferenceKind.NAME,
     ),
-    Pattern(re.compile(rf"(?i:\bI go by ){_NAME}"), "Wants to be called {}", "name"),
+    Pattern(re.compile(rf"(?i:\bI go by ){_NAME}"), PreferenceKind.NAME),
     Pattern(
         re.compile(rf"(?i:{_ASKED}(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)? in {_LANGUAGE})"),
-        "Wants replies in {}",
-        "language",
+        PreferenceKind.LANGUAGE,
         is_request=True,
     ),
     Pattern(
@@ -68,36 +92,34 @@ STATED: Final = (
             r"(?i:\bI(?:(?:'d| would)?(?: really| strongly| generally| usually| always| much| actually| just| now)*"
             rf" prefer|(?:'ve| have) always preferred) {_REST})"
         ),
-        "Prefers {}",
+        PreferenceKind.PREFERS,
         but_not=re.compile(rf"(?i:(?:is|was|are|were|and|or|not to)\b|{_POINTING})"),
     ),
     Pattern(
         re.compile(rf"(?i:\bmy preference is (?:for )?{_REST})"),
-        "Prefers {}",
+        PreferenceKind.PREFERS,
         but_not=re.compile(f"(?i:{_POINTING})"),
     ),
-    Pattern(re.compile(rf"(?i:\bI (?:really )?(?:like|love) it when {_REST})"), "Likes it when {}", topic=WORDS),
-    Pattern(re.compile(rf"(?i:{_DISLIKE} it when {_REST})"), "Dislikes it when {}", topic=WORDS),
+    Pattern(re.compile(rf"(?i:\bI (?:really )?(?:like|love) it when {_REST})"), PreferenceKind.LIKES_WHEN),
+    Pattern(re.compile(rf"(?i:{_DISLIKE} it when {_REST})"), PreferenceKind.DISLIKES_WHEN),
     Pattern(
         re.compile(rf"(?i:{_DISLIKE} {_REST})"),
-        "Dislikes {}",
-        topic=WORDS,
+        PreferenceKind.DISLIKES,
         but_not=re.compile(
             r"(?i:to (?:say|break|admit|interrupt|bother|be|ask|tell|disappoint)\b"
             r"|(?:this|that|these|those|him|her|them|you|it)\b)"
         ),
     ),
-    Pattern(re.compile(rf"(?i:\bplease always {_REST})"), "Always {}", is_request=True),
+    Pattern(re.compile(rf"(?i:\bplease always {_REST})"), PreferenceKind.ALWAYS, is_request=True),
     Pattern(
         re.compile(rf"(?i:^(?:(?:ok|okay|so|and|well),? )?from now on,? (?:please )?(?:always )?{_REST})"),
-        "Always {}",
+        PreferenceKind.ALWAYS,
         is_request=True,
         but_not=re.compile(r"(?i:(?:I|we|he|she|it|they|you|the|my|our|this|that|there|no|please|never)\b)"),
     ),
     Pattern(
         re.compile(rf"(?i:(?:\bplease never (?:ever )?|^never ever |^(?:please )?(?:don't|do not) ever ){_REST})"),
-        "Never {}",
-        topic=WORDS,
+        PreferenceKind.NEVER,
         is_request=True,
     ),
 )  # fmt: skip

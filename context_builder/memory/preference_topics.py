@@ -64,6 +64,11 @@ def topic_of(wish: str) -> str:
     return known or " or ".join(sorted(alternatives))
 
 
+def chosen(wish: str) -> str:
+    """Of what a wish chooses between, what is wished for: "tea" of "tea over coffee"."""
+    return next((part for part in _OVER.split(wish, maxsplit=1) if part), "")
+
+
 def _kind(wanted: str) -> str | None:
     lead = _LEAD.match(wanted)
     what, *occasion = _OCCASION.split(" " + wanted[lead.end() if lead else 0 :], maxsplit=1)

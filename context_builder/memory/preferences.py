@@ -5,30 +5,58 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Final
+from typing import Final, Self
 
 from context_builder.memory.memory import Memory
-from context_builder.memory.preference_patterns import STATED, WORDS, Pattern, cleaned, is_of_others, name_in, own_words
-from context_builder.memory.preference_topics import topic_of
+from context_builder.memory.preference_patterns import STATED, Pattern, cleaned, is_of_others, name_in, own_words
+from context_builder.memory.preference_topics import chosen, topic_of
+from context_builder.preference_kind import PreferenceKind
 
 KIND: Final = "preference"
 """The kind of memory that a preference becomes."""
 
 
+MOST: Final = 20
+"""Preferences of one message; nobody states more in earnest."""
+
+WITHDRAWN: Final = "withdrawn"
+"""Name in a memory's metadata of the preference that it takes back."""
+
+_TOPICS: Final = {PreferenceKind.NAME: "name", PreferenceKind.LANGUAGE: "language"}
+_BY_TOPIC: Final = frozenset({PreferenceKind.PREFERS, PreferenceKind.ALWAYS})
+"""Kinds of which something else may be wished for instead: tea or coffee, but nothing or silence."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_EMPTY_WORDS: Final = frozenset("it when to be in the a an their of and or called replies".split())
+
+
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What somebody wants, in the third person. Of one ``topic`` the newest holds."""
+    """What somebody wants, in the third person; ``withdrawn``, no longer. Of one ``topic`` the newest holds."""
 
     topic: str
     text: str
+    withdrawn: bool = False
+
+    @classmethod
+    def of(cls, kind: PreferenceKind, what: str, *, withdrawn: bool = False) -> Self:
+        """The preference of this kind for ``what``."""
+        words = " ".join(what.lower().split())
+        topic = _TOPICS.get(kind) or (topic_of(what) if kind in _BY_TOPIC else words)
+        return cls(topic, kind.told(what), withdrawn)
+
+    def withdraws(self, text: str) -> bool:
+        """Whether it takes back the preference ``text``: "no longer tea" takes back green tea, and not coffee."""
+        (verb, what), (held, wanted) = _parts(self.text), _parts(text)
+        return self.withdrawn and verb == held and bool(what) and what <= wanted
 
     def as_memory(self, user_id: str, *, source: str | None = None, time: datetime | None = None) -> Memory:
         """To be remembered: stated again, it takes the place of the earlier one. ``source`` is its message's id."""
         named = sha256(f"{user_id}\n{self.topic}".encode("utf-8", "replace")).hexdigest()[:32]
-        return Memory(
+        memory = Memory(
             id=f"{KIND}-{named}",
             text=self.text,
             kind=KIND,
@@ -37,20 +65,33 @@ class Preference:
             tags=(KIND, self.topic),
             metadata={"topic": self.topic, "source_message": source},
         )
+        return withdrawal(memory, source, time) if self.withdrawn else memory
+
+
+def withdrawal(memory: Memory, source: str | None, time: datetime | None) -> Memory:
+    """What takes the place of a preference that the message ``source`` takes back."""
+    return replace(
+        memory,
+        text=f"No longer {memory.text[:1].lower()}{memory.text[1:]}",
+        time=time,
+        metadata={**memory.metadata, "source_message": source, WITHDRAWN: memory.text},
+    )
 
 
 def stated_preferences(text: str) -> list[Preference]:
-    """What the speaker of ``text`` wants, in the order stated; of one topic the last.
+    """What the speaker of ``text`` wants, or no longer wants, in the order stated; of one topic the last.
 
     Words of others are passed over: what is quoted, and what somebody else is said to have said. So are
     conditions ("if I prefer") and questions that request nothing ("do I prefer tea?").
     """
-    found: dict[str, Preference] = {}
+    found: dict[tuple[str, bool], Preference] = {}
     for sentence in own_words(text):
         for preference in _stated(sentence):
-            found.pop(preference.topic, None)
-            found[preference.topic] = preference
-    return list(found.values())
+            for key in [key for key, one in found.items() if not one.withdrawn and preference.withdraws(one.text)]:
+                del found[key]
+            found.pop((preference.topic, preference.withdrawn), None)
+            found[preference.topic, preference.withdrawn] = preference
+    return list(found.values())[-MOST:]
 
 
 def _stated(sentence: str) -> Iterator[Preference]:
@@ -64,7 +105,7 @@ def _stated(sentence: str) -> Iterator[Preference]:
                 continue
             taken.insert(place, (start, end))
             if (wish := _wish(pattern, match, sentence)) is not None:
-                found.append((start, Preference(_topic(pattern, wish), pattern.form.format(wish))))
+                found.append((start, Preference.of(pattern.kind, wish, withdrawn=pattern.withdraws)))
     return (preference for _, preference in sorted(found, key=lambda each: each[0]))
 
 
@@ -73,10 +114,13 @@ def _wish(pattern: Pattern, match: re.Match[str], sentence: str) -> str | None:
     if is_of_others(sentence, match.start()) or (not pattern.is_request and sentence.endswith("?")):
         return None
     rest = match["rest"]
-    if pattern.topic == "name":
+    if pattern.kind is PreferenceKind.NAME:
         return name_in(rest, sentence)
     return cleaned(rest, pattern)
 
 
-def _topic(pattern: Pattern, wish: str) -> str:
-    return " ".join(wish.lower().split()) if pattern.topic == WORDS else pattern.topic or topic_of(wish)
+def _parts(text: str) -> tuple[str, set[str]]:
+    """How a preference is told, and the words that tell what it is for, in the singular; without "over tea"."""
+    verb, _, what = text.casefold().partition(" ")
+    words = set(_WORD.findall(chosen(what))) - _EMPTY_WORDS
+    return "prefers" if verb == "likes" else verb, {word.removesuffix("s") or word for word in words}

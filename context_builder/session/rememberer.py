@@ -30,7 +30,8 @@ def rememberer(
 
     async def deliver(entry: bytes) -> None:
         part = Remembrance.decode(entry)
-        preferences = await asyncio.to_thread(preferences_in, part.memories)
+        stated = await asyncio.to_thread(preferences_in, part.memories)
+        preferences = await stated.settled(memory)
         await memory.remember([*part.memories, *preferences])
         try:
             await memory.forget(part.superseded)

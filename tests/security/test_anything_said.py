@@ -86,7 +86,7 @@ def test_it_is_published_summarized_archived_and_remembered(said: list[dict[str,
     for part in changes.memory_outbox:
         again = Remembrance.decode(part.encode())
         assert [one.text for one in again.memories] == [one.text for one in part.memories]
-        for memory in [*again.memories, *preferences_in(again.memories)]:
+        for memory in [*again.memories, *preferences_in(again.memories).memories.values()]:
             assert len(as_row(memory)["user_id"] or "") <= 200
             assert b"\x00" not in orjson.dumps(as_row(memory))
 

@@ -6,26 +6,29 @@ import pytest
 from structlog.testing import capture_logs
 
 from context_builder import ContextBuilder, UserPreferencesStrategy
-from context_builder.memory.preferences import Preference, stated_preferences
+from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.preferences import KIND, Preference, stated_preferences
+from context_builder.memory.tenant import TenantMemory
 from context_builder.session import preferring
 from context_builder.session.entry import Entry
 from context_builder.session.message import Message
 from context_builder.session.preferring import preferences_in
 from context_builder.session.remembrance import of_message
-from context_builder.testing import ManualClock
+from context_builder.testing import ManualClock, MemoryMemory
 from tests.session.live import TENANT, Live
 from tests.session.saying import ARRIVAL, advice, conversation, hear, message, spoken, summarize
 
 
 def told(*messages: Message) -> list[tuple[str | None, str]]:
     entries = [Entry(number, one, ARRIVAL) for number, one in enumerate(messages, start=1)]
-    found = preferences_in([of_message("monday", entry) for entry in entries])
+    found = preferences_in([of_message("monday", entry) for entry in entries]).memories.values()
     return [(preference.user_id, preference.text) for preference in found]
 
 
 def test_a_preference_is_the_speakers_with_its_source_and_the_session() -> None:
     said = of_message("monday", Entry(1, message(1, "I prefer short answers."), ARRIVAL))
-    (found,) = preferences_in([said])
+    (found,) = preferences_in([said]).memories.values()
     assert (found.user_id, found.speaker, found.session_id, found.time) == ("Alice", "Alice", "monday", said.time)
     assert found.metadata["source_message"] == said.id
 
@@ -73,6 +76,88 @@ def test_what_no_memory_is_fed_with_is_not_looked_at(clock: ManualClock) -> None
     hear(subject, clock, 1)
     summarize(subject, clock)
     assert subject.take_changes().memory_outbox == []
+
+
+async def kept(memory: MemoryStore, *messages: Message) -> list[str]:
+    """The preferences that Alice has after these messages, each remembered by itself."""
+    tenant = TenantMemory(memory, TENANT)
+    for number, one in enumerate(messages, start=1):
+        said = of_message("monday", Entry(number, one, ARRIVAL))
+        for _ in range(2):  # a delivery may be repeated
+            await tenant.remember(await preferences_in([said]).settled(tenant))
+    found = await tenant.search(MemoryQuery("", limit=50, filter=MemoryFilter(user_id="Alice", kinds=(KIND,))))
+    return sorted(one.memory.text for one in found)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "left"),
+    [
+        ("I prefer tea.", "I no longer prefer tea.", "No longer prefers tea"),
+        ("I prefer green tea over coffee.", "I don't want tea any more.", "No longer prefers green tea over coffee"),
+        ("I prefer vim over emacs.", "I no longer like vim", "No longer prefers vim over emacs"),
+        ("I prefer emacs to vim.", "I no longer like vim", "Prefers emacs to vim"),
+        ("I prefer coffee.", "I no longer prefer tea.", "Prefers coffee"),
+        ("I hate surprises", "I don't mind surprises any longer", "No longer dislikes surprises"),
+        ("I hate surprises", "I no longer prefer surprises", "Dislikes surprises"),
+        ("Please call me Al.", "Please don't call me Al any more.", "No longer wants to be called Al"),
+        ("Please call me Ann.", "Please don't call me Al.", "Wants to be called Ann"),
+        ("Please reply in German.", "You don't have to reply in German.", "No longer wants replies in German"),
+        ("Please always cite papers.", "No need to always cite papers", "No longer always cite papers"),
+        ("I prefer tea.", "She said I no longer prefer tea.", "Prefers tea"),
+        ("I prefer tea.", "Do I no longer prefer tea?", "Prefers tea"),
+    ],
+)
+async def test_what_is_taken_back_holds_no_longer(earlier: str, later: str, left: str) -> None:
+    assert await kept(MemoryMemory(), message(1, earlier), message(2, later)) == [left]
+
+
+async def test_what_was_never_stated_leaves_nothing_when_it_is_taken_back() -> None:
+    assert await kept(MemoryMemory(), message(1, "I no longer prefer tea.")) == []
+
+
+async def test_what_is_taken_back_may_be_stated_again() -> None:
+    said = ("I prefer tea.", "I no longer prefer tea.", "I prefer tea.")
+    assert await kept(MemoryMemory(), *(message(number, text) for number, text in enumerate(said, 1))) == [
+        "Prefers tea"
+    ]
+
+
+async def test_nobody_takes_back_what_somebody_else_prefers() -> None:
+    said = message(1, "I prefer tea."), message(2, "I no longer prefer tea.", speaker="Bob")
+    assert await kept(MemoryMemory(), *said) == ["Prefers tea"]
+    together = [of_message("monday", Entry(number, one, ARRIVAL)) for number, one in enumerate(said, 1)]
+    assert [one.text for one in preferences_in(together).memories.values()] == ["Prefers tea"]
+
+
+@pytest.mark.engines
+async def test_what_is_taken_back_in_postgresql_is_in_no_prompt(migrated_url: str) -> None:
+    memory = PostgresMemory(migrated_url)
+    said = ("I prefer tea.", "I hate surprises.", "I no longer prefer tea.")
+    left = await kept(memory, *(message(number, text) for number, text in enumerate(said, 1)))
+    assert left == ["Dislikes surprises", "No longer prefers tea"]
+    builder = ContextBuilder.new(memory).for_tenant(TENANT).for_user("Alice")
+    context = await builder.with_strategy(UserPreferencesStrategy()).build()
+    assert context.user_preferences == "- Dislikes surprises"
+    assert [one.text for one in await ContextBuilder(store=memory).preferences("Alice", TENANT)] == [
+        "Dislikes surprises"
+    ]
+    await memory.close()
+
+
+@pytest.mark.engines
+async def test_a_session_takes_back_what_was_stated_in_it(live: Live) -> None:
+    session = await live.start(feed_memory=True)
+    await live.push(spoken(1, "I prefer long answers, and I prefer tea."))
+    await live.shows(1)
+    live.clock.advance(130)
+    await live.until("it is summarized", raw_recent_buffer=[])
+    await live.push(spoken(2, "I no longer prefer tea."))
+    await live.shows(2)
+    session.end()
+    await live.gone(session)
+    builder = ContextBuilder.new(live.memory).for_tenant(TENANT).with_strategy(UserPreferencesStrategy())
+    context = await builder.for_user("Alice").build()
+    assert context.user_preferences == "- Prefers long answers"
 
 
 @pytest.mark.engines

@@ -8,7 +8,7 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.stored import candidate_of
 from context_builder.assembly.strategies.strategy import Request
 from context_builder.memory.memory import MemoryFilter, MemoryQuery
-from context_builder.memory.preferences import KIND
+from context_builder.memory.preferences import KIND, WITHDRAWN
 
 
 class UserPreferencesStrategy:
@@ -22,4 +22,5 @@ class UserPreferencesStrategy:
             return []
         where = MemoryFilter(user_id=request.user_id, kinds=(KIND,))
         found = await request.search(MemoryQuery("", limit=self._count, filter=where))
-        return [candidate_of(one, ContextType.USER_PREFERENCES) for one in found]
+        held = (one for one in found if WITHDRAWN not in one.memory.metadata)
+        return [candidate_of(one, ContextType.USER_PREFERENCES) for one in held]
