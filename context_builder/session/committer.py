@@ -30,7 +30,8 @@ LATE: Final = 1.0
 """Seconds that a commit may take and wait its turn before the session counts as not served."""
 
 WORTH_TELLING: Final = 0.5
-"""Seconds; a connection that was merely closed is replaced faster than that."""
+"""Seconds; a connection that was merely closed is replaced faster than that, and by the second try, which the log
+tells if it is vain too."""
 
 
 class Committer:
@@ -45,6 +46,7 @@ class Committer:
         self._recorder = recorder
         self._recent = recent
         self._away_since: Instant | None = None
+        self._vain_tries = 0
         self._described = clock.now()
         self._wanted = self._writing = Commit(conversation_state=b"", active_at=0.0)
         self._stopping = False
@@ -196,12 +198,13 @@ class Committer:
             self._is_back()  # it answered
             return False
         self._away_since = self._away_since or self._clock.now()
+        self._vain_tries += 1
         return not self._stopping
 
     def _is_back(self) -> None:
         """Say so, if Redis was away."""
         if self._away_since is not None:
             waited = round(self._clock.now().monotonic - self._away_since.monotonic, 2)
-            if waited >= WORTH_TELLING:
+            if waited >= WORTH_TELLING or self._vain_tries > 1:
                 log.warning("redis.back", session_id=self._store.keys.session_id, waited_seconds=waited)
-            self._away_since = None
+            self._away_since, self._vain_tries = None, 0

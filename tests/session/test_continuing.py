@@ -216,19 +216,22 @@ async def durable(live: Live) -> Live:
     return live
 
 
-async def test_redis_restarting_is_waited_out_and_said_to_be_back(durable: Live, redis_server: RedisServer) -> None:
+@pytest.mark.parametrize("away", [0.2, 7])
+async def test_redis_restarting_is_waited_out_and_said_to_be_back(
+    durable: Live, redis_server: RedisServer, away: float
+) -> None:
     session = await durable.start()
     await durable.say(1)
     await durable.shows(1)
     with capture_logs() as logs:
         redis_server.kill()
         await durable.tried_in_vain()
-        durable.clock.advance(7)
+        durable.clock.advance(away)
         redis_server.start()
         await durable.say(2)
         await wait_until(lambda: _received(durable, 2), "it publishes again", timeout=2)
     back = [log for log in logs if log["event"] == "redis.back"]
-    assert [(log["session_id"], log["waited_seconds"]) for log in back] == [("monday", 7)]
+    assert [(log["session_id"], log["waited_seconds"]) for log in back] == [("monday", away)]
     assert not durable.tasks[session].done()
 
 
