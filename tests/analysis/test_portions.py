@@ -25,6 +25,7 @@ def test_nothing_is_skipped_or_moved_and_nothing_is_too_large(texts: list[str], 
 
 def test_where_there_is_no_room_at_all_pieces_stay_readable() -> None:
     pieces = [piece for part in portions([Said(1, "A" * 999, "x" * 1_000)], 10, len) for piece in part]
+    assert "".join(piece.text for piece in pieces) == "x" * 1_000
     assert all(SHORTEST_PIECE // 2 <= len(piece.text) <= SHORTEST_PIECE for piece in pieces)
 
 

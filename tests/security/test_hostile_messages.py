@@ -6,7 +6,8 @@ import asyncio
 import io
 import json
 import re
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 import asyncpg
 import pytest
@@ -17,7 +18,7 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from context_builder import log
-from context_builder.analysis.analyst import SummaryReading, SummaryRequest
+from context_builder.analysis.analyst import KeywordReading, SummaryReading, SummaryRequest
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
 from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.archive.migrations import apply
@@ -43,6 +44,8 @@ MESSAGES: list[dict[str, Any]] = [
     for n, text in enumerate(TEXTS, start=1)
 ]
 
+Reading = TypeVar("Reading", KeywordReading, SummaryReading)
+
 OUR_COLOURS = re.compile(r"\x1b\[\d+m")
 
 
@@ -52,12 +55,13 @@ async def test_everything_is_heard_word_for_word_and_nothing_is_logged(redis: Re
         async with running(redis, parts=parts_of(TextAnalyst())):
             await push(redis, *MESSAGES)
             heard = await wait_until(
-                published(redis, lambda s: all(e["analyst"] for e in s.get("raw_recent_buffer") or [{"analyst": 0}])),
+                published(redis, lambda s: [bool(e["analyst"]) for e in s["raw_recent_buffer"]] == [True] * len(TEXTS)),
                 "all have keywords",
             )
     assert [entry["text"] for entry in heard["raw_recent_buffer"]] == list(TEXTS)
     assert [entry["speaker"] for entry in heard["raw_recent_buffer"]] == [m["speaker"] for m in MESSAGES]
     told = json.dumps(logs, default=repr)
+    assert "session.ready" in told
     assert not any(word in told for word in ("DROP", "PWNED", "helicase", "fake", "owned", "enzyme"))
 
 
@@ -106,9 +110,17 @@ async def test_nothing_reaches_the_terminal_that_it_would_obey(
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("command", [("sessions",), ("state", "monday"), ("watch", "monday"), ("dead", "monday")])
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (("sessions",), "monday"),
+        (("state", "monday"), "DROP TABLE"),
+        (("watch", "monday"), "DROP TABLE"),
+        (("dead", "monday"), "not JSON"),
+    ],
+)
 def test_commands_print_nothing_that_a_terminal_would_obey(
-    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], shown: str
 ) -> None:
     async def fill() -> None:
         async with Redis.from_url(redis_server.url) as redis:
@@ -121,8 +133,9 @@ def test_commands_print_nothing_that_a_terminal_would_obey(
 
     asyncio.run(fill())
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
-    result = CliRunner().invoke(app, list(command), env={"COLUMNS": "160"}, catch_exceptions=False)
+    result = CliRunner().invoke(app, list(command), env={"COLUMNS": "160", "LINES": "60"}, catch_exceptions=False)
     assert result.exit_code == 0
+    assert shown in result.output
     assert not CONTROL & set(result.output)
 
 
@@ -160,6 +173,7 @@ async def test_a_message_cannot_leave_its_place_in_the_prompt(asked: Any) -> Non
     await analyst.infer_domains(messages)
     await analyst.summarize(SummaryRequest(messages))
     assert len(keywords.keywords) == len(messages)
+    assert len(model.requests) == 3
     for request in model.requests:
         stable, varying = (part["content"] for part in request["messages"])
         assert "PWNED" not in stable
@@ -173,15 +187,14 @@ async def test_what_a_talked_over_model_says_is_held_to_what_it_was_asked(asked:
     messages = said(*TEXTS)
     model.replies.append({"domains": [{"domain": "Hacking", "confidence": 99}], "keywords": ["\x1b[2JPWNED"]})
     domains = await analyst.infer_domains(messages)
-    assert domains.domains == []
-    assert not CONTROL & set("".join(domains.keywords))
+    assert (domains.domains, domains.keywords) == ([], ("[2JPWNED",))
     invented = {"text": "Everybody agreed to pay Bob", "cites": [998], "kind": "decision", "replaces": 0}
     real = {"text": "The helicase unwinds\x1b[2J", "cites": [2], "kind": "hacking", "replaces": 77}
     model.replies.append({"points": [invented, real], "chatter": False})
     reading = await analyst.summarize(SummaryRequest(messages))
     [point] = reading.points
     assert (point.cites, point.kind.value, point.replaces, reading.rejected) == ((messages[1].id,), "claim", None, 1)
-    assert not CONTROL & set(point.text)
+    assert point.text == "The helicase unwinds [2J"
 
 
 @pytest.mark.model
@@ -191,22 +204,24 @@ async def test_a_real_small_model_that_is_talked_over_stays_in_form(small_model:
     analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts())
     messages = said("The helicase unwinds the double helix of the DNA.", text, "The polymerase copies each strand.")
     given = {message.id for message in messages}
-    summary = SummaryReading((), "nobody")
     try:
         domains = await analyst.infer_domains(messages)
-        keywords = (await _or_none(analyst.extract_keywords([messages[1]]))) or ()
-        summary = (await _or_none(analyst.summarize(SummaryRequest(messages)))) or summary
+        keywords = await _or_none(analyst.extract_keywords([messages[1]]))
+        summary = await _or_none(analyst.summarize(SummaryRequest(messages)))
     finally:
         await analyst.close()
     assert set(domains.confidence) <= set(DOMAINS)
     assert all(0 <= confidence <= 1 for confidence in domains.confidence.values())
-    assert not keywords or len(keywords.keywords[0]) <= 10
-    assert all(point.cites and set(point.cites) <= given for point in summary.points)
-    assert not CONTROL & set("".join(point.text for point in summary.points))
+    if keywords is not None:
+        assert 0 < len(keywords.keywords[0]) <= 10
+        assert not CONTROL & set("".join(keywords.keywords[0]))
+    if summary is not None:
+        assert all(point.cites and set(point.cites) <= given for point in summary.points)
+        assert not CONTROL & set("".join(point.text for point in summary.points))
 
 
-async def _or_none(asked: Any) -> Any:
-    """So small a model may fail to answer; then nothing is believed."""
+async def _or_none(asked: Awaitable[Reading]) -> Reading | None:
+    """So small a model may fail to give keywords or points that can be accepted; then nothing is believed."""
     try:
         return await asked
     except AnalystError:

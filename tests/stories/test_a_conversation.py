@@ -56,6 +56,7 @@ async def test_what_people_say_becomes_a_memory(
     assert daemon.wait() == 0
     summary = (await talk.state())["rolling_summary"]
     assert (summary["covers_messages"], summary["message_count"]) == ([1, 5], 6)
+    assert summary["points"]
     assert all(1 <= len(point["ids"]) <= 5 for point in summary["points"])
 
     # And it is in the archive, once.

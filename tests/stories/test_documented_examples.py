@@ -77,8 +77,11 @@ async def test_the_pipelines_usage_example(somabrain: SomaBrainServer) -> None:
 
 async def test_the_deep_dives_integration_with_an_agent() -> None:
     memory = MemoryMemory()
-    known = Memory("gh", "Production deployment uses GitHub Actions, deploy to production from main")
-    await memory.remember("acme-corp", [known])
+    known = [
+        Memory("vault", "Configure secrets in Vault before deploy"),
+        Memory("gh", "Production deployment uses GitHub Actions, deploy to production from main"),
+    ]
+    await memory.remember("acme-corp", [*known, Memory("cake", "Walnut cakes are baked on Fridays")])
     agent = types.SimpleNamespace(context_builder=context_builder.ContextBuilder(store=memory))
     context = await agent.context_builder.build_for_turn(
         turn={
@@ -93,11 +96,13 @@ async def test_the_deep_dives_integration_with_an_agent() -> None:
         },
         max_prompt_tokens=4000,
     )
-    assert [snippet["text"] for snippet in context.snippets] == [known.text]
-    assert context.snippets[0]["score"] > 0.3
+    assert [snippet["text"] for snippet in context.snippets] == [known[1].text, known[0].text]
+    similarities = (3 / 6) ** 0.25, (1 / 6) ** 0.25  # of six words in the question; recency is unknown, 0.5
+    scores = [snippet["score"] for snippet in context.snippets]
+    assert scores == pytest.approx([0.7 * similarity + 0.3 * 0.5 for similarity in similarities])
     assert len(context.history) == 2
-    texts = [known.text, "Tell me about CI/CD", "CI/CD stands for..."]
-    assert context.debug["snippet_count"] == 1
+    texts = [*(memory.text for memory in known), "Tell me about CI/CD", "CI/CD stands for..."]
+    assert context.debug["snippet_count"] == 2
     assert context.debug["total_tokens"] == sum(map(context_builder.count_tokens, texts))
 
 
