@@ -66,6 +66,7 @@ def _openai(settings: Settings) -> tuple[str, Analyst]:
         TaskOptions(settings.domain_model, settings.domain_temperature, settings.domain_max_tokens),
         TaskOptions(settings.summary_model, settings.summary_temperature, settings.summary_max_tokens),
         settings.summary_input_tokens,
+        TaskOptions(settings.keyword_model, settings.keyword_temperature, settings.domain_max_tokens),
     )
     calls = CallOptions(
         timeout=settings.llm_timeout, attempts=settings.llm_attempts, concurrency=settings.llm_concurrency

@@ -145,10 +145,11 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
     from context_builder.builders import builder_of
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
-        analyst = None
-        if settings.context_summarizer == "analyst":
-            analyst, _ = await stack.enter_async_context(open_analyst(settings))
-        builder = builder_of(settings, store, analyst, **rules)
+        sums_up, prefers = (by == "analyst" for by in (settings.context_summarizer, settings.context_preferences))
+        analyst = (await stack.enter_async_context(open_analyst(settings)))[0] if sums_up or prefers else None
+        builder = builder_of(
+            settings, store, analyst if sums_up else None, preferences=analyst if prefers else None, **rules
+        )
         if settings.context_preload:
             await builder.preload()
         yield builder, memory_is

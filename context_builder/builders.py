@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
+from context_builder.analysis.analyst import Analyst, Said, SummaryRequest, reader_of_preferences
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.keeper import Summarizer
 from context_builder.assembly.model_window import window_of
+from context_builder.assembly.preferences import PreferenceReader
 from context_builder.assembly.rules import AssemblyRules
 from context_builder.assembly.summary import words_of
 from context_builder.assembly.tally import Message
 from context_builder.errors import SettingError
-from context_builder.memory.memory import MemoryStore
+from context_builder.memory.memory import Memory, MemoryStore
+from context_builder.memory.preferences import Preference
 from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol
 from context_builder.settings import Settings
 from context_builder.tokens import TokenCounter
@@ -24,15 +26,21 @@ UNNAMED_MODEL: Final = "gpt-4o"
 
 
 def builder_of(
-    settings: Settings, store: MemoryStore | None, analyst: Analyst | None = None, **rules: Any
+    settings: Settings,
+    store: MemoryStore | None,
+    analyst: Analyst | None = None,
+    *,
+    preferences: Analyst | None = None,
+    **rules: Any,
 ) -> ContextBuilder:
     """A builder that remembers by ``store``; ``rules`` replace those of the settings. With an ``analyst``, it sums up
-    what leaves the prompts."""
+    what leaves the prompts; the analyst for ``preferences`` finds them, if it can."""
     return ContextBuilder(
         store=store,
         token_counter=counter_of(settings).count,
         redactor=redactor_of(settings),
         summarizer=summarizer_of(analyst) if analyst is not None else None,
+        preference_reader=preference_reader_of(preferences) if preferences is not None else None,
         rules=replace(assembly_rules_of(settings), **rules),
     )
 
@@ -55,6 +63,21 @@ def summarizer_of(analyst: Analyst) -> Summarizer:
         return " | ".join(point.text for point in reading.points)
 
     return summarized
+
+
+def preference_reader_of(analyst: Analyst) -> PreferenceReader | None:
+    """Finds preferences in messages by the analyst's model; None, if it has none that can."""
+    if (read := reader_of_preferences(analyst)) is None:
+        return None
+
+    async def found(messages: Sequence[Memory]) -> list[list[Preference]]:
+        stated: list[list[Preference]] = [[] for _ in messages]
+        reading = await read([Said(place, "", one.text) for place, one in enumerate(messages)])
+        for one in reading.preferences:
+            stated[one.said].append(Preference.of(one.kind, one.what, withdrawn=one.withdrawn))
+        return stated
+
+    return found
 
 
 def assembly_rules_of(settings: Settings) -> AssemblyRules:

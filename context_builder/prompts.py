@@ -45,6 +45,7 @@ class Prompts:
     combined: Prompt
     domains: Prompt
     summary: Prompt
+    preferences: Prompt
     json_mode: Prompt
 
 
@@ -54,8 +55,13 @@ _PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
     "combined": frozenset({"messages"}),
     "domains": frozenset({"messages"}),
     "summary": frozenset({"known", "messages"}),
+    "preferences": frozenset({"messages"}),
     "json_mode": frozenset({"schema"}),
 }
+
+
+_LATER: Final = frozenset({"preferences"})
+"""Prompts that folders made for earlier versions lack."""
 
 
 def load_prompts(folder: Traversable | None = None) -> Prompts:
@@ -63,8 +69,13 @@ def load_prompts(folder: Traversable | None = None) -> Prompts:
 
     Raises :class:`~context_builder.errors.PromptError` naming the file that is missing or wrong.
     """
-    folder = folder or _default_folder()
-    return Prompts(**{task: _load(folder, task, names) for task, names in _PLACEHOLDERS.items()})
+    shipped = _default_folder()
+    folder = folder or shipped
+
+    def source(task: str) -> Traversable:
+        return shipped if task in _LATER and not _file(folder, task).is_file() else folder
+
+    return Prompts(**{task: _load(source(task), task, names) for task, names in _PLACEHOLDERS.items()})
 
 
 def _default_folder() -> Traversable:
@@ -72,8 +83,12 @@ def _default_folder() -> Traversable:
     return shipped if shipped.is_dir() else Path(__file__).parent.parent / "prompts"
 
 
+def _file(folder: Traversable, task: str) -> Traversable:
+    return folder / f"{task.replace('_', '-')}.md"
+
+
 def _load(folder: Traversable, task: str, names: frozenset[str]) -> Prompt:
-    file = folder / f"{task.replace('_', '-')}.md"
+    file = _file(folder, task)
     try:
         text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -196,6 +196,9 @@ class Settings(BaseModel):
     context_summarizer: Literal["extract", "analyst"] = Field(
         "extract", description="How: in its own words, or in points of what reads messages (OPENAI_…, LOCAL_MODEL_URL)."
     )
+    context_preferences: Literal["patterns", "analyst"] = Field(
+        "analyst", description="Preferences in messages: by their words, or by the model (OPENAI_…) where there is one."
+    )
     context_summary_chars: Count = Field(1024, description="Longest such summary. characters")
     context_cache_time: float = Field(
         0.0, ge=0, allow_inf_nan=False, description="The same turn gets the same prompt for so long; 0: never. seconds"

@@ -11,8 +11,10 @@ from context_builder.assembly import AssemblyRules
 from context_builder.builders import assembly_rules_of, builder_of, counter_of
 from context_builder.described import Described
 from context_builder.errors import AnalystUnavailable, SettingError
+from context_builder.memory.memory import Memory
 from context_builder.settings import Settings, load_settings
 from context_builder.testing import MemoryMemory, StubAnalyst
+from tests.services.model_server import ModelServer
 
 TURN = {"user_message": "Mail ann@example.org about it", "history": [{"role": "user", "content": "ann@example.org"}]}
 
@@ -118,3 +120,27 @@ def test_tokens_are_counted_as_the_model_that_reads_them_does(model: str | None,
 async def test_what_is_to_be_masked_is(redact: str, shown: str) -> None:
     built = await builder_of(settings(CONTEXT_REDACT=redact), None).build_for_turn(TURN)
     assert shown in built.messages[1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "preferred"),
+    [
+        ({}, ["Prefers green tea"]),
+        ({"CONTEXT_PREFERENCES": "patterns"}, ["Prefers long answers"]),
+        ({"OPENAI_BASE_URL": ""}, ["Prefers long answers"]),
+    ],
+)
+async def test_a_model_that_is_configured_is_asked_for_preferences(
+    environ: dict[str, str], preferred: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryMemory()
+    texts = ("I prefer long answers.", "I am fond of green tea.")
+    said = [Memory(f"m{number}", text, user_id="ann", position=number) for number, text in enumerate(texts)]
+    await store.remember("default", said)
+    monkeypatch.setattr("context_builder.app.memory_of", lambda _: (store, Described("memory")))
+    with ModelServer() as server:
+        named = {"OPENAI_BASE_URL": server.base_url, "CONTEXT_DEADLINE": "5"} | environ
+        async with open_builder(settings(**{name: value for name, value in named.items() if value})) as (made, _):
+            await made.preferences("ann")
+            await made.drain()
+            assert [one.text for one in await made.preferences("ann")] == preferred

@@ -15,6 +15,7 @@ FILES = {
     "combined": "Both.\n---\n{{messages}}",
     "domains": "Domains.\n---\n{{ messages }}",
     "summary": "<!-- {{why}} -->Points.\n---\n{{known}} {{messages}}",
+    "preferences": "Preferences.\n---\n{{messages}}",
     "json-mode": "Like {{schema}}.",
 }
 
@@ -39,6 +40,12 @@ def test_comments_are_for_people_and_the_stable_part_ends_at_the_line(folder: Pa
     assert prompts.summary == Prompt("Points.", "{{known}} {{messages}}")
     assert prompts.domains.fill(messages="x") == "x"
     assert prompts.json_mode.fill(schema="{}") == "Like {}."
+
+
+def test_a_folder_made_before_there_was_a_prompt_for_preferences_still_works(folder: Path) -> None:
+    (folder / "preferences.md").unlink()
+    assert load_prompts(folder).preferences == load_prompts().preferences
+    assert load_prompts(folder).domains.stable == "Domains."
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
+from context_builder.preference_kind import PreferenceKind
+
 MIN_KEYWORD_TEXT: Final = 10
 """Texts shorter than this many characters get no keywords."""
 
@@ -157,6 +159,29 @@ class SummaryReading:
     degraded: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StatedPreference:
+    """A preference that the message ``said`` (its id) states, or takes back: ``what`` of which ``kind``."""
+
+    said: int
+    kind: PreferenceKind
+    what: str
+    withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceReading:
+    """The preferences that messages state, in their order. ``rejected`` counts proposals that no message states."""
+
+    preferences: tuple[StatedPreference, ...]
+    analyst: str
+    rejected: int = 0
+    usage: Usage = Usage()
+
+
+ReadPreferences = Callable[[Sequence[Said]], Awaitable[PreferenceReading]]
+"""The lasting preferences that the messages state."""
+
 ReadBoth = Callable[[Sequence[Said], Sequence[Said]], Awaitable[tuple[KeywordReading, DomainReading]]]
 """Keywords of the first messages and domains of the second ones, in one call."""
 
@@ -165,7 +190,8 @@ class Analyst(Protocol):
     """Reads what people said. Raises :class:`~context_builder.errors.AnalystError` on failure.
 
     One that can do keywords and domains in one call offers that as ``read_both``, a
-    :data:`ReadBoth`; where it has none, or ``None``, it is asked twice.
+    :data:`ReadBoth`; where it has none, or ``None``, it is asked twice. One that can find
+    preferences offers that as ``read_preferences``, a :data:`ReadPreferences`.
     """
 
     @property
@@ -188,3 +214,9 @@ class Analyst(Protocol):
     async def close(self) -> None:
         """Let go of connections and workers."""
         ...
+
+
+def reader_of_preferences(analyst: Analyst) -> ReadPreferences | None:
+    """How ``analyst`` finds preferences; None, if it cannot."""
+    read: ReadPreferences | None = getattr(analyst, "read_preferences", None)
+    return read

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 HOUR: Final = 3600.0
 
-SHARES: Final[Mapping[str, float]] = {"domains": 0.6, "keywords": 0.8, "summary": 1.0}
+SHARES: Final[Mapping[str, float]] = {"preferences": 0.6, "domains": 0.6, "keywords": 0.8, "summary": 1.0}
 """The part of the budget up to which each task may ask the model: what readers miss least stops first."""
 
 _RECOVERED: Final = 0.9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -13,17 +13,21 @@ from context_builder.analysis.analyst import (
     Analyst,
     DomainReading,
     KeywordReading,
+    PreferenceReading,
     ReadBoth,
+    ReadPreferences,
     Said,
     SummaryReading,
     SummaryRequest,
+    reader_of_preferences,
 )
 from context_builder.analysis.breaker import Breaker, BreakerOpen
 from context_builder.errors import AnalystError, OverBudget
 
 _log = structlog.get_logger(__name__)
 
-R = TypeVar("R", KeywordReading, DomainReading, SummaryReading)
+T = TypeVar("T")
+R = TypeVar("R", KeywordReading, DomainReading, SummaryReading, PreferenceReading)
 
 
 class FallbackAnalyst:
@@ -72,17 +76,14 @@ class FallbackAnalyst:
 
     async def summarize(self, request: SummaryRequest) -> SummaryReading:
         """By the first model of the chain that answers; raises the primary's error if none does."""
-        try:
-            with self._breaker.guard():
-                return await self._primary.summarize(request)
-        except AnalystError as error:
-            if not isinstance(self._fallback, FallbackAnalyst):
-                raise
-            self._log_fallback("summary", error)
-            try:
-                return _after(error, await self._fallback.summarize(request))
-            except AnalystError:
-                raise error from None
+        second = self._fallback.summarize if isinstance(self._fallback, FallbackAnalyst) else None
+        return await self._by_a_model("summary", self._primary.summarize, second, request)
+
+    @property
+    def read_preferences(self) -> ReadPreferences | None:
+        """The preferences that messages state, where a model of the chain can tell."""
+        first, second = map(reader_of_preferences, (self._primary, self._fallback))
+        return first and partial(self._by_a_model, "preferences", first, second)
 
     async def close(self) -> None:
         try:
@@ -103,6 +104,22 @@ class FallbackAnalyst:
             failed = error
         keywords = await self._fallback.extract_keywords(keyword_messages)
         return keywords, _after(failed, await self._fallback.infer_domains(domain_messages))
+
+    async def _by_a_model(
+        self, task: str, first: Callable[[T], Awaitable[R]], second: Callable[[T], Awaitable[R]] | None, asked: T
+    ) -> R:
+        """By the first model of the chain that answers; raises the primary's error if none does."""
+        try:
+            with self._breaker.guard():
+                return await first(asked)
+        except AnalystError as error:
+            if second is None:
+                raise
+            self._log_fallback(task, error)
+            try:
+                return _after(error, await second(asked))
+            except AnalystError:
+                raise error from None
 
     def _log_fallback(self, task: str, error: AnalystError) -> None:
         """Failures are told; that calls are skipped because of them is not, or a log would be full of it."""

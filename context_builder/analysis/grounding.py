@@ -112,6 +112,16 @@ class Grounding:
         return shared >= max(SHARED_BITS, SHARED_PART * math.fsum(told.values()))
 
 
+def is_told_in(phrase: str, text: str) -> bool:
+    """Whether ``text`` has the words of ``phrase``, or at least most of what these tell."""
+    identifiers, evidence = _identifiers(phrase), [_Evidence(text)]
+    told = {
+        (word, dense): 1.0 + _bits(word, dense=dense, identifies=word in identifiers) for word, dense in _terms(phrase)
+    }
+    found = math.fsum(bits for (word, dense), bits in told.items() if _occurs(word, dense, evidence))
+    return bool(told) and found > math.fsum(told.values()) / 2
+
+
 def _occurs(word: str, dense: bool, evidence: Sequence[_Evidence]) -> bool:  # noqa: FBT001 (as _terms gives it)
     if any(word in each.words for each in evidence):
         return True

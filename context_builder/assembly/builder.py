@@ -21,6 +21,7 @@ from context_builder.assembly.keeper import Summarizer, SummaryKeeper
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.assembly.phases import Metrics, phase, report
 from context_builder.assembly.pipeline import Assembled, TurnPipeline
+from context_builder.assembly.preferences import FindPreferences, PreferenceHistory, PreferenceReader, by_patterns
 from context_builder.assembly.recall import HealthProvider, OnDegraded, Recall
 from context_builder.assembly.recollection import TurnMemory
 from context_builder.assembly.rules import AssemblyRules
@@ -49,7 +50,8 @@ class ContextBuilder:
     changed copy, so that one builder serves many requests at once.
 
     ``token_counter`` is any function from a text to its tokens (``o200k_base`` without one); budgets are exact by
-    it. A memory is a :class:`SomaBrain`, a :class:`MemoryStore`, both, or none.
+    it. A memory is a :class:`SomaBrain`, a :class:`MemoryStore`, both, or none. A ``preference_reader``, such as a
+    model, is asked beside the turns for what users want; until it has answered, patterns of words tell.
 
     ``on_degraded`` is called when less will be asked of a memory, with the seconds for which that holds: 15 after a
     failure in its normal state, 60 after the fifth in a row, not for those between nor for a request that it refuses.
@@ -72,6 +74,7 @@ class ContextBuilder:
         health_provider: HealthProvider | None = None,
         on_degraded: OnDegraded | None = None,
         summarizer: Summarizer | None = None,
+        preference_reader: PreferenceReader | None = None,
         rules: AssemblyRules = _RULES,
         clock: Clock | None = None,
     ) -> None:
@@ -100,6 +103,10 @@ class ContextBuilder:
         self._cache = ContextCache(rules.cache_seconds, rules.cache_size)
         self._wishes = Wishes()
         self._beside = Background(most=rules.background_max, timeout=rules.background_timeout)
+        self._find_preferences: FindPreferences = by_patterns
+        if preference_reader is not None:
+            patience = rules.deadline / 10
+            self._find_preferences = PreferenceHistory(preference_reader, self._governor, self._beside, patience)
 
     async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int | None = None) -> BuiltContext:
         """The messages of a turn, never of more than ``max_prompt_tokens``; of 4000 unless given or set otherwise.
@@ -158,7 +165,8 @@ class ContextBuilder:
         if self._recall.is_down:
             return []
         wishes = Wishes((UserPreferencesStrategy(),), frozenset({0}), tenant_id=tenant_id, user_id=user_id)
-        return (await wishes.offered(self._store, self._now(), self._rules.deadline / 3)).candidates
+        patience = self._rules.deadline / 3
+        return (await wishes.offered(self._store, self._now(), patience, self._find_preferences)).candidates
 
     async def feedback(self, context: BuiltContext, helped: Mapping[str, float]) -> None:
         """Tell the memory store which of a context's snippets helped: by id, from 0 (not at all) to 1.
@@ -244,7 +252,7 @@ class ContextBuilder:
         now, wishes = self._now(), self._wishes
         if self._rules.redact_user_message:
             wishes = replace(wishes, query=self._governor.text(wishes.query).text or "")
-        offered = await wishes.offered(self._store, now, self._rules.deadline)
+        offered = await wishes.offered(self._store, now, self._rules.deadline, self._find_preferences)
         ingredients = Ingredients(
             system_message=wishes.system_message,
             candidates=offered.candidates,

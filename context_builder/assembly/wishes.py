@@ -7,6 +7,7 @@ from datetime import datetime
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.gather import Failure, gather
+from context_builder.assembly.preferences import FindPreferences, by_patterns
 from context_builder.assembly.strategies.strategy import ContextStrategy, Request
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import NoMemoryStore, StrategyError
@@ -34,7 +35,9 @@ class Wishes:
     conversation_id: str | None = None
     query: str = ""
 
-    async def offered(self, store: MemoryStore | None, now: datetime, deadline: float) -> Offered:
+    async def offered(
+        self, store: MemoryStore | None, now: datetime, deadline: float, find_preferences: FindPreferences = by_patterns
+    ) -> Offered:
         """Ask all strategies at once, for ``deadline`` seconds at most.
 
         Raises :class:`~context_builder.errors.NoMemoryStore` and :class:`~context_builder.errors.StrategyError`.
@@ -46,6 +49,7 @@ class Wishes:
             user_id=self.user_id,
             conversation_id=self.conversation_id,
             store=store,
+            find_preferences=find_preferences,
         )
         named = {f"{type(one).__name__} ({place})": one for place, one in enumerate(self.strategies, 1)}
         spare = {name for place, name in enumerate(named) if place in self.optional}

@@ -48,6 +48,14 @@ class Preference:
         topic = _TOPICS.get(kind) or (topic_of(what) if kind in _BY_TOPIC else words)
         return cls(topic, kind.told(what), withdrawn)
 
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The preference that ``text`` tells as :meth:`PreferenceKind.told` does, or in other words."""
+        kinds = {kind.told(""): kind for kind in PreferenceKind}
+        if (told := max(filter(text.startswith, kinds), key=len, default=None)) is None:
+            return cls(" ".join(text.lower().split()), text)
+        return cls.of(kinds[told], text[len(told) :])
+
     def withdraws(self, text: str) -> bool:
         """Whether it takes back the preference ``text``: "no longer tea" takes back green tea, and not coffee."""
         (verb, what), (held, wanted) = _parts(self.text), _parts(text)

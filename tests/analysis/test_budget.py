@@ -59,7 +59,7 @@ def test_it_degrades_in_order_domains_then_keywords_then_summaries(budget: Budge
     for _ in range(5):
         seen.append(allowed(budget))
         spend(budget, "summary", 0.2)
-    assert seen[:3] == [{"domains", "keywords", "summary"}] * 3
+    assert seen[:3] == [{"preferences", "domains", "keywords", "summary"}] * 3
     assert seen[3:] == [{"keywords", "summary"}, {"summary"}]
     assert allowed(budget) == set()
 
@@ -71,7 +71,7 @@ def test_it_recovers_as_the_hour_slides(budget: Budget, clock: Clock) -> None:
     clock.seconds = HOUR
     assert allowed(budget) == set()
     clock.seconds = HOUR + 1
-    assert allowed(budget) == {"domains", "keywords", "summary"}
+    assert allowed(budget) == {"preferences", "domains", "keywords", "summary"}
     assert budget.used == 0.5
 
 

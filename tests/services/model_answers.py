@@ -9,7 +9,7 @@ from typing import Any
 
 from context_builder.analysis.openai.replies import DOMAIN_NAMES
 
-TASKS = ("keywords", "domains", "summary")
+TASKS = ("keywords", "domains", "summary", "preferences")
 
 _LINE = re.compile(r'^(?:(\d+) )?(".*")$', re.MULTILINE)
 
@@ -20,6 +20,8 @@ def task_of(request: dict[str, Any]) -> str:
     if form.get("type") == "json_schema":
         return str(form["json_schema"]["name"])
     prompt = request["messages"][0]["content"]
+    if '"preferences"' in prompt:
+        return "preferences"
     return "summary" if '"points"' in prompt else "domains" if '"domains"' in prompt else "keywords"
 
 
@@ -46,6 +48,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             if numbered:
                 return {"keywords": _rows(numbered), "domains": _domains(joined), "topic": _long_words(joined)}
             return {"domains": _domains(joined), "keywords": _long_words(joined)}
+        case "preferences":
+            return {"preferences": _preferences(texts)}
         case _:
             return _summary(texts)
 
@@ -74,6 +78,16 @@ def _domains(text: str) -> list[dict[str, Any]]:
     best = sorted(filter(shared.get, shared), key=lambda name: -shared[name])
     chosen = best[:3] or [next(iter(shared))]
     return [{"domain": name, "confidence": round(0.9 - 0.2 * n, 2)} for n, name in enumerate(chosen)]
+
+
+def _preferences(texts: list[str]) -> list[dict[str, Any]]:
+    """What comes after "fond of", wherever that is said."""
+    found = ((number, text.partition("fond of ")[2].split(".")[0]) for number, text in enumerate(texts, 1))
+    return [
+        {"message": number, "kind": "prefers", "what": what, "withdrawn": "not fond" in texts[number - 1]}
+        for number, what in found
+        if what
+    ]
 
 
 def _summary(texts: list[str]) -> dict[str, Any]:

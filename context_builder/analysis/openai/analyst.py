@@ -12,6 +12,7 @@ from context_builder.analysis.analyst import (
     MIN_KEYWORD_TEXT,
     DomainReading,
     KeywordReading,
+    PreferenceReading,
     ReadBoth,
     Said,
     SummaryReading,
@@ -22,12 +23,19 @@ from context_builder.analysis.openai.client import ModelClient
 from context_builder.analysis.openai.dialect import Question
 from context_builder.analysis.openai.meter import Meter
 from context_builder.analysis.openai.options import CallOptions, Endpoint, Tasks
-from context_builder.analysis.openai.readings import domains_of, keywords_of, lone_keywords_of, points_of
+from context_builder.analysis.openai.readings import (
+    domains_of,
+    keywords_of,
+    lone_keywords_of,
+    points_of,
+    preferences_of,
+)
 from context_builder.analysis.openai.replies import (
     CombinedReply,
     DomainReply,
     KeywordReply,
     LoneKeywordReply,
+    PreferenceReply,
     SummaryReply,
 )
 from context_builder.analysis.portions import line_of, portions, summarized, tokens_of
@@ -37,8 +45,9 @@ from context_builder.quoting import quoted_json
 from context_builder.tokens import TokenCounter
 
 KEYWORD_TEXT: Final = 4_000
+PREFERENCE_TEXT: Final = 1_000
 DOMAIN_TEXT: Final = 600
-"""Characters of one message that keywords and domains are taken from: of a longer one, its first and last half."""
+"""Characters of one message that each is taken from: of a longer one, its first and last half."""
 
 
 class OpenAIAnalyst:
@@ -156,6 +165,23 @@ class OpenAIAnalyst:
         )
         (points, rejected), usage = await self._client.ask(question, partial(points_of, request=request))
         return SummaryReading(points, self._name, rejected, usage)
+
+    async def read_preferences(self, messages: Sequence[Said]) -> PreferenceReading:
+        """One call, unless nothing was said."""
+        asked = [said for said in messages if said.text.strip()]
+        if not asked:
+            return PreferenceReading((), self._name)
+        options, prompt = self._tasks.preferences, self._prompts.preferences
+        question = Question(
+            task="preferences",
+            stable=prompt.stable,
+            varying=prompt.fill(messages=_numbered(_excerpt(said.text, PREFERENCE_TEXT) for said in asked)),
+            reply=PreferenceReply,
+            options=options,
+            max_tokens=options.max_tokens,
+        )
+        (found, rejected), usage = await self._client.ask(question, partial(preferences_of, messages=asked))
+        return PreferenceReading(found, self._name, rejected, usage)
 
     async def close(self) -> None:
         await self._client.close()

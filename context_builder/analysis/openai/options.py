@@ -34,7 +34,7 @@ class TaskOptions:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The three tasks, with the documented defaults.
+    """The tasks, with the documented defaults.
 
     One call for a summary is given at most ``summary_input`` tokens of messages and known points.
     """
@@ -43,6 +43,7 @@ class Tasks:
     domains: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 400)
     summary: TaskOptions = TaskOptions("gpt-4o", 0.3, 1000)
     summary_input: int = 12_000
+    preferences: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 400)
 
 
 @dataclass(frozen=True, slots=True)

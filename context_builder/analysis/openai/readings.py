@@ -17,25 +17,33 @@ from context_builder.analysis.analyst import (
     KnownPoint,
     PointKind,
     Said,
+    StatedPreference,
     SummaryRequest,
 )
-from context_builder.analysis.grounding import Grounding
+from context_builder.analysis.grounding import Grounding, is_told_in
 from context_builder.analysis.openai.replies import (
     DOMAIN_NAMES,
+    MAX_PREFERENCES,
     DomainReply,
     KeywordReply,
     LoneKeywordReply,
     PointEntry,
+    PreferenceEntry,
+    PreferenceReply,
     SummaryReply,
 )
 from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
+from context_builder.preference_kind import PreferenceKind
 
 MAX_KEYWORD_LENGTH: Final = 80
 """Characters; what is longer is a sentence, not a keyword."""
 
 MIN_CONFIDENCE: Final = 0.05
 """A domain less likely than this is not one of the conversation's."""
+
+MAX_PREFERENCE_LENGTH: Final = 160
+"""Characters of what is preferred; what is longer is a story."""
 
 MAX_POINT_LENGTH: Final = 400
 """Characters of a point; the rest is clipped."""
@@ -98,6 +106,28 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> tuple[tuple[Draft
     place = {said.id: index for index, said in enumerate(request.messages)}
     points.sort(key=lambda point: place[point.cites[0]])
     return tuple(points), sum(map(_is_rejected, drafts, map(partial(_replaced, request), reply.points)))
+
+
+def preferences_of(reply: PreferenceReply, messages: Sequence[Said]) -> tuple[tuple[StatedPreference, ...], int]:
+    """The preferences that messages do state, in their order, and how many were rejected.
+
+    A reply labels messages by their place, from 1. What is preferred is told in words of the message that states it.
+    """
+    entries = reply.preferences[:MAX_PREFERENCES]
+    stated = [_preference(entry, messages) for entry in entries]
+    accepted = [one for one in stated if one is not None]
+    place = {said.id: index for index, said in enumerate(messages)}
+    return tuple(sorted(accepted, key=lambda one: place[one.said])), len(reply.preferences) - len(accepted)
+
+
+def _preference(entry: PreferenceEntry, messages: Sequence[Said]) -> StatedPreference | None:
+    what = _plain(entry.what).strip(" .,;:")
+    if not 1 <= entry.message <= len(messages) or entry.kind not in set(PreferenceKind):
+        return None
+    said = messages[entry.message - 1]
+    if not 0 < len(what) <= MAX_PREFERENCE_LENGTH or not is_told_in(what, said.text):
+        return None
+    return StatedPreference(said.id, PreferenceKind(entry.kind), what, entry.withdrawn)
 
 
 def _draft(entry: PointEntry, request: SummaryRequest, grounding: Grounding) -> DraftPoint | None:

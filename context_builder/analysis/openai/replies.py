@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFun
 from context_builder.analysis.analyst import MAX_CITATIONS, MAX_KEYWORDS, PointKind
 from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
+from context_builder.preference_kind import PreferenceKind
 
 DOMAIN_NAMES: Final[Mapping[str, str]] = dict(
     zip(
@@ -47,6 +48,10 @@ DOMAIN_NAMES: Final[Mapping[str, str]] = dict(
 
 MAX_POINTS: Final = 12
 """Most points of one reply: what fits a thousand tokens."""
+
+
+MAX_PREFERENCES: Final = 20
+"""Most preferences of one reply."""
 
 
 class Reply(BaseModel):
@@ -127,6 +132,20 @@ _NO_POINT: Final = PointEntry(text="", cites=[], kind="", replaces=0)
 class SummaryReply(Reply):
     points: Annotated[list[Annotated[PointEntry, _if_odd(_NO_POINT)]], _at_most(MAX_POINTS)]
     chatter: bool
+
+
+class PreferenceEntry(Reply):
+    message: int
+    kind: Annotated[str, _one_of(*PreferenceKind)]
+    what: str
+    withdrawn: bool
+
+
+_NO_PREFERENCE: Final = PreferenceEntry(message=0, kind="", what="", withdrawn=False)
+
+
+class PreferenceReply(Reply):
+    preferences: Annotated[list[Annotated[PreferenceEntry, _if_odd(_NO_PREFERENCE)]], _at_most(MAX_PREFERENCES)]
 
 
 R = TypeVar("R", bound=Reply)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.preferences import FindPreferences, by_patterns
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import Found, MemoryFilter, MemoryQuery, MemoryStore
@@ -23,6 +24,8 @@ class Request:
     user_id: str | None = None
     conversation_id: str | None = None
     store: MemoryStore | None = None
+    find_preferences: FindPreferences = by_patterns
+    """What messages state of their speakers' preferences."""
 
     async def search(self, query: MemoryQuery) -> list[Found]:
         """Ask the memory store; raises :class:`~context_builder.errors.NoMemoryStore` when there is none."""
