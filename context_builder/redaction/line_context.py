@@ -17,6 +17,9 @@ _OPENING: Final = 200
 """Characters at the end of a line in which the name of the value below is looked for."""
 
 _NAME_ENTRY: Final = re.compile(r"[\s>|#*-]{0,80}[\"']?name[\"']?:\s{1,4}[\"']?([\w.-]{2,80})[\"']?,?\s{0,8}$")
+_NAME_ELEMENT: Final = re.compile(r"\s{0,80}<(?:key|name)>([\w.-]{2,80})</(?:key|name)>\s{0,8}$")
+_VALUE_ELEMENT: Final = re.compile(r"\s{0,80}<(?:value|string)>([^<]{4,4000})</")
+_LIST_ITEM: Final = re.compile(r"\s{0,80}-\s")
 _VALUE_ENTRY: Final = re.compile(
     r"[\s>|#*-]{0,80}(?:[\"']?value[\"']?:\s{0,4})?[\"'`]?((?:[^\s\"'`<]|<(?!/)){6,4000})[\"'`]?[,;]?\s{0,8}$"
 )
@@ -47,7 +50,10 @@ class LineContext:
 
     def _value_below(self, line: str) -> Secret | None:
         """The value on ``line`` of a name on a line before."""
-        if self._name_above > NameKind.KEY and (value := _VALUE_ENTRY.match(line)):
+        if self._name_above > NameKind.KEY and (value := _VALUE_ELEMENT.match(line)):
+            if is_secret_value(value[1], self._name_above, Syntax.ELEMENT, quoted=True):
+                return Secret(*value.span(1), SECRET_KINDS[self._name_above])
+        elif self._name_above > NameKind.KEY and (value := _VALUE_ENTRY.match(line)):
             if is_secret_value(value[1], self._name_above, Syntax.TOLD, quoted=False):
                 return Secret(*value.span(1), SECRET_KINDS[self._name_above])
         elif self._is_in_data(line) and (entry := _DATA_ENTRY.match(line)) and entry[2] and _is_base64(entry[2]):
@@ -60,11 +66,12 @@ class LineContext:
 
     def _note(self, line: str) -> None:
         """Keep what a line says of those below it."""
-        self._name_above = NameKind.UNKNOWN
-        if line.rstrip().endswith(_OPENERS):
-            self._name_above = _name_at_end(line[-_OPENING:])
-        elif "name" in line and (entry := _NAME_ENTRY.match(line)):
+        if not _LIST_ITEM.match(line):
+            self._name_above = NameKind.UNKNOWN
+        if entry := _NAME_ENTRY.match(line) or _NAME_ELEMENT.match(line):
             self._name_above = kind_of_name(entry[1])
+        elif line.rstrip().endswith(_OPENERS):
+            self._name_above = _name_at_end(line[-_OPENING:]) or self._name_above
         if data := _DATA.match(line):
             self._data_indent = data[1]
         elif not self._is_in_data(line):

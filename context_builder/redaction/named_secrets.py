@@ -64,6 +64,8 @@ _LONGEST_STRING: Final = 1000
 _LEAST: Final = 4
 _LEAST_TOKEN: Final = 8
 _PATH: Final = re.compile(r"[\w.~-]*(?:/[\w.-]*){3,}")
+_FIRST_ARGUMENT: Final = re.compile(r"\(\s{0,2}[\"'`]$")
+_SETTERS: Final = ("ENV", "setenv")  # of a Dockerfile, of csh
 _WORD_BEFORE: Final = re.compile(r"[A-Za-z][,;]? $")
 
 
@@ -79,6 +81,7 @@ class Syntax(Enum):
     STATED = "stated"  # name "value";
     BESIDE = "beside"  # name "value"
     FLAG = "flag"  # --name value
+    ARGUMENT = "argument"  # call("name", "value")
 
 
 _VALUES: Final = frozenset(("bare", "double", "single", "back", "curly"))
@@ -110,6 +113,8 @@ def is_secret_value(value: str, kind: NameKind, syntax: Syntax, *, quoted: bool)
         return False
     if kind == NameKind.KEY:
         return is_random_key(value)
+    if syntax == Syntax.ARGUMENT:
+        return len(value) >= _LEAST_TOKEN and is_like_a_password(value) and not is_label(value) and " " not in value
     if syntax == Syntax.LISTED:
         return is_random(value)
     if not quoted and syntax in (Syntax.COMPARED, Syntax.CALLED):
@@ -162,6 +167,8 @@ def _match_after(line: str, start: int, end: int) -> tuple[re.Match[str] | None,
     match = _AFTER_NAME.match(line, end)
     if match and not match["bare"] and _closes_a_string(line, match.start(match.lastgroup or 0) - 1):
         return None, Syntax.TOLD
+    if match and match["listed"] and not match["bare"] and _FIRST_ARGUMENT.search(line, max(0, start - 4), start):
+        return match, Syntax.ARGUMENT
     if match:
         return match, next(syntax for syntax in Syntax if match.groupdict().get(syntax.value))
     is_quoted = line[start - 1 : start] in ('"', "'", "`") and line.startswith(line[start - 1], end)
@@ -169,7 +176,8 @@ def _match_after(line: str, start: int, end: int) -> tuple[re.Match[str] | None,
         return match, Syntax.STATED if match["stated"] else Syntax.BESIDE
     if line[:start].isspace() and (match := _ON_OWN_LINE.match(line, end)):
         return match, Syntax.TOLD
-    return (_AFTER_FLAG.match(line, end) if line.startswith("--", max(start - 2, 0)) else None), Syntax.FLAG
+    is_set = line.startswith("--", max(start - 2, 0)) or line[: min(start, 12)].strip() in _SETTERS
+    return (_AFTER_FLAG.match(line, end) if is_set else None), Syntax.FLAG
 
 
 def _closes_a_string(line: str, place: int) -> bool:

@@ -5,9 +5,12 @@ The formats are in ``data/secret_formats.toml``, each with its source.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 import zlib
+from base64 import urlsafe_b64decode
+from binascii import Error as NotBase64Error
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -71,8 +74,10 @@ class SecretFormat:
 
     def _is_secret(self, token: str) -> bool:
         """Whether a token is one, and not a dummy such as ``ghp_xxxx``."""
-        if self.checksum and has_checksum(token):
+        if self.checksum == "crc32" and has_checksum(token):
             return True
+        if self.checksum == "header" and not has_header(token):
+            return False
         return not self.min_entropy or (entropy(token) >= self.min_entropy and not _DUMMY.search(token))
 
 
@@ -95,6 +100,15 @@ def has_checksum(token: str) -> bool:
         value, digit = divmod(value, len(_BASE62))
         written = _BASE62[digit] + written
     return bool(rest) and written == given
+
+
+def has_header(token: str) -> bool:
+    """Whether what is before the first dot is a JSON object in base64, as RFC 7515 has it."""
+    header = token.partition(".")[0]
+    try:
+        return isinstance(json.loads(urlsafe_b64decode(header + "=" * (-len(header) % 4))), dict)
+    except (NotBase64Error, ValueError, RecursionError):
+        return False
 
 
 @cache

@@ -37,12 +37,24 @@ _TOKENS: Final = ("secret", "token", "credential", *(f"{kind}key" for kind in _K
 _TOKEN_WORDS: Final = frozenset(("auth", "authorization", "creds", "cred"))
 _KEY_WORDS: Final = frozenset(("key", "keys"))
 _VAGUE_WORDS: Final = frozenset(("bearer", "jwt", "pat", "webhook"))
-_OTHER_WORDS: Final = ("secretar", "secretion", "tokeniz", "tokenis", "passwordless")
+_OTHER_WORDS: Final = (
+    "bypass",
+    "compass",
+    "overpass",
+    "surpass",
+    "trespass",
+    "underpass",
+    "secretar",
+    "secretion",
+    "tokeniz",
+    "tokenis",
+    "passwordless",
+)
 
 _HARMLESS_BEFORE: Final = frozenset(
-    "bos bucket cache cancellation cls completion composite continuation csrf dummy eos example fake foreign hash"
-    " hot idx input mask max min mock natural next num output pad page partition primary prompt pub public schema"
-    " sep sequence sort special stop sync total translation unique unk used xsrf".split()
+    "authenticity bogus bos bucket cache cancellation cls completion composite continuation csrf dummy eos example fake"
+    " foreign hash hot idx input invalid mask max min mock natural next non not num output pad page partition primary"
+    " prompt pub public schema sep sequence sort special stop sync total translation unique unk used xsrf".split()
 )
 _HARMLESS_AFTER: Final = frozenset(
     "address age alg algo algorithm alias arg args arn at audience board budget checksum class code column count"
@@ -84,7 +96,7 @@ def is_harmless(name: str) -> bool:
 def _kind_of_word(words: list[str], place: int) -> NameKind:
     """What one word says, together with the one before it: ``api`` and ``key``."""
     word = words[place]
-    if word in _PASSWORD_WORDS or word.endswith("pwd") or any(part in word for part in _PASSWORDS):
+    if word in _PASSWORD_WORDS or word.endswith(("pass", "pwd")) or any(part in word for part in _PASSWORDS):
         return NameKind.UNKNOWN if any(part in word for part in _OTHER_WORDS) else NameKind.PASSWORD
     if word in _VAGUE_WORDS:
         return NameKind.KEY

@@ -39,7 +39,7 @@ _LEAST_WITHOUT_DIGITS: Final = 8
 _RANDOM: Final = re.compile(r"(?<![\w+/.%@:&?#~$§\\-])[A-Za-z0-9+/_-]{32,128}={0,2}(?![\w+/=-])")
 _NO_SECRET: Final = re.compile(r"sha\d|AAAA|pk_(?:live|test)", re.IGNORECASE)  # a digest, a public key
 _NAME_BEFORE: Final = re.compile(
-    r"([\w.$-]{1,80})[\"'`\])]{0,3}\s{0,3}[:=>,]{0,3}\s{0,3}[\"'`@]{0,2}(?:ssh-\w{1,10}\s)?$"
+    r"([\w.$-]{1,80})[\"'`\])]{0,3}(?:,?\s{1,4}[\"']?(?i:value)[\"']?)?\s{0,3}[:=>,]{0,3}\s{0,3}[\"'`@]{0,2}(?:ssh-\w{1,10}\s)?$"
 )
 _BEFORE: Final = 110
 _BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,4000}={0,2}(?![A-Za-z0-9+/=_-])")

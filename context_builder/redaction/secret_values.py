@@ -30,10 +30,13 @@ _REFERENCE: Final = re.compile(
     r"""[$%#@]?\{.*\}?  # ${NAME}, {{ name }}, %{name}
     | \$\(.* | \$\w+$ | %\w+%?$ | <[^>]*>? | \[[^\]]*\]? | \$\d?$
     | \$[A-Za-z_]\w{2,80}(?:[./:-].*)? | &lt;.*
+    | <%.*%> | !\w{1,20}\s.*  # <% template %>, !Ref in YAML
     | (?:ENC|vault|op|ssm|secretsmanager|arn|env|file)[:\[(].* | \w[\w+.-]{0,30}://.*""",
     re.VERBOSE | re.DOTALL,
 )
 _INTERPOLATED: Final = re.compile(r"[$#%]?\{[A-Za-z_][\w.]{0,80}\}|%\(\w{1,80}\)s")
+_TEMPLATE: Final = re.compile(r"[A-Za-z_:. -]*(?:(?:[$#%]?\{\w{0,80}\}|%[sdv])[A-Za-z_:. -]*){1,8}|[A-Za-z_. -]+:\s*")
+"""A string that a program fills in or goes on with: ``prefix_{}``, ``Bearer %s``, ``application:``."""
 
 _PART: Final = r"[A-Za-z_]+(?:\d{1,6}[A-Za-z_]*)?"
 _CODE: Final = re.compile(
@@ -48,6 +51,7 @@ _IN_VARIABLES: Final = ("auth", "credential", "key", "passw", "secret", "token")
 _LABEL: Final = re.compile(r"(?:[A-Za-z]+\d{0,2}|\d+)(?:[-_.:/=&+]+(?:[A-Za-z]+\d{0,2}|\d+))+")
 
 _WORDS: Final = re.compile(r"[A-Za-z]+|\d+")
+_CASE_PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _DIGIT_OR_SYMBOL: Final = re.compile(r"[\d!@#$%^&*+=~]")
 _LETTER_BY_DIGIT: Final = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -64,7 +68,9 @@ def entropy(value: str) -> float:
 def is_dummy(value: str) -> bool:
     """Whether a value only stands where a secret will be: ``changeme``, ``<your key>``, ``${TOKEN}``, ``xxxx``."""
     value = value[:_LOOKED_AT].strip("\"'`") if not value.endswith(("...", "…")) else ""
-    if not any(map(str.isalnum, value)) or _REFERENCE.fullmatch(value) or _is_monotonous(value):
+    if not any(map(str.isalnum, value)) or _is_monotonous(value):
+        return True
+    if _REFERENCE.fullmatch(value) or _TEMPLATE.fullmatch(value):
         return True
     lower = _INTERPOLATED.sub("", value).lower()
     if _DUMMY.fullmatch(lower) or any(part in lower for part in _DUMMY_PARTS):
@@ -83,12 +89,18 @@ def is_code(value: str) -> bool:
 
 def is_label(value: str) -> bool:
     """Whether a value is words and numbers with signs between them, as names and versions are: ``api-2.11.0``."""
-    return bool(_LABEL.fullmatch(value))
+    return bool(_LABEL.fullmatch(value)) and not _is_jumbled(value)
 
 
 def is_like_a_password(value: str) -> bool:
-    """Whether a word has digits or symbols inside, as passwords do and words of talk do not."""
-    return len(value) >= 6 and bool(_DIGIT_OR_SYMBOL.search(value))
+    """Whether a word has digits or symbols inside, as passwords do and words of talk do not, or capitals anywhere."""
+    return len(value) >= 6 and bool(_DIGIT_OR_SYMBOL.search(value) or _is_jumbled(value))
+
+
+def _is_jumbled(value: str) -> bool:
+    """Whether small and capital letters change so often that they spell no words, not even joined ones."""
+    parts = _CASE_PARTS.findall(value[:_LOOKED_AT])
+    return len(parts) >= 5 and sum(map(len, parts)) < 3 * len(parts)
 
 
 def is_random(value: str) -> bool:
@@ -96,7 +108,7 @@ def is_random(value: str) -> bool:
     value = value[:_LOOKED_AT]
     return bool(_UUID.fullmatch(value)) or (
         len(value) >= 12
-        and len(_LETTER_BY_DIGIT.findall(value)) >= 3
+        and (len(_LETTER_BY_DIGIT.findall(value)) >= 3 or _is_jumbled(value))
         and entropy(value) >= 2.8
         and not is_label(value)
         and not re.search(r"\s", value)

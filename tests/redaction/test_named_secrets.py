@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from string import ascii_letters
+
 import pytest
 
 from context_builder.redaction import SecretRedactor
@@ -31,16 +33,20 @@ WRITTEN = {
     "compared": 'if (apiToken !== "{}") return',
     "compared, the other way round": 'if ("{}" == password) return',
     "default": 'getenv("api_token", "{}")',
+    "constant": 'define("API_TOKEN", "{}", true);',
     "JSON": '{{"api_token": "{}"}}',
     "JSON in JSON": '"{{\\"api_token\\": \\"{}\\"}}"',
     "JSON entry": '{{"name": "API_TOKEN", "value": "{}"}}',
     "YAML": "api_token: {}",
     "YAML, literal": "api_token: |\n  {}",
     "YAML, entry": "- name: API_TOKEN\n  value: {}",
+    "YAML, list": "api_tokens:\n  - none\n  - {}",
     "TOML": "api-token = '{}'",
     "XML": "<apiToken>{}</apiToken>",
     "XML, lines": "<apiToken>\n    {}\n</apiToken>",
     "XML, attribute": '<add key="ApiToken" value="{}" />',
+    "XML, entry": "<entry>\n  <key>api_token</key>\n  <value>{}</value>\n</entry>",
+    "Dockerfile": "ENV API_TOKEN {}",
     "shell": "export API_TOKEN={}",
     "make": "API_TOKEN ?= {}",
     "option": "deploy --api-token {}",
@@ -78,6 +84,17 @@ STAYS = (
     'password = "somefakepassword"',
     "SUMO_ACCESS_KEY=${SUMO_ACCESS_KEY:=$2}",
     f"ACCESS_KEY={'x' * 40}",
+    f'nonMatchingToken := "{RANDOM}"',
+    f'<input type="hidden" name="authenticity_token" value="{token("", 64)}" />',
+    f"SshPublicKeys:\n  - >-\n  {token('', 64)}",
+    'password = "prefix_{}".format(name)',
+    'loginSecret = "service:" + name + ":" + hash',
+    '"db_password": "!Ref \'DbPassword\'"',
+    "db_password: <% PASSWORD_HERE %>",
+    'label("password", "Password")',
+    'confirm("password", "must have 8 signs")',
+    "<key>password_hint</key>\n<value>blue2horse</value>",
+    "bypass: 4711abc",
     'const validKeyChars = "0123456789abcdefghijklmnopqrstuvwxyz_-."',
     "mongodb://user:password@localhost/database",
     "https://{user}:{pass}@example.org",
@@ -100,7 +117,7 @@ STAYS = (
 
 
 @pytest.mark.parametrize("language", WRITTEN)
-@pytest.mark.parametrize("value", [RANDOM, uuid(), token("", 40, HEX)])
+@pytest.mark.parametrize("value", [RANDOM, uuid(), token("", 40, HEX), token("", 24, ascii_letters)])
 def test_a_named_value_is_masked(language, value):
     written = WRITTEN[language].format(value)
     before, _, after = written.partition(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from base64 import urlsafe_b64encode
 
 import pytest
 
@@ -131,6 +132,13 @@ def test_what_has_no_form_of_its_own_is_known_by_what_stands_before_it(text):
 @pytest.mark.parametrize("text", DUMMIES)
 def test_dummies_digests_and_ids_stay(text):
     assert REDACTOR.redact(text) == text
+
+
+def test_a_json_web_token_begins_with_json():
+    payload = urlsafe_b64encode(b'{"sub": "ann"}').decode().rstrip("=") + "." + token("", 43)
+    for header, is_token in (('{"alg": "HS256"}', True), ('{"alg": "HS256"', False), ('{"alg" + "HS256"}', False)):
+        text = urlsafe_b64encode(header.encode()).decode().rstrip("=") + "." + payload
+        assert (REDACTOR.redact(text) == "§§secret(JSON_WEB_TOKEN)") is is_token
 
 
 def test_a_right_checksum_outweighs_a_low_entropy():

@@ -20,7 +20,7 @@ LOGGED = (
 
 MASKED = {
     "my key is sk-proj-abcdefghijklmnop1234567890.": "my key is §§secret(API_KEY).",
-    "AKIA" + "IOSFODNN7EXAMPLE": "§§secret(AWS_ACCESS_KEY)",
+    "AKIA" + "Q3EGRVS2N5HXJ7KD": "§§secret(AWS_ACCESS_KEY)",
     "push with ghp_" + "a1" * 18: "push with §§secret(GITHUB_TOKEN)",
     "postgres://bob:s3cr3tpw@host/db": "postgres://bob:§§secret(BASIC_AUTH_CREDENTIALS)@host/db",
     "Authorization: Bearer abcdefghijklmnop.qrst": "Authorization: Bearer §§secret(BEARER_TOKEN)",
@@ -43,6 +43,7 @@ MASKED = {
 }
 
 PLAIN = [
+    "the manual has AKIA" + "IOSFODNN7EXAMPLE for a key",
     "the password is required",
     "the secret: be kind to people",
     "token economies and key results",
