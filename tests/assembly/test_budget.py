@@ -26,6 +26,7 @@ async def test_no_generated_turn_exceeds_its_budget(choose):
     tally = Tally(COUNTERS["o200k_base"])
     brain = Brain()
     builder = ContextBuilder(somabrain=brain, token_counter=COUNTERS["o200k_base"], rules=AssemblyRules(choose=choose))
+    built = 0
     for seed in range(250):
         turn, brain.answer, limit = generated(seed)
         try:
@@ -35,6 +36,8 @@ async def test_no_generated_turn_exceeds_its_budget(choose):
         counts = context.token_counts
         assert counts["total"] == tally.prompt(context.messages) <= limit
         assert sum(counts.values()) == 2 * counts["total"]
+        built += 1
+    assert built > 125
     await builder.drain()
 
 

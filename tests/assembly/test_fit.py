@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.assembly.clip import clipped
+from context_builder.assembly.clip import SHORTEST, clipped, shortened
 from context_builder.assembly.fit import fit
 from context_builder.assembly.knapsack import best_subset
 from context_builder.assembly.section import Block, Dialogue, Item, listed
@@ -60,8 +60,13 @@ def test_a_knapsack_is_as_good_as_trying_everything(things, room):
 
 @given(st.text(max_size=300), st.integers(0, 60))
 def test_what_is_clipped_fits_and_ends_in_a_mark(text, room):
-    short = clipped(text, lambda candidate: len(candidate.encode("utf-8", "replace")) <= room)
-    if short is not None:
-        assert len(short.encode("utf-8", "replace")) <= room
+    def fits(candidate: str) -> bool:
+        return len(candidate.encode("utf-8", "replace")) <= room
+
+    short = clipped(text, fits)
+    if short is None:
+        assert len(text) <= SHORTEST or not fits(shortened(text, SHORTEST))
+    else:
+        assert fits(short)
         assert short.endswith("…")
         assert text.startswith(short[:-1])

@@ -82,7 +82,9 @@ def test_nothing_runs_in_an_empty_home(subject: Subject) -> None:
 
 def test_secrets_are_readable_by_their_owner_only_and_not_shown(subject: Subject) -> None:
     address = subject.engine.ensure()
-    for secret in subject.home.glob("*.password"):
+    secrets = list(subject.home.glob("*.password"))
+    assert secrets
+    for secret in secrets:
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600
         assert secret.read_text() in address.url
         assert secret.read_text() not in repr(address)

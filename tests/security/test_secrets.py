@@ -128,6 +128,7 @@ def test_a_model_and_a_database_that_refuse(guarded: RedisServer, model: ModelSe
     assert not betrayed(written)
     for looked in (("doctor",), ("doctor", "--json"), ("settings",), ("migrate",), ("sessions",), ("state", "monday")):
         done = command(tmp_path, environ, *looked)
+        assert done.stdout + done.stderr, looked
         assert not betrayed(done.stdout + done.stderr), looked
         assert "Traceback" not in done.stderr
 

@@ -37,7 +37,9 @@ def points(
 
 def test_every_word_of_a_point_was_said_where_it_cites() -> None:
     texts = {message.id: message.text.lower() for message in said(TALK)}
-    for point in points(said(TALK)):
+    made = points(said(TALK))
+    assert made
+    for point in made:
         assert 1 <= len(point.cites) <= 5
         source = set(re.findall(r"\w+", " ".join(texts[cited] for cited in point.cites)))
         assert source.issuperset(re.findall(r"\w+", point.text.lower()))
