@@ -25,7 +25,8 @@ MORE: Final = 500
 """Tokens by which ``--explain`` raises the limit, to tell what they would add."""
 
 STARTING: Final = 5.0
-"""Seconds that a memory may take to be there, as one that has to be started does; its search has a turn's deadline."""
+"""Seconds that a memory may take to be there, as one that has to be started does, and a model to find preferences; a
+search has a turn's deadline."""
 
 COLOURS: Final = {
     "included": "green",
@@ -69,8 +70,9 @@ def build(
     It is made of what the session publishes (summary, topic, messages at hand) and of what the memory finds for the
     query. The memory has five seconds to be there, as one that is only started now needs, and then a turn's deadline
     to answer; else the prompt comes without it, and the last line says so. A session that has ended is still known
-    until its retention is over. The exit status is 1 when there is no such session, or when system prompt and query
-    alone are over the limit.
+    until its retention is over. A model, where there is one, has five seconds to find the user's preferences in
+    messages. The exit status is 1 when there is no such session, or when system prompt and query alone are over the
+    limit.
 
     Examples:
 
@@ -97,9 +99,12 @@ async def _build(
     turn = turn | {"tenant_id": settings.tenant_id if turn["tenant_id"] is None else turn["tenant_id"]}
     async with (
         open_redis(settings) as redis,
-        open_builder(settings, store_summaries=False) as (builder, memory_is),
+        open_builder(settings, store_summaries=False, background_timeout=STARTING) as (builder, memory_is),
     ):
         await builder.preload(STARTING)
+        if turn["user_id"] is not None:  # a model answers beside the turns, and this process has no later one
+            await builder.preferences(turn["user_id"], turn["tenant_id"])
+            await builder.drain()
         client = SessionClient(redis, session_id)
         built = await build_for_session(client, builder, max_prompt_tokens=max_tokens, **turn)
         counter = counter_of(settings)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import time
 
 import orjson
 import pytest
@@ -14,11 +16,13 @@ from typer.testing import CliRunner, Result
 from context_builder.assembly import AssemblyRules, ContextBuilder
 from context_builder.assembly.session_turn import session_turn
 from context_builder.cli.build import build, document, explanation, memory_line, show
+from context_builder.described import Described
 from context_builder.engines.ports import free_port
 from context_builder.errors import MemoryUnavailable
 from context_builder.memory.memory import Memory
 from context_builder.testing import MemoryMemory
 from tests.cli.samples import sample_state
+from tests.services.model_server import Fault, ModelServer
 from tests.services.redis_server import RedisServer
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2Jkelp \x9b31mred\u202e [bold]not markup[/bold]"
@@ -118,6 +122,26 @@ def test_the_prompt_of_a_session_is_printed(store: Redis) -> None:
     assert told["messages"][-1] == {"role": "user", "content": "What is the recall?"}
     assert told["debug"]["session_id"] == "monday"
     assert told["encoding"] == "o200k_base"
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize(("fault", "preferred"), [(None, "Prefers green tea"), (Fault.HANG, "Prefers long answers")])
+def test_a_model_has_time_to_find_what_the_user_prefers(
+    store: Redis, monkeypatch: pytest.MonkeyPatch, fault: Fault | None, preferred: str
+) -> None:
+    kept = MemoryMemory()
+    said = [
+        Memory("m1", "I prefer long answers.", user_id="ann"),
+        Memory("m2", "I am fond of green tea.", user_id="ann"),
+    ]
+    asyncio.run(kept.remember("default", said))
+    monkeypatch.setattr("context_builder.app.memory_of", lambda _: (kept, Described("memory")))
+    with ModelServer() as server:
+        server.model.fault = fault
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        begun = time.monotonic()
+        assert f"ann: {preferred}" in invoke("monday", "-q", "Which drink?", "--user", "ann").output
+    assert time.monotonic() - begun < 20  # it is asked before the prompt is made, and while it is
 
 
 @pytest.mark.engines
