@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of
@@ -14,6 +15,7 @@ from context_builder.redaction.secret_values import (
     is_dummy,
     is_label,
     is_like_a_password,
+    is_mixed,
     is_random,
     is_random_key,
 )
@@ -32,9 +34,13 @@ _TYPED: Final = (
     r"(?:\[\w{0,8}\])?"
     r"(?:\s{0,2}:\s{0,2}[A-Za-z&][\w&<>\[\]. |]{0,24}?(?=\s{0,3}=)|\s[A-Za-z*&][\w*&<>\[\]:.]{0,20}(?=\s{0,3}=))?"
 )
+_IS: Final = (
+    r"(?i:is|was|remains|reads|becomes|es|est|ist|är|jest)"
+    r"(?:\s{1,2}(?i:now|still|(?:set|changed|reset)\sto)(?![^\s:]))?"
+)
 _OPERATOR: Final = (
-    r"(?P<compared>[!=]={1,2})|(?P<assigned>:{1,3}=|[?+.|]{0,2}=>?)"
-    r"|(?P<told>:|(?<=\s)(?i:is|was|es|est|ist)(?=[\s:])\s{0,4}:?)|(?P<called>\()|(?P<listed>,)|(?P<element>>)"
+    r"(?P<compared>[!=]={1,2}|\|\||\?\?|(?<=[)\]]\s)or(?=\s[\"']))|(?P<assigned>:{1,3}=|[?+.|]{0,2}=>?)"
+    rf"|(?P<told>:|(?<=\s){_IS}(?=[\s:])\s{{0,4}}:?)|(?P<called>\()|(?P<listed>,)|(?P<element>>)"
 )
 _WRAPPED: Final = (
     r"(?:(?:[@$bfruBFRUL]{1,2}|[\w.:\[\]]{0,30}(?:[Ss]tr(?:ing)?|from|bytes?|Secret\w{0,8})\()(?=[\"'`]))?"
@@ -51,6 +57,15 @@ _AFTER_NAME: Final = re.compile(
     rf"(?:{_IN_ENTRY}|{_CLOSED}|{_TYPED})\s{{0,8}}(?:{_OPERATOR})\s{{0,8}}{_WRAPPED}(?:{_QUOTED}|{_BARE})"
 )
 _BESIDE_NAME: Final = re.compile(rf"\s{{0,4}}{_QUOTED}(?P<stated>\s{{0,2}};)?")
+_TOLD_LATER: Final = re.compile(  # the password of the door is …
+    rf"\s(?i:for|of|in|on|to|at)(?:\s[\w@./'’-]{{1,40}}){{1,4}}?(?:\s{_IS}\s|\s?:\s?)(?:{_QUOTED}|{_BARE})"
+)
+_SENTENCE: Final = re.compile(r"(?:[^.!?]|[.!?](?!\s)){0,60}")
+_WORD: Final = re.compile(r"(?<![^\s()])[^\s\"'`,;:<>()\[\]{}=]{8,256}")
+"""What may be a generated secret in a sentence that speaks of one."""
+_MOST_WORDS: Final = 3
+_LONGEST_WORD: Final = 256
+_BEFORE_ON_OWN_LINE: Final = 200
 _ON_OWN_LINE: Final = re.compile(r"\s{1,8}(?P<bare>[^\s\"'`,;<]{4,256})\s{0,8}$")
 _AFTER_FLAG: Final = re.compile(r"\s{1,4}(?P<bare>[^\s\"'`,;<-][^\s\"'`,;<]{3,256})")
 _BEFORE_NAME: Final = re.compile(
@@ -95,7 +110,7 @@ def named_secrets(line: str) -> Iterator[Secret]:
     while name := NAME.search(line, at):
         at = name.end()
         kind = kind_of_name(name.group())
-        if kind >= NameKind.KEY and (secret := _value_of(line, name, kind)):
+        if kind >= NameKind.KEY and (secret := _value_of(line, name, kind) or _in_sentence(line, name, kind)):
             at = max(at, secret.end)
             yield secret
     for match in _BEFORE_NAME.finditer(line):
@@ -174,10 +189,12 @@ def _match_after(line: str, start: int, end: int) -> tuple[re.Match[str] | None,
     is_quoted = line[start - 1 : start] in ('"', "'", "`") and line.startswith(line[start - 1], end)
     if not is_quoted and (match := _BESIDE_NAME.match(line, end)):
         return match, Syntax.STATED if match["stated"] else Syntax.BESIDE
-    if line[:start].isspace() and (match := _ON_OWN_LINE.match(line, end)):
+    if start <= _BEFORE_ON_OWN_LINE and line[:start].isspace() and (match := _ON_OWN_LINE.match(line, end)):
         return match, Syntax.TOLD
     is_set = line.startswith("--", max(start - 2, 0)) or line[: min(start, 12)].strip() in _SETTERS
-    return (_AFTER_FLAG.match(line, end) if is_set else None), Syntax.FLAG
+    if is_set and (match := _AFTER_FLAG.match(line, end)):
+        return match, Syntax.FLAG
+    return _TOLD_LATER.match(line, end), Syntax.TOLD
 
 
 def _closes_a_string(line: str, place: int) -> bool:
@@ -206,3 +223,19 @@ def _trimmed(bare: str, syntax: Syntax) -> str:
     if syntax == Syntax.LISTED:
         return bare.partition(",")[0]
     return bare.rstrip(_AFTER_TOLD) if syntax == Syntax.TOLD else bare
+
+
+def _in_sentence(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:
+    """The first word after a name, in the same sentence, that looks generated."""
+    sentence = _SENTENCE.match(line, name.end())
+    if kind == NameKind.KEY or name.group().lower() == "pass" or sentence is None:
+        return None
+    for word in islice(_WORD.finditer(line, name.end(), sentence.end() + _LONGEST_WORD), _MOST_WORDS):
+        value = word.group().rstrip(_AFTER_TOLD)
+        if word.start() >= sentence.end():
+            break
+        is_cut_off = word.group().endswith(("..", "…"))
+        looks_generated = is_mixed(value) or is_mixed(value.rpartition("/")[2])
+        if looks_generated and not is_cut_off and not is_dummy(value) and not _PATH.fullmatch(value):
+            return Secret(word.start(), word.start() + len(value), SECRET_KINDS[kind])
+    return None

@@ -9,7 +9,8 @@ from typing import Final
 
 HINTS: Final = (
     "pass", "pw", "secret", "token", "key", "cred", "auth", "pat", "jwt", "bearer", "webhook", "kennwort", "contrase",
-    "senha", "wachtwoord", "парол", "密", "パスワード",
+    "senha", "wachtwoord", "парол", "密", "パスワード", "비밀번호", "비번", "암호", "패스워드", "hasło", "heslo",
+    "lösenord", "jelszó", "şifre", "parola",
 )  # fmt: skip
 """What every line with the name of a secret has, in lower case."""
 
@@ -26,7 +27,8 @@ class NameKind(IntEnum):
 
 _PASSWORDS: Final = (
     "password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "contraseña", "senha", "wachtwoord",
-    "пароль", "密码", "密碼", "パスワード",
+    "пароль", "密码", "密碼", "パスワード", "비밀번호", "비번", "암호", "패스워드", "hasło", "heslo",
+    "lösenord", "jelszó", "şifre", "parola",
 )  # fmt: skip
 _PASSWORD_WORDS: Final = frozenset(("pass", "passw", "psw", "pw", "pwd"))
 _KEYS: Final = (

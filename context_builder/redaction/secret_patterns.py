@@ -28,7 +28,7 @@ _SHORT_SECRETS: Final = (
 )  # fmt: skip
 """Words of lines in which a format is looked for without that."""
 
-_IN_ADDRESS: Final = re.compile(r"://[^\s:/@\"'<>]{0,100}:([^\s\"'<]{1,200})@(?=[\w.\[-])")
+_IN_ADDRESS: Final = re.compile(r"://[^\s:/\"'<>]{0,100}:([^\s\"'<]{1,200})@(?=[\w.\[-])")
 _PORT: Final = re.compile(r"\d{1,5}(?:/.*)?", re.DOTALL)
 _USER_OPTION: Final = re.compile(
     r"(?<!\S)(?:-u|--user|--proxy-user)(?:=|\s{0,5})[\"']?(?P<user>[^\s:\"']{0,100})[\"']?:"

@@ -97,6 +97,14 @@ def is_like_a_password(value: str) -> bool:
     return len(value) >= 6 and bool(_DIGIT_OR_SYMBOL.search(value) or _is_jumbled(value))
 
 
+def is_mixed(value: str) -> bool:
+    """Whether a word mixes small letters, capitals and digits as generated ones do; names such as iPhone15 do not."""
+    if not all(kind.search(value) for kind in _CHARACTER_CLASSES) or is_label(value) or _CODE.fullmatch(value):
+        return False
+    parts = _CASE_PARTS.findall(value[:_LOOKED_AT])
+    return len(_LETTER_BY_DIGIT.findall(value)) >= 3 or sum(map(len, parts)) < 3 * len(parts)
+
+
 def _is_jumbled(value: str) -> bool:
     """Whether small and capital letters change so often that they spell no words, not even joined ones."""
     parts = _CASE_PARTS.findall(value[:_LOOKED_AT])
