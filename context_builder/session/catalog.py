@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from secrets import token_hex
 from typing import Any, Final, cast
-from uuid import uuid4
 
 import orjson
 from redis.asyncio import Redis
@@ -23,6 +23,15 @@ from context_builder.session.keys import (
 )
 from context_builder.session.scripts import script
 from context_builder.session.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS
+
+MARK_CHARS: Final = 16
+"""Characters of a mark for each time that the session was forgotten."""
+
+MARKS: Final = 8
+"""So many times are told from each other: a Redis that falls back behind more of them looks like one in which it
+was forgotten again."""
+
+MARK_BYTES: Final = MARKS * (MARK_CHARS + 1) - 1
 
 REQUEST_SECONDS: Final = 600
 """A request that no owner sees for so long is void."""
@@ -135,7 +144,8 @@ class Catalog:
         """
         keys = Keys(session_id)
         others = [key for key in keys.all() if key != keys.owner]
-        args: list[bytes | int | str] = [TOMBSTONE, TOMBSTONE_MS, session_id, keys.forgotten_field, uuid4().hex]
+        field, before_mark = keys.forgotten_field, token_hex(MARK_CHARS // 2)
+        args: list[bytes | int | str] = [TOMBSTONE, TOMBSTONE_MS, session_id, field, before_mark, MARK_BYTES]
         async with translated():
             return int(await self._forget(keys=[keys.owner, SESSIONS, SUMMARY_SEQS, FORGOTTEN, *others], args=args))
 

@@ -19,14 +19,12 @@ class Changes:
     """Collected while events are applied, written down by the next commit.
 
     ``fields`` are checkpoint fields to set (an entry is encoded when it is written, so a field that changes
-    twice is encoded once) and ``dropped`` fields to delete. ``pending_again`` are entries that Redis had in its
-    pending list before and lost, as they were written down; they go in before ``pending_added``.
+    twice is encoded once) and ``dropped`` fields to delete.
     """
 
     dirty: bool = False
     fields: dict[str, Entry | bytes] = field(default_factory=dict)
     dropped: dict[str, None] = field(default_factory=dict)
-    pending_again: list[bytes] = field(default_factory=list)
     pending_added: list[Entry] = field(default_factory=list)
     pending_trimmed: int = 0
     outbox: list[SummaryRow] = field(default_factory=list)
@@ -90,9 +88,6 @@ class Changes:
         self.pending_trimmed += earlier.pending_trimmed
         self.outbox = earlier.outbox + self.outbox
         self.memory_outbox = earlier.memory_outbox + self.memory_outbox
-
-    def encoded_pending(self) -> list[bytes]:
-        return [*self.pending_again, *(entry.encode() for entry in self.pending_added)]
 
     def encoded_fields(self) -> dict[str, bytes]:
         return {name: value if isinstance(value, bytes) else value.encode() for name, value in self.fields.items()}

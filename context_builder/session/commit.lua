@@ -7,7 +7,7 @@
 
 local owner, input, state, conversation, checkpoint = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local pending, seen, outbox, memory_outbox, dead = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local control, sessions, forgotten = KEYS[11], KEYS[12], KEYS[13]
+local control, recent, sessions, forgotten = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 
 local at = 0
 local function take()
@@ -27,7 +27,8 @@ local session_id, active_at = take(), take()
 local dead_max, dead_max_bytes = tonumber(take()), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
 local unidentified_taken, unidentified_again = tonumber(take()), tonumber(take())
-local pending_trimmed, anew = tonumber(take()), take()
+local recent_max, recent_ttl_ms = tonumber(take()), take()
+local pending_trimmed, pending_left, anew = tonumber(take()), tonumber(take()), take()
 
 local present = redis.call('GET', owner)
 if present ~= token then
@@ -43,6 +44,22 @@ local function send(command, key, count)
     redis.call(command, key, unpack(ARGV, at + 1, stop))
     at = stop
   end
+end
+
+-- How many of ARGV's next `count` values a list does not have yet, which is all of them unless they are what the writer
+-- remembers after a fall-back; those up to the newest one that is there are passed over.
+local function missing(key, newest, count)
+  local last = at + count
+  local present = anew == '1' and redis.call('LINDEX', key, newest)
+  if present then
+    for i = last, at + 1, -1 do
+      if ARGV[i] == present then
+        at = i
+        break
+      end
+    end
+  end
+  return last - at
 end
 
 -- A number alone says little: after a fall-back another writer may have come to the same one.
@@ -70,14 +87,25 @@ if not written and to_revision ~= from_revision then
   end
   send('HSET', checkpoint, tonumber(take()))
   send('HDEL', checkpoint, tonumber(take()))
-  send('RPUSH', pending, tonumber(take()))
+  send('RPUSH', pending, missing(pending, -1, tonumber(take())))
+  if anew == '1' then -- what was summarized since is the oldest
+    pending_trimmed = math.max(0, redis.call('LLEN', pending) - pending_left)
+  end
   if pending_trimmed > 0 then
     redis.call('LTRIM', pending, pending_trimmed, -1)
   end
-  send('SADD', seen, tonumber(take()))
-  send('RPUSH', outbox, tonumber(take()))
-  send('RPUSH', memory_outbox, tonumber(take()))
-  local dead_count = tonumber(take())
+  local identities = tonumber(take())
+  local identities_at = at
+  send('SADD', seen, identities)
+  if identities > 0 then
+    at = identities_at
+    send('RPUSH', recent, identities)
+    redis.call('LTRIM', recent, -recent_max, -1)
+    redis.call('PEXPIRE', recent, recent_ttl_ms)
+  end
+  send('RPUSH', outbox, missing(outbox, -1, tonumber(take())))
+  send('RPUSH', memory_outbox, missing(memory_outbox, -1, tonumber(take())))
+  local dead_count = missing(dead, 0, tonumber(take()))
   if dead_count > 0 then
     for i = at + 1, at + dead_count do
       dead_bytes = dead_bytes + #ARGV[i]

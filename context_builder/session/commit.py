@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from context_builder.session.changes import Changes
+from context_builder.session.snapshot import Lists
 from context_builder.session.state import State
 
 
@@ -15,10 +16,12 @@ class Commit:
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
-    what became of them. ``active_at`` is the last message's time in epoch seconds. ``anew``: the changes are all
-    of the checkpoint, in place of what Redis holds. ``unidentified`` are digests of the new deliveries without
-    identity, with which the session has taken in ``unidentified_taken``; ``unidentified_again`` counts those that came
-    again.
+    what became of them. ``active_at`` is the last message's time in epoch seconds. ``unidentified`` are digests of the
+    new deliveries without identity, with which the session has taken in ``unidentified_taken``; ``unidentified_again``
+    counts those that came again.
+
+    ``anew``, after a fall-back: the changes are all of the checkpoint, in place of what Redis holds; ``again`` was put
+    into the lists before, and ``pending`` messages are pending.
     """
 
     conversation_state: bytes
@@ -30,10 +33,22 @@ class Commit:
     acknowledged: Sequence[bytes] = ()
     identities: Sequence[bytes] = ()
     dead: Sequence[bytes] = ()
-    anew: bool = False
     unidentified: Sequence[bytes] = ()
     unidentified_again: int = 0
     unidentified_taken: int = 0
+    anew: bool = False
+    again: Lists = field(default_factory=Lists)
+    pending: int = 0
+
+    @property
+    def lists(self) -> Lists:
+        """What it puts into lists for the first time."""
+        return Lists(
+            [entry.encode() for entry in self.changes.pending_added],
+            [row.model_dump_json().encode() for row in self.changes.outbox],
+            [part.encode() for part in self.changes.memory_outbox],
+            self.dead,
+        )
 
     @property
     def unidentified_acknowledged(self) -> int:
@@ -57,4 +72,3 @@ class Committed:
     unremembered: int
     request: str
     published: bool
-    buried: int = 0

@@ -72,8 +72,7 @@ class Committer:
             with attempt:
                 snapshot = await self._store.load()
         self._is_back()
-        if (unidentified := snapshot.fields.get("unidentified")) is not None:
-            self._recent.unidentified.restore(unidentified, self._clock.now(), at_hand=not snapshot.pending)
+        self._recent.begin(snapshot, self._clock.now())
         return snapshot
 
     async def commit(
@@ -182,7 +181,6 @@ class Committer:
         everything.follow(wanted.changes)
         if wanted.unidentified_taken:
             everything.fields["unidentified"] = self._recent.unidentified.encode(wanted.unidentified)
-        self._recent.give_again(everything, held, conversation.buffer.pending)
         return replace(
             wanted,
             state=session_state(conversation, self._store.revision + 1, now),
@@ -191,6 +189,8 @@ class Committer:
             changes=everything,
             identities=[*self._recent.identities, *wanted.identities],
             anew=True,
+            again=self._recent.lists_after(held),
+            pending=conversation.buffer.pending,
         )
 
     def _is_worth_waiting(self, error: Exception) -> bool:

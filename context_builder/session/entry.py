@@ -9,7 +9,7 @@ import orjson
 
 from context_builder.analysis.analyst import MIN_KEYWORD_TEXT, DomainReading, Said
 from context_builder.clock import Instant
-from context_builder.session.message import Message, identity_of
+from context_builder.session.message import Message
 from context_builder.timestamps import epoch
 
 BYTES_PER_TOKEN: Final = 3
@@ -69,12 +69,6 @@ class Entry:
     def field(self) -> str:
         """Name of the checkpoint field that holds this entry."""
         return f"m:{self.id}"
-
-    @property
-    def identity(self) -> bytes:
-        """The identity of the message; of one that had none, an identity that nothing else has."""
-        came = self.timestamp if self.timestamp_raw is None else self.timestamp_raw
-        return identity_of(self.consilience, self.number, self.speaker, self.text, came)
 
     @property
     def reckoned_tokens(self) -> int:

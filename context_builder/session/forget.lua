@@ -2,11 +2,13 @@
 -- place of a lease that somebody holds refuses the commits of an owner that still runs, which thereby learns of it at
 -- once; whoever comes next takes it like a free lease.
 -- KEYS: owner, index of sessions, counts of summaries, marks of forgotten sessions, everything else to delete.
--- ARGV: tombstone, its milliseconds to live, session id, the session's field among the marks, a mark never used before.
+-- ARGV: tombstone, its milliseconds to live, session id, the session's field among the marks, what is put before its
+-- mark so that it is like none before, and the longest that a mark may be.
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 end
-redis.call('HSET', KEYS[4], ARGV[4], ARGV[5])
+local before = redis.call('HGET', KEYS[4], ARGV[4])
+redis.call('HSET', KEYS[4], ARGV[4], string.sub(before and ARGV[5] .. ' ' .. before or ARGV[5], 1, ARGV[6]))
 redis.call('ZREM', KEYS[2], ARGV[3])
 redis.call('HDEL', KEYS[3], ARGV[3])
 local deleted = 0

@@ -40,11 +40,15 @@ class Batch:
 
 
 class Decoded(NamedTuple):
-    """Raw deliveries, oldest first: those that are messages, and the dead letters made of the others."""
+    """A delivery, and the message or else the dead letter made of it."""
 
-    raw: Sequence[bytes]
-    messages: list[tuple[bytes, Message]]
-    dead: list[bytes]
+    raw: bytes
+    message: Message | None
+    letter: bytes = b""
+
+    @property
+    def identity(self) -> bytes:
+        return self.message.identity if self.message else b""
 
 
 class Inbox:
@@ -87,50 +91,52 @@ class Inbox:
             while (delivery := await self._store.next_input(BLOCK_SECONDS)) is None:
                 pass
             decoded = self._decode([delivery])
-            if all(message.identity for _, message in decoded.messages):
+            if all(each.identity for each in decoded):
                 return await self._batch(decoded)
             read = await self._store.read_input()  # together with what tells whether it came before
             if read.items:
                 return await self._batch(self._decode(read.items), read.acknowledged)
 
-    def _decode(self, raw: Sequence[bytes]) -> Decoded:
+    def _decode(self, deliveries: Sequence[bytes]) -> list[Decoded]:
         now = self._clock.now()
-        decoded = Decoded(raw, [], [])
-        for delivery in raw:
+        decoded = []
+        for raw in deliveries:
             try:
-                message = decode(delivery, now, max_bytes=self._rules.max_message_bytes)
-                decoded.messages.append((delivery, message))
+                message = decode(raw, now, max_bytes=self._rules.max_message_bytes)
+                decoded.append(Decoded(raw, message))
             except MessageError as error:
-                decoded.dead.append(DeadLetter.of(delivery, str(error), now).encode())
+                decoded.append(Decoded(raw, None, DeadLetter.of(raw, str(error), now).encode()))
         return decoded
 
-    async def _batch(self, decoded: Decoded, acknowledged: int | None = None) -> Batch:
-        """Messages taken in neither before nor earlier in this batch.
+    async def _batch(self, decoded: Sequence[Decoded], acknowledged: int | None = None) -> Batch:
+        """What was taken in neither before nor earlier in this batch.
 
         ``acknowledged`` deliveries without identity had been when they were read; None when there are none among them.
         """
-        known = await self._known([message for _, message in decoded.messages])
+        known = await self._known([each.message for each in decoded if each.message])
         taken = self._recent.unidentified
         expected = taken.expected(taken.taken if acknowledged is None else acknowledged)
-        fresh: list[Message] = []
+        fresh: list[Decoded] = []
         unidentified: list[bytes] = []
         again = 0
-        for delivery, message in decoded.messages:
-            if message.identity:
-                if message.identity in known:
+        for each in decoded:
+            if each.identity:
+                if each.identity in known:
                     continue
-                known.add(message.identity)
+                known.add(each.identity)
             else:
-                digest = digest_of(delivery)
+                digest = digest_of(each.raw)
                 if expected and expected[0] == digest:
                     expected.popleft()
                     again += 1
                     continue
                 unidentified.append(digest)
             expected.clear()  # whatever comes again is older than anything new
-            fresh.append(message)
-        self.highest_number = max([self.highest_number, *map(_spoken_number, fresh)])
-        return Batch(decoded.raw, fresh, decoded.dead, unidentified, again)
+            fresh.append(each)
+        messages = [each.message for each in fresh if each.message]
+        dead = [each.letter for each in fresh if each.message is None]
+        self.highest_number = max([self.highest_number, *map(_spoken_number, messages)])
+        return Batch([each.raw for each in decoded], messages, dead, unidentified, again)
 
     async def _known(self, messages: Sequence[Message]) -> set[bytes]:
         """The identities among these that were taken in before.

@@ -22,7 +22,7 @@ again. No expiry: the archive keeps those summaries for good. A forgotten sessio
 
 FORGOTTEN: Final = "context_builder:forgotten"
 """Hash of a mark for each forgotten session, under a digest of its id: whoever loaded it before must not restore it. No
-expiry: a process may be frozen for as long as its machine is suspended. Some 100 bytes each."""
+expiry: a process may be frozen for as long as its machine is suspended. At most 250 bytes each."""
 
 Receiver = Literal["archive", "memory"]
 """What a session has an outbox for."""
@@ -64,6 +64,7 @@ class Keys:
                                   message that the summary cites; counts of dead letters
     ``pending``           list    messages waiting for their summary outside the buffer       session
     ``seen``              set     identities of all messages taken in                         session
+    ``recent``            list    identities taken in lately, of the newest messages          1 min
     ``outbox``            list    summaries on their way to the archive                       session
     ``memory_outbox``     list    what was summarized, on its way to the long-term memory     session
     ``dead``              list    deliveries that cannot become messages, with the reason     session
@@ -116,6 +117,10 @@ class Keys:
         return self._key("seen")
 
     @property
+    def recent(self) -> str:
+        return self._key("recent")
+
+    @property
     def outbox(self) -> str:
         return self._key("outbox")
 
@@ -158,6 +163,7 @@ class Keys:
             self.checkpoint,
             self.pending,
             self.seen,
+            self.recent,
             self.outbox,
             self.memory_outbox,
             self.dead,

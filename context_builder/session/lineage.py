@@ -56,8 +56,8 @@ class Lineage:
         return held.by in (b"", self.writer) or held.revision <= self.ancestors.get(held.by, -1)
 
     def was_forgotten(self, held: Held) -> bool:
-        """Whether somebody forgot the session since it was loaded; a Redis that fell back may have lost the mark."""
-        return held.mark not in (b"", self.latest.mark)
+        """Whether somebody forgot the session since it was loaded; a Redis that fell back may have an earlier mark."""
+        return not {*held.mark.split()[:1]} <= {*self.latest.mark.split()}
 
     def is_behind(self, held: Held) -> bool:
         """Whether Redis, which holds what this process :meth:`knows`, has lost commits that it had."""

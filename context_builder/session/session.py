@@ -55,10 +55,10 @@ class Session:
         self._clock = parts.clock
         self._store = SessionStore(client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._recent = Recent()
-        self._inbox = Inbox(self._store, rules, self._clock, self._recent)
+        recent = Recent()
+        self._inbox = Inbox(self._store, rules, self._clock, recent)
         self._recorder = recorder or NoRecorder()
-        self._committer = Committer(self._store, self._clock, self._recorder, self._recent)
+        self._committer = Committer(self._store, self._clock, self._recorder, recent)
         clock, put = self._clock, self._events.put_nowait
         self._archiver = archiver(self._store.outbox, parts.archive, clock, put)
         self._rememberer = rememberer(self._store.memory_outbox, parts.memory, clock, put) if parts.memory else None
@@ -145,7 +145,6 @@ class Session:
             self.session_id, snapshot.fields, snapshot.pending, self._rules, now, self._count_tokens
         )
         self._inbox.highest_number = self._conversation.highest_number
-        self._recent.recognize(self._conversation.buffer.ordered(), now)
         self._conversation.resume()
         self._conversation.spending.show(self.session_id)
         await self._commit(publish=True)
@@ -217,7 +216,8 @@ class Session:
                 await self._commit()
                 if ending and await self._has_ended():
                     return
-                self._close_if_ending()
+                if ending:
+                    self._close_if_all_is_read()
                 await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0, can_count=self._can_count)
             except StoreUnavailable:
                 continue  # the next commit waits until Redis is back
@@ -258,9 +258,6 @@ class Session:
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
         for batch in batches:
             batch.committed.set()
-        unwritten = sum(len(batch.dead) for batch in batches) - committed.buried
-        if unwritten:  # they are read, and counted, again
-            self._bury(-unwritten)
         self._inbox.expect(committed.waiting)
         self._archiver.expect(committed.undelivered)
         if self._rememberer:
@@ -273,8 +270,8 @@ class Session:
             with suppress(StoreUnavailable):  # it is seen again by the next commit
                 await self._store.clear_request()
 
-    def _close_if_ending(self) -> None:
-        if self._ending and not self._inbox.waiting:
+    def _close_if_all_is_read(self) -> None:
+        if not self._inbox.waiting:
             self.conversation.close()
             self._recorder.happened(Turned("closing"), self._clock.now())
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import replace
-from hashlib import sha1
 from typing import Any, Final, Literal, NamedTuple, cast
 from uuid import uuid4
 
 import orjson
 from redis.asyncio import Redis
 
-from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged
+from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
 from context_builder.session.availability import translated
 from context_builder.session.commit import Commit, Committed
+from context_builder.session.commit_arguments import CommitArguments, commit_keys
 from context_builder.session.holder import describe, has_died, is_forgotten
-from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQS, Keys
+from context_builder.session.keys import FENCE, FORGOTTEN, SUMMARY_SEQS, Keys
 from context_builder.session.lineage import Lineage
 from context_builder.session.outbox import Outbox
 from context_builder.session.rules import Rules
 from context_builder.session.scripts import script
-from context_builder.session.snapshot import Held, Snapshot
+from context_builder.session.snapshot import Held, Lists, Snapshot
 from context_builder.session.splice import PublishedState, StatePatch
 
 END_REQUEST: Final = "end"
@@ -28,6 +27,9 @@ END_REQUEST: Final = "end"
 
 READ_BYTES: Final = 8 * 2**20
 """So much of a list is read at once, if it is more than one item: well within a command's time limit."""
+
+NEWEST: Final = 2000
+"""So many of what was put into a list last are read when a session is continued."""
 
 ANSWER_TIMEOUT: Final = 1.5
 """Seconds that an answer may take which is always fast: a connection that died without a word is then replaced."""
@@ -43,10 +45,13 @@ TOMBSTONE_MS: Final = 60_000
 
 
 class Read(NamedTuple):
-    """The oldest items of a list, and how many deliveries without identity were acknowledged when they were read."""
+    """Items from one end of a list, and what the checkpoint had when they were read: how many deliveries without
+    identity were acknowledged, and its revision and writer."""
 
     items: list[bytes]
     acknowledged: int
+    revision: int = 0
+    by: bytes = b""
 
 
 class SessionStore:
@@ -109,19 +114,35 @@ class SessionStore:
 
     async def load(self) -> Snapshot:
         """The session's checkpoint; commits continue from its revision."""
+        keys = self.keys
         async with translated(), self._client.pipeline(transaction=True) as pipe:
-            pipe.hgetall(self.keys.checkpoint)
-            pipe.llen(self.keys.pending)
-            pipe.hget(SUMMARY_SEQS, self.keys.session_id)
-            pipe.hget(FORGOTTEN, self.keys.forgotten_field)
-            fields, pending, summary_seq, mark = await pipe.execute()
+            pipe.hgetall(keys.checkpoint)
+            pipe.lrange(keys.recent, 0, -1)
+            pipe.hget(SUMMARY_SEQS, keys.session_id)
+            pipe.hget(FORGOTTEN, keys.forgotten_field)
+            for key in (keys.pending, keys.outbox, keys.memory_outbox, keys.dead):
+                pipe.llen(key)
+            fields, identities, summary_seq, mark, *lengths = await pipe.execute()
         named = {name.decode(): value for name, value in fields.items()}
         self._revision = int(named.pop("revision", b"0"))
         held = Held(self._revision, named.pop("by", b""), mark or b"")
         self.lineage = self.lineage.loaded(held, named.pop("ancestors", None))
         if summary_seq is not None:
             named["summary_seq"] = summary_seq
-        return Snapshot(self._revision, named, pending)
+        return Snapshot(self._revision, named, lengths[0], identities, await self._newest(*lengths))
+
+    async def _newest(self, pending: int, outbox: int, memory_outbox: int, dead: int) -> Lists:
+        """What was put into the lists last; where there is nothing, Redis is not asked."""
+        keys = self.keys
+        return Lists(
+            await self._newest_of(keys.pending, "right") if pending else (),
+            await self._newest_of(keys.outbox, "right") if outbox else (),
+            await self._newest_of(keys.memory_outbox, "right") if memory_outbox else (),
+            await self._newest_of(keys.dead, "left") if dead else (),
+        )
+
+    async def _newest_of(self, key: str, end: Literal["left", "right"]) -> list[bytes]:
+        return (await self._read_held(key, NEWEST, end))[::-1]
 
     async def held(self) -> Held:
         """What Redis holds; the lineage's latest unless it lost data, an answer was lost, or somebody else commits."""
@@ -143,7 +164,7 @@ class SessionStore:
 
     async def read_input(self) -> Read:
         """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
-        return await self._oldest(self.keys.input, self._rules.read_batch, "right")
+        return await self._read_end(self.keys.input, self._rules.read_batch, "right")
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         """Which of the identities were taken in before."""
@@ -153,13 +174,26 @@ class SessionStore:
             return [bool(known) for known in await _answer(self._client.smismember(self.keys.seen, [*identities]))]
 
     async def read_pending(self, count: int) -> list[bytes]:
-        """The oldest pending messages, oldest first; fewer when they are large."""
-        return (await self._oldest(self.keys.pending, count, "left")).items
+        """The oldest pending messages, oldest first; fewer when they are large.
 
-    async def _oldest(self, key: str, count: int, end: Literal["left", "right"]) -> Read:
+        Of a Redis that has fallen back nothing is read: the next commit restores the list.
+        """
+        return await self._read_held(self.keys.pending, count, "left")
+
+    async def _read_held(self, key: str, count: int, end: Literal["left", "right"]) -> list[bytes]:
+        """Items of a list that belong to the newest commit known. Raises :class:`StoreUnavailable` if Redis is at
+        another one: it fell back, or somebody else writes."""
+        read, latest = await self._read_end(key, count, end), self.lineage.latest
+        if (read.revision, read.by) != (latest.revision, latest.by):
+            raise StoreUnavailable("Redis has fallen back")
+        return read.items
+
+    async def _read_end(self, key: str, count: int, end: Literal["left", "right"]) -> Read:
+        """Items from this end of a list inwards, at most so many and :data:`READ_BYTES`."""
         async with translated():
-            acknowledged, *items = await self._read(keys=[key, self.keys.checkpoint], args=[count, READ_BYTES, end])
-        return Read(items, int(acknowledged))
+            answer = await self._read(keys=[key, self.keys.checkpoint], args=[count, READ_BYTES, end])
+        acknowledged, revision, by, *items = answer
+        return Read(items, int(acknowledged), int(revision), by)
 
     async def clear_request(self) -> None:
         async with translated():
@@ -175,21 +209,20 @@ class SessionStore:
         acknowledged = commit.acknowledged
         patch = StatePatch.between(self._published, commit.state) if commit.state is not None else None
         while True:
-            args = self._args(commit, target, acknowledged, patch)
+            arguments = CommitArguments(commit, self.lineage, target, patch, acknowledged)
+            args = arguments.encode(self._lease, self._rules, self.keys)
             async with translated(_patience(commit, patch)):
-                answer = await self._commit(keys=self._commit_keys(), args=args)
+                answer = await self._commit(keys=commit_keys(self.keys), args=args)
             status, waiting, undelivered, unremembered, request, published, detail = answer
             if status == b"ok":
                 if commit.head:
                     self._revision, self.lineage = target, self.lineage.committed(target)
                 self._published = (patch.result if patch else self._published) if published else None
-                return Committed(
-                    waiting, undelivered, unremembered, request.decode(), bool(published), buried=len(commit.dead)
-                )
+                return Committed(waiting, undelivered, unremembered, request.decode(), bool(published))
             if status == b"input_changed":
-                # Redis fell back in between, or somebody else took deliveries away. What is left is read again:
-                # messages are then known, and dead letters are written down then.
-                commit, acknowledged = replace(commit, dead=()), ()
+                # Redis fell back in between, or somebody else took deliveries away. What is left is read again, and
+                # then known.
+                acknowledged = ()
             elif status == b"fenced":
                 raise LeaseLost(self._why_fenced(detail), expired=not detail or self._asked_for(detail))
             else:
@@ -204,80 +237,10 @@ class SessionStore:
             return f"the lease of session {self.keys.session_id} ran out"
         return f"session {self.keys.session_id} is now run by {describe(orjson.loads(present))}"
 
-    def _commit_keys(self) -> list[str]:
-        k = self.keys
-        return [
-            k.owner,
-            k.input,
-            k.state,
-            k.conversation,
-            k.checkpoint,
-            k.pending,
-            k.seen,
-            k.outbox,
-            k.memory_outbox,
-            k.dead,
-            k.control,
-            SESSIONS,
-            FORGOTTEN,
-        ]
-
-    def _args(self, commit: Commit, target: int, acknowledged: Sequence[bytes], patch: StatePatch | None) -> list[Any]:
-        """ARGV of ``commit.lua``, in the order in which it takes them."""
-        rules, changes, lineage = self._rules, commit.changes, self.lineage
-        fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
-        if commit.anew or (commit.head and lineage.base.by != lineage.writer):
-            fields += ("ancestors", lineage.encode())
-        for name, value in changes.encoded_fields().items():
-            fields += (name, value)
-        lists: list[Sequence[Any]] = [
-            fields,
-            list(changes.dropped),
-            changes.encoded_pending(),
-            commit.identities,
-            [row.model_dump_json() for row in changes.outbox],
-            [part.encode() for part in changes.memory_outbox],
-            commit.dead,
-        ]
-        args: list[Any] = [
-            self._lease,
-            int(rules.lease * 1000),
-            lineage.writer,
-            lineage.base.revision,
-            lineage.base.by,
-            target,
-            self.keys.forgotten_field,
-            lineage.base.mark,
-            lineage.latest.mark,
-            int(rules.state_ttl * 1000),
-            int(rules.conversation_state_ttl * 1000),
-            *(patch.arguments() if patch else (b"", 0, b"", 0)),
-            commit.conversation_state,
-            self.keys.session_id,
-            commit.active_at,
-            rules.dead_letters_max,
-            rules.dead_letters_bytes,
-            len(acknowledged),
-            _digest(acknowledged[0]) if acknowledged else "",
-            _digest(acknowledged[-1]) if acknowledged else "",
-            commit.unidentified_taken,
-            commit.unidentified_acknowledged,
-            changes.pending_trimmed,
-            int(commit.anew),
-        ]
-        for values in lists:
-            args.append(len(values))
-            args.extend(values)
-        return args
-
 
 def _patience(commit: Commit, patch: StatePatch | None) -> float:
     """Seconds that a commit may take, the large ones longer. Sent again, it counts once."""
     return ANSWER_TIMEOUT + ((patch.size if patch else 0) + sum(map(len, commit.acknowledged))) / SLOWEST
-
-
-def _digest(raw: bytes) -> str:
-    return sha1(raw, usedforsecurity=False).hexdigest()
 
 
 async def _answer(command: Awaitable[Any] | Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Final
 
 from context_builder.__main__ import main
 from context_builder.session.inbox import Inbox
+from context_builder.session.recent import Recent
 from context_builder.session.store import Read, SessionStore
 from scripts.alteration import alter_commit, replace
 
@@ -54,6 +55,7 @@ def forget_identities() -> None:
         return [False] * len(identities)
 
     replace(SessionStore, "are_known", never)
+    replace(Recent, "__contains__", lambda self, identity: False)
 
 
 def ask_about_nothing() -> None:

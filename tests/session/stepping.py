@@ -13,14 +13,18 @@ from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
 from context_builder.connection import client_for
-from context_builder.errors import LeaseLost, SessionOwned
+from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
+from context_builder.session.dispatch import Dispatch
 from context_builder.session.parts import Parts
 from context_builder.session.rules import Rules
 from context_builder.session.session import Session
 from context_builder.testing import ManualClock, MemoryArchive, StubAnalyst
-from tests.session.saying import words
+from tests.session.saying import points_of, words
 
 HOUR = 3600.0
+BUFFERED = 3
+"""So many messages are published; more are pending."""
+
 SETTLING = 30
 """Turns of the event loop in which a coroutine whose command was answered certainly comes to its next one."""
 
@@ -104,7 +108,9 @@ class Owner:
         self._client = client_for(url)
         analyst = StubAnalyst()
         parts = Parts(analyst, analyst, MemoryArchive(), words, ManualClock())
-        rules = Rules(lease=HOUR, conversation_state_ttl=HOUR)
+        rules = Rules(
+            lease=HOUR, conversation_state_ttl=HOUR, buffer_max=BUFFERED, feed_memory=True, summary_budget=1_000_000
+        )
         self.session = Session(stepped(self._client, self.gate), "monday", rules, parts)
         self._feeding: asyncio.Task[None] | None = None
         self._busy: asyncio.Task[None] | None = None
@@ -125,6 +131,10 @@ class Owner:
         """Apply what was read, and commit."""
         self._do(self._turn())
 
+    def summarize(self) -> None:
+        """Summarize a part of what there is, and commit."""
+        self._do(self._summarize())
+
     def stop(self) -> None:
         self.session.stop()
         self._do(self._leave(self.STOPPED))
@@ -138,6 +148,16 @@ class Owner:
         while self.has_read:
             self.session._apply(self.session._events.get_nowait())
         await self.session._commit()
+
+    async def _summarize(self) -> None:
+        session, conversation = self.session, self.session.conversation
+        dispatch = Dispatch(conversation, session._jobs, session._store, session._recorder, session._clock)
+        conversation.close()
+        with contextlib.suppress(StoreUnavailable):
+            work = conversation.summary_work(await dispatch._pending())
+            if work is not None:
+                conversation.finish(work, points_of(work), session._clock.now())
+        await self._turn()
 
     async def _leave(self, why: Exception) -> None:
         if self._feeding is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import TypeVar
@@ -16,14 +17,14 @@ import pytest
 import stamina
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from redis import Redis
 
 from context_builder.connection import client_for
-from context_builder.session.catalog import Catalog
+from context_builder.session.catalog import MARKS, Catalog
 from tests.services.redis_server import RedisServer
 from tests.session.stepping import Copy, Fate, Owner, TimelessLoop, copy_of, put_back
-from tests.session.witness import KEYS, YES, Truth, Witness
+from tests.session.witness import KEYS, YES, Truth, Witness, text_of
 
 pytestmark = pytest.mark.engines
 
@@ -34,6 +35,7 @@ COMMANDS = 300
 """More than an owner needs for anything."""
 
 which = st.integers(0, 5)
+kinds = st.lists(st.sampled_from(["numbered", "unnumbered", "yes", "broken"]), min_size=1, max_size=5)
 T = TypeVar("T")
 
 
@@ -59,29 +61,36 @@ class Protocol(RuleBasedStateMachine):
         self.copies: list[tuple[Copy, Truth]] = []
         self.said: list[bytes] = []
         self.begun = 0
+        self.forgets = 0
 
     # What people and listeners do
 
-    @rule(kind=st.sampled_from(["numbered", "unnumbered", "yes"]))
-    def say(self, kind: str) -> None:
-        number = len(self.said) + 1
-        text = YES if kind == "yes" else f"{kind} {number}"
-        self.said.append(json.dumps({"text": text, "message_number": number if kind == "numbered" else None}).encode())
-        self.redis.lpush(KEYS.input, self.said[-1])
-        self.witness.pushed(text)
+    @initialize(kinds=kinds)
+    def begin(self, kinds: list[str]) -> None:
+        self.start(takeover=False, at_once=True)
+        self.say(kinds)
+
+    @rule(kinds=kinds)
+    def say(self, kinds: list[str]) -> None:
+        for kind in kinds:
+            number = len(self.said) + 1
+            text = YES if kind == "yes" else f"{kind} TP{number}"
+            fields = {"text": text, "message_number": number if kind == "numbered" else None}
+            self.said.append(text.encode() if kind == "broken" else json.dumps(fields).encode())
+            self.redis.lpush(KEYS.input, self.said[-1])
+            self.witness.pushed(text)
 
     @precondition(lambda self: self.recognizable())
     @rule(which=which)
     def send_again(self, which: int) -> None:
         raw = one_of(self.recognizable(), which)
         self.redis.lpush(KEYS.input, raw)
-        self.witness.pushed(json.loads(raw)["text"])
+        self.witness.pushed(text_of(raw))
 
     def recognizable(self) -> list[bytes]:
-        """Deliveries that a listener may send again: with a number, and not forgotten."""
-        fields = [(raw, json.loads(raw)) for raw in self.said]
-        forgotten = self.witness.truth.forgotten
-        return [raw for raw, said in fields if said["message_number"] and said["text"] not in forgotten]
+        """Deliveries that a listener may send again: with a number, and forgotten in no Redis that there was."""
+        gone = self.witness.forgotten
+        return [raw for raw in self.said if text_of(raw).startswith("numbered") and text_of(raw) not in gone]
 
     # What processes do
 
@@ -106,6 +115,14 @@ class Protocol(RuleBasedStateMachine):
     def tick(self, which: int) -> None:
         """Begin a commit."""
         self.do(one_of(self.idle(), which).turn)
+
+    @precondition(lambda self: self.idle())
+    @rule(which=which, at_once=st.booleans())
+    def summarize(self, which: int, at_once: bool) -> None:
+        owner = one_of(self.idle(), which)
+        self.do(owner.summarize)
+        if at_once:
+            self.run(owner)
 
     @precondition(lambda self: self.idle())
     @rule(which=which, at_once=st.booleans())
@@ -148,10 +165,6 @@ class Protocol(RuleBasedStateMachine):
 
     # What befalls Redis, and what people do there
 
-    @rule()
-    def let_the_lease_run_out(self) -> None:
-        self.redis.delete(KEYS.owner)
-
     @precondition(lambda self: len(self.copies) < 3)
     @rule()
     def copy(self) -> None:
@@ -164,19 +177,21 @@ class Protocol(RuleBasedStateMachine):
         put_back(self.redis, copy)
         self.witness.became(truth)
 
-    @rule()
-    def replace_by_an_empty_one(self) -> None:
-        self.redis.flushall()
-        self.witness.became(Truth())
+    @rule(what=st.sampled_from(["lease runs out", "forgotten", "replaced by an empty Redis"]))
+    def disaster(self, what: str) -> None:
+        if what == "lease runs out":
+            self.redis.delete(KEYS.owner)
+        elif what == "replaced by an empty Redis":
+            self.redis.flushall()
+            self.witness.became(Truth())
+        elif self.forgets < MARKS:
+            self.forgets += 1
+            self.loop.run_until_complete(self.forget())
+            self.witness.forgot()
 
-    @rule()
-    def forget(self) -> None:
-        async def forget() -> None:
-            async with client_for(self.url) as client:
-                await Catalog(client).forget("monday")
-
-        self.loop.run_until_complete(forget())
-        self.witness.forgot()
+    async def forget(self) -> None:
+        async with client_for(self.url) as client:
+            await Catalog(client).forget("monday")
 
     # How it is driven
 
@@ -231,7 +246,11 @@ class Protocol(RuleBasedStateMachine):
             for owner in [*self.owners]:
                 self.bury(owner)
             self.start(takeover=True, at_once=True)
-            self.run_and_tick(self.owners[0])
+            (last,) = self.owners
+            while not last.session.conversation.all_summarized:
+                self.do(last.summarize)
+                self.run(last)
+            self.run_and_tick(last)
             self.witness.settled()
         finally:
             for owner in [*self.owners]:
@@ -248,7 +267,15 @@ def model(redis_server: RedisServer) -> Iterator[type[Protocol]]:
 
 
 def check(model: type[Protocol], *, examples: int, steps: int) -> None:
-    profile = settings(max_examples=examples, stateful_step_count=steps, deadline=None, report_multiple_bugs=False)
+    """The same examples each time, unless ``PROTOCOL_EXAMPLES`` asks for so many others."""
+    more = os.environ.get("PROTOCOL_EXAMPLES")
+    profile = settings(
+        max_examples=int(more or examples),
+        derandomize=not more,
+        stateful_step_count=steps,
+        deadline=None,
+        report_multiple_bugs=False,
+    )
     run_state_machine_as_test(model, settings=profile)
 
 
@@ -257,6 +284,6 @@ def test_whatever_happens_nothing_is_lost_or_doubled_and_nothing_comes_back(mode
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_however_long_it_happens_nothing_is_lost_or_doubled_and_nothing_comes_back(model: type[Protocol]) -> None:
     check(model, examples=600, steps=50)

@@ -23,6 +23,7 @@ from context_builder.session.holder import this_holder
 from context_builder.session.keys import FENCE, Keys
 from context_builder.session.remembrance import Remembrance
 from context_builder.session.rules import Rules
+from context_builder.session.snapshot import Lists
 from context_builder.session.state import State
 from context_builder.session.store import SessionStore
 from tests.session.conftest import living_for_good
@@ -197,10 +198,57 @@ async def test_deliveries_that_somebody_removed_meanwhile_are_not_acknowledged_t
     assert await mine.are_known([b"1" * 16, b"2" * 16, b"3" * 16]) == [True, True, False]
 
 
-async def test_an_empty_delivery_that_is_gone_is_not_taken_for_what_is_missing(redis: Redis) -> None:
+async def test_what_became_of_a_delivery_that_is_gone_is_written_down_all_the_same(redis: Redis) -> None:
     mine = await owned(redis)
-    await mine.commit(replace(everything(), acknowledged=[b""]))
-    assert not await redis.exists(KEYS.dead)
+    answer = await mine.commit(replace(everything(), acknowledged=[b""]))
+    assert (answer.waiting, mine.revision, await redis.llen(KEYS.dead)) == (0, 1, 1)
+
+
+# What is restored after a fall-back
+
+
+async def test_what_the_lists_have_is_not_put_there_again(redis: Redis) -> None:
+    mine = await owned(redis)
+    await redis.rpush(KEYS.pending, b"1", b"2", b"3")
+    await redis.rpush(KEYS.outbox, b"a")
+    again = Lists([b"2", b"3", b"4", b"5"], [b"b", b"c"], [b"m"], [b"x", b"y"])
+    await mine.commit(replace(WRITE, anew=True, again=again, pending=3))
+    assert await redis.lrange(KEYS.pending, 0, -1) == [b"3", b"4", b"5"]  # the others were summarized since
+    assert await redis.lrange(KEYS.outbox, 0, -1) == [b"a", b"b", b"c"]
+    assert await redis.lrange(KEYS.memory_outbox, 0, -1) == [b"m"]
+    assert await redis.lrange(KEYS.dead, 0, -1) == [b"y", b"x"]
+    assert await redis.hget(KEYS.checkpoint, "dead_bytes") == b"2"
+
+
+async def test_where_too_much_was_lost_what_is_left_stays(redis: Redis) -> None:
+    mine = await owned(redis)
+    await redis.rpush(KEYS.pending, b"1", b"2")
+    await mine.commit(replace(WRITE, anew=True, again=Lists([b"8", b"9"]), pending=9))
+    assert await redis.lrange(KEYS.pending, 0, -1) == [b"1", b"2", b"8", b"9"]
+
+
+async def test_nothing_pending_leaves_no_list(redis: Redis) -> None:
+    mine = await owned(redis)
+    await redis.rpush(KEYS.pending, b"1", b"2")
+    await mine.commit(replace(WRITE, anew=True))
+    assert not await redis.exists(KEYS.pending)
+
+
+async def test_of_a_redis_that_fell_back_no_pending_message_is_read(redis: Redis) -> None:
+    mine = await owned(redis)
+    await mine.commit(everything())
+    assert len(await mine.read_pending(10)) == 1
+    await redis.hset(KEYS.checkpoint, "revision", 0)
+    with pytest.raises(StoreUnavailable, match="fallen back"):
+        await mine.read_pending(10)
+
+
+async def test_who_continues_reads_what_was_written_last(redis: Redis) -> None:
+    mine = await owned(redis)
+    await mine.commit(everything())
+    snapshot = await mine.load()
+    assert snapshot.identities == everything().identities
+    assert snapshot.newest == everything().lists
 
 
 async def test_a_checkpoint_written_anew_still_knows_the_room_of_the_dead_letters(redis: Redis) -> None:

@@ -10,6 +10,7 @@ owner knows. After every command it looks whether
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from typing import NamedTuple
 from redis import Redis
 
 from context_builder.session.keys import Keys
+from context_builder.session.remembrance import Remembrance
 
 KEYS = Keys("monday")
 
@@ -62,7 +64,7 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Seen:
-    """What is in Redis at one moment, ``by`` whomever."""
+    """What is in Redis at one moment, ``by`` whomever: texts taken in, wherever they are, and waiting."""
 
     taken: Counter[str]
     waiting: Counter[str]
@@ -74,11 +76,39 @@ class Seen:
         return {text for text in (*self.taken, *self.waiting) if text != YES}
 
 
+def read(redis: Redis) -> Seen:
+    with redis.pipeline() as pipe:
+        pipe.hgetall(KEYS.checkpoint)
+        for key in (KEYS.input, KEYS.pending, KEYS.dead):
+            pipe.lrange(key, 0, -1)
+        fields, waiting, pending, dead = pipe.execute()
+    buffered = [json.loads(value)["text"] for name, value in fields.items() if name.startswith(b"m:")]
+    summary = json.loads(fields.get(b"summary", b'{"message_count": 0, "points": []}'))
+    points = [point["text"] for point in summary["points"]]
+    assert len(points) == summary["message_count"]
+    letters = [base64.b64decode(json.loads(letter)["raw"]) for letter in dead]
+    return Seen(
+        Counter([*buffered, *(json.loads(raw)["text"] for raw in pending), *points, *map(text_of, letters)]),
+        Counter(map(text_of, waiting)),
+        int(fields.get(b"revision", 0)),
+        fields.get(b"by"),
+    )
+
+
+def text_of(delivery: bytes) -> str:
+    """What a delivery says; one that is no message is a text itself."""
+    try:
+        return str(json.loads(delivery)["text"])
+    except ValueError:
+        return delivery.decode()
+
+
 class Witness:
     """Looks at Redis after everything that is done to it."""
 
     def __init__(self, redis: Redis) -> None:
         self.truth = Truth()
+        self.forgotten: frozenset[str] = frozenset()
         self._redis = redis
         self._known: dict[int, Knowledge] = {}
         self._said: set[str] = set()
@@ -86,16 +116,7 @@ class Witness:
         self._before = self.seen()
 
     def seen(self) -> Seen:
-        with self._redis.pipeline() as pipe:
-            pipe.hgetall(KEYS.checkpoint)
-            pipe.lrange(KEYS.input, 0, -1)
-            fields, waiting = pipe.execute()
-        return Seen(
-            Counter(json.loads(value)["text"] for name, value in fields.items() if name.startswith(b"m:")),
-            Counter(json.loads(raw)["text"] for raw in waiting),
-            int(fields.get(b"revision", 0)),
-            fields.get(b"by"),
-        )
+        return read(self._redis)
 
     # What is done
 
@@ -112,8 +133,8 @@ class Witness:
 
     def forgot(self) -> None:
         self._forgets += 1
-        forgets = self.truth.forgets | {self._forgets}
-        self.became(Truth(forgets=forgets, forgotten=frozenset(self._said - {YES})))
+        self.forgotten = frozenset(self._said - {YES})
+        self.became(Truth(forgets=self.truth.forgets | {self._forgets}, forgotten=self.forgotten))
 
     def became(self, truth: Truth) -> None:
         """Redis was put back, replaced, or rid of the session."""
@@ -133,6 +154,8 @@ class Witness:
         assert not back, f"forgotten, and back: {back}"
         if (now.revision, now.by) != (before.revision, before.by):
             self._wrote(owner, now)
+        if not now.waiting:  # nothing can come again
+            self.truth = replace(self.truth, yes=now.taken[YES])
 
     def _wrote(self, owner: int, now: Seen) -> None:
         known = self._known[owner]
@@ -149,9 +172,16 @@ class Witness:
         assert not (missing and known.covers(self.truth)), f"owner {owner} alone remembered {missing}, and left: {why}"
 
     def settled(self) -> None:
-        """Nothing is under way any more: all is taken in, and published as it was written down."""
+        """Nothing is under way any more: all is taken in, counted, summarized and on its way, each once."""
         now = self.seen()
         assert not now.waiting
         assert self.truth.yes <= now.taken[YES]
-        published = json.loads(self._redis.get(KEYS.state) or b"{}")  # type: ignore[arg-type]
-        assert Counter(entry["text"] for entry in published["raw_recent_buffer"]) == now.taken
+        state = json.loads(self._redis.get(KEYS.state) or b"{}")  # type: ignore[arg-type]
+        summary, dead = state["rolling_summary"], self._redis.llen(KEYS.dead)
+        assert (state["raw_recent_buffer"], state["pending_messages"], self._redis.llen(KEYS.pending)) == ([], 0, 0)
+        assert (state["received_messages"], state["dead_letters"]) == (now.taken.total() - dead, dead)
+        rows = self._redis.lrange(KEYS.outbox, 0, -1)
+        assert {json.loads(row)["summary_seq"] for row in rows} == {*range(1, summary["summary_seq"] + 1)}
+        parts = [Remembrance.decode(part) for part in self._redis.lrange(KEYS.memory_outbox, 0, -1)]
+        said = {memory.text for part in parts for memory in part.memories}
+        assert {point["text"] for point in summary["points"]} <= said

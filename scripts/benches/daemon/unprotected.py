@@ -6,6 +6,8 @@ and checkpoint, but checks neither lease nor revision nor deliveries. Only the b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from context_builder.__main__ import main
 from context_builder.session import message
 from context_builder.session.inbox import Batch, Decoded, Inbox
@@ -20,7 +22,8 @@ PARTS = {
     "redis.call('HMGET', checkpoint, 'revision', 'by', 'unidentified_acknowledged')": "{from_revision, from_writer}",
     "(redis.call('HGET', forgotten, forgotten_field) or '') ~= from_mark": "false",
     "  if acknowledged > 0 then": "  if false then",
-    "  send('SADD', seen, tonumber(take()))": "  at = at + tonumber(take())",
+    "  send('SADD', seen, identities)": "  at = at + identities",
+    "  if identities > 0 then": "  if false then",
 }
 """Of ``commit.lua``: what protects, and what is left in its place."""
 
@@ -39,9 +42,9 @@ def pop_instead_of_reading() -> None:
 
 
 def recognize_nothing() -> None:
-    async def all_of_them(self: Inbox, decoded: Decoded, acknowledged: int = 0) -> Batch:
+    async def all_of_them(self: Inbox, decoded: Sequence[Decoded], acknowledged: int = 0) -> Batch:
         del self, acknowledged
-        return Batch(decoded.raw, [message for _, message in decoded.messages], decoded.dead)
+        return Batch([each.raw for each in decoded], [each.message for each in decoded if each.message], [])
 
     replace(Recent, "keep", lambda *_: None)
     replace(Inbox, "_batch", all_of_them)
