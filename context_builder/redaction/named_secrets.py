@@ -18,6 +18,7 @@ from context_builder.redaction.secret_values import (
     is_mixed,
     is_random,
     is_random_key,
+    is_sequential,
 )
 
 SECRET_KINDS: Final = {NameKind.PASSWORD: "PASSWORD", NameKind.TOKEN: "KEY", NameKind.KEY: "KEY"}
@@ -145,12 +146,14 @@ def _is_password(value: str, syntax: Syntax, *, quoted: bool) -> bool:
 
 
 def _is_token(value: str, syntax: Syntax, *, quoted: bool) -> bool:
-    """Whether a value is a token: one word, which is no label unless it was assigned."""
+    """Whether a value is a token: one word, no sequence, and no label unless it was assigned."""
     if len(value.split()) > 1:
         return False
     if syntax in (Syntax.ASSIGNED, Syntax.STATED, Syntax.ELEMENT):
-        return is_like_a_password(value) or (quoted and len(value) >= _LEAST_TOKEN)
-    return is_like_a_password(value) and (quoted or (len(value) >= _LEAST_TOKEN and not is_label(value)))
+        is_token = is_like_a_password(value) or (quoted and len(value) >= _LEAST_TOKEN)
+    else:
+        is_token = is_like_a_password(value) and (quoted or (len(value) >= _LEAST_TOKEN and not is_label(value)))
+    return is_token and not is_sequential(value)
 
 
 def _value_of(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:

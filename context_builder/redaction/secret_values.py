@@ -137,6 +137,16 @@ def is_random_without_context(value: str) -> bool:
     return changes >= 0.4 * len(kinds) and entropy(value) >= 4.0
 
 
+def is_sequential(value: str) -> bool:
+    """Whether most of a value is one sequence: ``abcdef0123456789``, ``key-1234567890``."""
+    value = value[:_LOOKED_AT].lower()
+    run = longest = 1
+    for before, after in pairwise(value):
+        run = run + 1 if ord(after) - ord(before) == 1 or before + after == "90" else 1
+        longest = max(longest, run)
+    return longest >= 0.6 * len(value)
+
+
 def _is_monotonous(value: str) -> bool:
     """Whether one character makes up most of a value."""
     return Counter(value.lower()).most_common(1)[0][1] > 0.6 * len(value)

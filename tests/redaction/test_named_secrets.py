@@ -87,6 +87,8 @@ STAYS = (
     f'nonMatchingToken := "{RANDOM}"',
     f'<input type="hidden" name="authenticity_token" value="{token("", 64)}" />',
     f"SshPublicKeys:\n  - >-\n  {token('', 64)}",
+    'secret = "abcdef0123456789"',
+    "api_token: abc-1234567890",
     'password = "prefix_{}".format(name)',
     'loginSecret = "service:" + name + ":" + hash',
     '"db_password": "!Ref \'DbPassword\'"',
