@@ -10,7 +10,7 @@ from typing import Final
 HINTS: Final = (
     "pass", "pw", "secret", "token", "key", "cred", "auth", "pat", "jwt", "bearer", "webhook", "kennwort", "contrase",
     "senha", "wachtwoord", "парол", "密", "パスワード", "비밀번호", "비번", "암호", "패스워드", "hasło", "heslo",
-    "lösenord", "jelszó", "şifre", "parola",
+    "lösenord", "jelszó", "şifre", "parola", "토큰", "токен", "令牌", "トークン",
 )  # fmt: skip
 """What every line with the name of a secret has, in lower case."""
 
@@ -35,7 +35,16 @@ _KEYS: Final = (
     "access", "account", "api", "auth", "encryption", "license", "master", "private", "session", "shared", "signing",
     "subscription",
 )  # fmt: skip
-_TOKENS: Final = ("secret", "token", "credential", *(f"{kind}key" for kind in _KEYS))
+_TOKENS: Final = (
+    "secret",
+    "token",
+    "토큰",
+    "токен",
+    "令牌",
+    "トークン",
+    "credential",
+    *(f"{kind}key" for kind in _KEYS),
+)
 _TOKEN_WORDS: Final = frozenset(("auth", "authorization", "creds", "cred"))
 _KEY_WORDS: Final = frozenset(("key", "keys"))
 _VAGUE_WORDS: Final = frozenset(("bearer", "jwt", "pat", "webhook"))

@@ -35,6 +35,7 @@ _USER_OPTION: Final = re.compile(
     r"(?!//)[\"']?(?P<password>[^\s\"']{0,200})"
 )
 _LEAST_WITHOUT_DIGITS: Final = 8
+_MOST_SAID_AGAIN: Final = 8
 
 _RANDOM: Final = re.compile(r"(?<![\w+/.%@:&?#~$§\\-])[A-Za-z0-9+/_-]{32,128}={0,2}(?![\w+/=-])")
 _NO_SECRET: Final = re.compile(r"sha\d|AAAA|pk_(?:live|test)", re.IGNORECASE)  # a digest, a public key
@@ -61,7 +62,8 @@ def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
         return found
     if places:
         found = [Secret(places[one.start], places[one.end - 1] + 1, one.kind) for one in found]
-    return _merged(_outside_placeholders(line, found))
+    found = list(_outside_placeholders(line, found))
+    return _merged((*found, *_said_again(line, found)))
 
 
 def _by_form(line: str, *, without_context: bool) -> Iterator[Secret]:
@@ -150,6 +152,15 @@ def _outside_placeholders(line: str, found: Iterable[Secret]) -> Iterator[Secret
             yield Secret(at, begun, kind)
             at = ended
         yield Secret(at, end, kind)
+
+
+def _said_again(line: str, found: list[Secret]) -> Iterator[Secret]:
+    """Yield the other places where a line has one of the first secrets in it."""
+    values = {line[one.start : one.end]: one.kind for one in found[:_MOST_SAID_AGAIN] if one.end - one.start >= 8}
+    for value, kind in values.items():
+        at = -1
+        while (at := line.find(value, at + len(value) if at >= 0 else 0)) >= 0:
+            yield Secret(at, at + len(value), kind)
 
 
 def _merged(found: Iterable[Secret]) -> list[Secret]:

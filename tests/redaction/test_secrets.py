@@ -41,6 +41,8 @@ MASKED = {
     "the active credential remains st_lab_4Q7L-X2MP": "the active credential remains §§secret(KEY)",
     "the access token (of staging) kQ3x9Lw2Pz": "the access token (of staging) §§secret(KEY)",
     "log in with id/pw ann/kQ3x9Lw2Pz": "log in with id/pw §§secret(PASSWORD)",
+    "kQ3x9Lw2Pz, I said: the password is kQ3x9Lw2Pz": "§§secret(PASSWORD), I said: the password is §§secret(PASSWORD)",
+    "новый токен: kQ3x9Lw2Pz": "новый токен: §§secret(KEY)",
     "비밀번호 kQ3x9Lw2Pz": "비밀번호 §§secret(PASSWORD)",
     "smtps://ann@example.org:hunter22@mail": "smtps://ann@example.org:§§secret(BASIC_AUTH_CREDENTIALS)@mail",
     'env["DB_PASSWORD"] || "hunter22"': 'env["DB_PASSWORD"] || "§§secret(PASSWORD)"',
