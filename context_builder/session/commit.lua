@@ -3,7 +3,8 @@
 -- acknowledges the deliveries they came from. Redis runs a script alone, so a crash falls before or after it, never inside.
 --
 -- Answers {status, input length, outbox length, memory outbox length, control request, state key present, detail}.
--- status: ok | fenced (detail: the present owner) | diverged (detail: the present revision) | input_changed
+-- status: ok (detail: the position in the input) | fenced (detail: the present owner) | diverged (detail: the present
+-- revision) | input_changed
 
 local owner, input, state, conversation, checkpoint = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local pending, seen, outbox, memory_outbox, dead = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
@@ -26,7 +27,7 @@ local conversation_json = take()
 local session_id, active_at = take(), take()
 local dead_max, dead_max_bytes = tonumber(take()), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
-local unidentified_taken, unidentified_again = tonumber(take()), tonumber(take())
+local from_position, to_position = take(), take()
 local recent_max, recent_ttl_ms = tonumber(take()), take()
 local pending_trimmed, pending_left, anew = tonumber(take()), tonumber(take()), take()
 
@@ -63,8 +64,8 @@ local function missing(key, newest, count)
 end
 
 -- A number alone says little: after a fall-back another writer may have come to the same one.
-local held = redis.call('HMGET', checkpoint, 'revision', 'by', 'unidentified_acknowledged')
-local revision, by, unidentified = held[1] or '0', held[2] or '', tonumber(held[3] or 0)
+local held = redis.call('HMGET', checkpoint, 'revision', 'by', 'position')
+local revision, by, position = held[1] or '0', held[2] or '', held[3] or ''
 local written = revision == to_revision and by == writer
 if (redis.call('HGET', forgotten, forgotten_field) or '') ~= from_mark
     or not written and (revision ~= from_revision or by ~= from_writer) then
@@ -73,7 +74,8 @@ end
 if not written and to_revision ~= from_revision then
   if acknowledged > 0 then
     local oldest, newest = redis.call('LINDEX', input, -1), redis.call('LINDEX', input, -acknowledged)
-    if not newest or redis.sha1hex(oldest) ~= oldest_digest or redis.sha1hex(newest) ~= newest_digest then
+    if position ~= from_position or not newest
+        or redis.sha1hex(oldest) ~= oldest_digest or redis.sha1hex(newest) ~= newest_digest then
       return {'input_changed', 0, 0, 0, '', 0, ''}
     end
   end
@@ -121,17 +123,11 @@ if not written and to_revision ~= from_revision then
   redis.call('ZADD', sessions, active_at, session_id)
   -- Last, because Redis does not take back what a script wrote before one of its commands failed: until here
   -- the deliveries are still in the input, and the same commit may be sent again.
-  redis.call('HSET', checkpoint, 'revision', to_revision, 'by', writer)
   if acknowledged > 0 then
-    redis.call('LTRIM', input, 0, -(acknowledged + 1))
-    unidentified = unidentified_again < 0 and unidentified_taken or unidentified + unidentified_again
+    position = to_position
   end
-  if unidentified_taken > 0 then
-    if redis.call('EXISTS', input) == 0 then -- what has not come again by now never will
-      unidentified = unidentified_taken
-    end
-    redis.call('HSET', checkpoint, 'unidentified_acknowledged', unidentified)
-  end
+  redis.call('HSET', checkpoint, 'revision', to_revision, 'by', writer, 'position', position)
+  redis.call('LTRIM', input, 0, -(acknowledged + 1))
 end
 
 local published = 1
@@ -149,4 +145,4 @@ end
 redis.call('SET', conversation, conversation_json, 'PX', conversation_ttl_ms)
 
 return {'ok', redis.call('LLEN', input), redis.call('LLEN', outbox), redis.call('LLEN', memory_outbox),
-  redis.call('GET', control) or '', published, ''}
+  redis.call('GET', control) or '', published, position}

@@ -16,9 +16,8 @@ class Commit:
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
-    what became of them. ``active_at`` is the last message's time in epoch seconds. ``unidentified`` are digests of the
-    new deliveries without identity, with which the session has taken in ``unidentified_taken``; ``unidentified_again``
-    counts those that came again.
+    what became of them. ``active_at`` is the last message's time in epoch seconds. ``unidentified`` are the
+    positions of new deliveries without identity. What is acknowledged leads from position ``begin`` to ``end``.
 
     ``anew``, after a fall-back: the changes are all of the checkpoint, in place of what Redis holds; ``again`` was put
     into the lists before, and ``pending`` messages are pending.
@@ -34,8 +33,8 @@ class Commit:
     identities: Sequence[bytes] = ()
     dead: Sequence[bytes] = ()
     unidentified: Sequence[bytes] = ()
-    unidentified_again: int = 0
-    unidentified_taken: int = 0
+    begin: bytes = b""
+    end: bytes = b""
     anew: bool = False
     again: Lists = field(default_factory=Lists)
     pending: int = 0
@@ -50,25 +49,15 @@ class Commit:
             self.dead,
         )
 
-    @property
-    def unidentified_acknowledged(self) -> int:
-        """How many more deliveries without identity it acknowledges; -1 for all that were ever taken in.
-
-        What may come again is older than anything new. After a fall-back the deliveries were read before it, so
-        nothing follows from that.
-        """
-        if not self.anew and (self.identities or self.unidentified):
-            return -1
-        return self.unidentified_again + len(self.unidentified)
-
 
 @dataclass(frozen=True, slots=True)
 class Committed:
     """What Redis said: deliveries, and entries of both outboxes, still waiting; a request to the owner; whether the
-    state was there."""
+    state was there; the position in the input."""
 
     waiting: int
     undelivered: int
     unremembered: int
     request: str
     published: bool
+    position: bytes

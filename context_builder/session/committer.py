@@ -95,7 +95,7 @@ class Committer:
 
     def _describe(self, conversation: Conversation, batches: Sequence[Batch], *, publish: bool) -> Commit:
         changes = conversation.take_changes()
-        unidentified = [digest for batch in batches for digest in batch.unidentified]
+        unidentified = [position for batch in batches for position in batch.unidentified]
         if unidentified:
             changes.fields["unidentified"] = self._recent.unidentified.encode(unidentified)
         now = self._described = self._clock.now()
@@ -112,8 +112,8 @@ class Committer:
             identities=[message.identity for batch in batches for message in batch.messages if message.identity],
             dead=[letter for batch in batches for letter in batch.dead],
             unidentified=unidentified,
-            unidentified_again=sum(batch.again for batch in batches),
-            unidentified_taken=self._recent.unidentified.taken + len(unidentified),
+            begin=batches[0].begin if batches else b"",
+            end=batches[-1].end if batches else b"",
         )
 
     async def _write(self, conversation: Conversation) -> Committed:
@@ -166,6 +166,7 @@ class Committer:
     async def _put(self) -> Committed:
         commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
+        self._recent.position = committed.position
         if commit.head:
             self._recent.keep(revision, self._wanted, self._clock.now())
         if commit.state is not None and committed.published:
@@ -179,8 +180,7 @@ class Committer:
         conversation.everything_changed()
         everything = conversation.take_changes()
         everything.follow(wanted.changes)
-        if wanted.unidentified_taken:
-            everything.fields["unidentified"] = self._recent.unidentified.encode(wanted.unidentified)
+        everything.fields["unidentified"] = self._recent.unidentified.encode(wanted.unidentified)
         return replace(
             wanted,
             state=session_state(conversation, self._store.revision + 1, now),

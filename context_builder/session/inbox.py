@@ -16,7 +16,7 @@ from context_builder.session.message import MAX_NUMBER, Message, decode
 from context_builder.session.recent import Recent
 from context_builder.session.rules import Rules
 from context_builder.session.store import SessionStore
-from context_builder.session.unidentified import digest_of
+from context_builder.session.unidentified import position_after
 
 BLOCK_SECONDS: Final = 1
 """One blocking read lasts this long at most; below every socket timeout."""
@@ -26,16 +26,17 @@ BLOCK_SECONDS: Final = 1
 class Batch:
     """Deliveries that one commit is to acknowledge together, oldest first.
 
-    ``dead`` are dead letters as they are stored: JSON with the reason and the raw bytes. ``unidentified`` are digests
-    of the new deliveries without identity, and ``again`` counts those that a Redis which fell back gave once more.
-    ``committed`` is set when the commit is done; only then are the next deliveries read.
+    ``dead`` are dead letters as they are stored: JSON with the reason and the raw bytes. ``unidentified`` are the
+    positions of new deliveries without identity; the batch leads from position ``begin`` to ``end``. ``committed`` is
+    set when the commit is done; only then are the next deliveries read.
     """
 
     raw: Sequence[bytes]
     messages: Sequence[Message]
     dead: Sequence[bytes]
     unidentified: Sequence[bytes] = ()
-    again: int = 0
+    begin: bytes = b""
+    end: bytes = b""
     committed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -86,16 +87,16 @@ class Inbox:
         if self.waiting:
             read = await self._store.read_input()
             if read.items:
-                return await self._batch(self._decode(read.items), read.acknowledged)
+                return await self._batch(self._decode(read.items), read.position)
         while True:
             while (delivery := await self._store.next_input(BLOCK_SECONDS)) is None:
                 pass
             decoded = self._decode([delivery])
             if all(each.identity for each in decoded):
-                return await self._batch(decoded)
-            read = await self._store.read_input()  # together with what tells whether it came before
+                return await self._batch(decoded, self._recent.position)
+            read = await self._store.read_input()  # together with its position, which tells whether it came before
             if read.items:
-                return await self._batch(self._decode(read.items), read.acknowledged)
+                return await self._batch(self._decode(read.items), read.position)
 
     def _decode(self, deliveries: Sequence[bytes]) -> list[Decoded]:
         now = self._clock.now()
@@ -108,35 +109,27 @@ class Inbox:
                 decoded.append(Decoded(raw, None, DeadLetter.of(raw, str(error), now).encode()))
         return decoded
 
-    async def _batch(self, decoded: Sequence[Decoded], acknowledged: int | None = None) -> Batch:
-        """What was taken in neither before nor earlier in this batch.
-
-        ``acknowledged`` deliveries without identity had been when they were read; None when there are none among them.
-        """
+    async def _batch(self, decoded: Sequence[Decoded], begin: bytes) -> Batch:
+        """What was taken in neither before nor earlier in this batch, which begins at this position."""
         known = await self._known([each.message for each in decoded if each.message])
-        taken = self._recent.unidentified
-        expected = taken.expected(taken.taken if acknowledged is None else acknowledged)
         fresh: list[Decoded] = []
         unidentified: list[bytes] = []
-        again = 0
+        position = begin
         for each in decoded:
+            position = position_after(position, each.raw)
             if each.identity:
                 if each.identity in known:
                     continue
                 known.add(each.identity)
             else:
-                digest = digest_of(each.raw)
-                if expected and expected[0] == digest:
-                    expected.popleft()
-                    again += 1
+                if position in self._recent.unidentified:
                     continue
-                unidentified.append(digest)
-            expected.clear()  # whatever comes again is older than anything new
+                unidentified.append(position)
             fresh.append(each)
         messages = [each.message for each in fresh if each.message]
         dead = [each.letter for each in fresh if each.message is None]
         self.highest_number = max([self.highest_number, *map(_spoken_number, messages)])
-        return Batch([each.raw for each in decoded], messages, dead, unidentified, again)
+        return Batch([each.raw for each in decoded], messages, dead, unidentified, begin, position)
 
     async def _known(self, messages: Sequence[Message]) -> set[bytes]:
         """The identities among these that were taken in before.

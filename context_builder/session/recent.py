@@ -36,6 +36,7 @@ class Recent:
 
     def __init__(self) -> None:
         self.unidentified = Unidentified()
+        self.position = b""
         self._given: deque[_Given] = deque()
         self._size = 0
         self._identities: dict[bytes, float] = {}
@@ -51,9 +52,10 @@ class Recent:
     def begin(self, snapshot: Snapshot, now: Instant) -> None:
         """Continue from what another process left, should Redis fall back behind it."""
         self._add(_Given(snapshot.revision, now.monotonic, snapshot.newest), snapshot.identities)
-        if (unidentified := snapshot.fields.get("unidentified")) is not None:
-            at_hand = len(snapshot.newest.pending) == snapshot.pending
-            self.unidentified.restore(unidentified, now, at_hand=at_hand)
+        self.position = snapshot.fields.get("position", b"")
+        at_hand = len(snapshot.newest.pending) == snapshot.pending
+        if at_hand:  # else Redis may lose a message that cannot be restored, and to hear it twice is better than never
+            self.unidentified.restore(snapshot.fields.get("unidentified", b"[]"), now)
 
     def keep(self, revision: int, commit: Commit, now: Instant) -> None:
         """Redis said that it has this commit."""

@@ -45,11 +45,11 @@ TOMBSTONE_MS: Final = 60_000
 
 
 class Read(NamedTuple):
-    """Items from one end of a list, and what the checkpoint had when they were read: how many deliveries without
-    identity were acknowledged, and its revision and writer."""
+    """Items from one end of a list, and what the checkpoint had when they were read: its position in the input, its
+    revision and its writer."""
 
     items: list[bytes]
-    acknowledged: int
+    position: bytes
     revision: int = 0
     by: bytes = b""
 
@@ -192,8 +192,8 @@ class SessionStore:
         """Items from this end of a list inwards, at most so many and :data:`READ_BYTES`."""
         async with translated():
             answer = await self._read(keys=[key, self.keys.checkpoint], args=[count, READ_BYTES, end])
-        acknowledged, revision, by, *items = answer
-        return Read(items, int(acknowledged), int(revision), by)
+        position, revision, by, *items = answer
+        return Read(items, position, int(revision), by)
 
     async def clear_request(self) -> None:
         async with translated():
@@ -218,7 +218,7 @@ class SessionStore:
                 if commit.head:
                     self._revision, self.lineage = target, self.lineage.committed(target)
                 self._published = (patch.result if patch else self._published) if published else None
-                return Committed(waiting, undelivered, unremembered, request.decode(), bool(published))
+                return Committed(waiting, undelivered, unremembered, request.decode(), bool(published), detail)
             if status == b"input_changed":
                 # Redis fell back in between, or somebody else took deliveries away. What is left is read again, and
                 # then known.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final
@@ -20,53 +19,41 @@ SECONDS: Final = 3.0
 _DIGEST_BYTES: Final = 8
 
 
-def digest_of(delivery: bytes) -> bytes:
-    return blake2b(delivery, digest_size=_DIGEST_BYTES).hexdigest().encode()
+def position_after(position: bytes, delivery: bytes) -> bytes:
+    """Where in its input a session is after this delivery: a digest of it and, through ``position``, of all before it.
+
+    The first delivery comes after the empty position.
+    """
+    return blake2b(delivery, digest_size=_DIGEST_BYTES, key=position).hexdigest().encode()
 
 
 class Unidentified:
-    """Digests of the deliveries without identity that were taken in, in their order; ``taken`` counts them all.
+    """Positions in the input at which deliveries without identity were taken in.
 
     A message with neither number nor timestamp is like any other that says the same. But the input is acknowledged in
-    its order, in one step with the checkpoint, which counts how many of these deliveries were acknowledged. So when
-    Redis falls back, the oldest in its input are those taken in since, in the same order and as far as they had been
-    pushed by then.
+    its order, in one step with the checkpoint, which tells the position. A Redis that falls back returns to an earlier
+    one, and what it then gives again comes at the positions where it came before; what is new, at positions that never
+    were.
     """
 
     def __init__(self) -> None:
-        self.taken = 0
-        self._digests: deque[tuple[bytes, float]] = deque(maxlen=REMEMBERED)
+        self._taken: dict[bytes, float] = {}
 
-    def expected(self, acknowledged: int) -> deque[bytes]:
-        """Those that may come again from a Redis that has acknowledged so many, oldest first.
+    def __contains__(self, position: bytes) -> bool:
+        return position in self._taken
 
-        Empty when it has lost more than is remembered: they are then taken for new ones.
-        """
-        count = self.taken - acknowledged
-        if not 0 < count <= len(self._digests):
-            return deque()
-        return deque(digest for digest, _ in [*self._digests][-count:])
-
-    def take(self, digests: Iterable[bytes], now: Instant) -> None:
-        """These were taken in now."""
-        for digest in digests:
-            self._digests.append((digest, now.monotonic))
-            self.taken += 1
+    def take(self, positions: Iterable[bytes], now: Instant) -> None:
+        """Deliveries without identity were taken in at these positions now."""
+        self._taken.update(dict.fromkeys(positions, now.monotonic))
+        while len(self._taken) > REMEMBERED:
+            del self._taken[next(iter(self._taken))]
 
     def encode(self, more: Sequence[bytes]) -> bytes:
-        """For the checkpoint: how many there are with those ``more`` that it takes in, and the newest of them."""
-        newest = self._digests[-1][1] if self._digests else 0.0
-        kept = [digest for digest, moment in self._digests if moment >= newest - SECONDS]
-        digests = [digest.decode() for digest in (*kept, *more)][-REMEMBERED:]
-        return orjson.dumps({"taken": self.taken + len(more), "digests": digests})
+        """The newest, with those ``more`` that it takes in, for the checkpoint."""
+        newest = max(self._taken.values(), default=0.0)
+        kept = [position for position, moment in self._taken.items() if moment >= newest - SECONDS]
+        return orjson.dumps([position.decode() for position in (*kept, *more)][-REMEMBERED:])
 
-    def restore(self, encoded: bytes, now: Instant, *, at_hand: bool) -> None:
-        """Continue from what the checkpoint has.
-
-        Unless all their messages are ``at_hand``, none is expected again: a Redis that falls back behind this moment
-        may have lost the message itself, and to hear it twice is better than not at all.
-        """
-        fields = orjson.loads(encoded)
-        if at_hand:
-            self.take((digest.encode() for digest in fields["digests"]), now)
-        self.taken = fields["taken"]
+    def restore(self, encoded: bytes, now: Instant) -> None:
+        """Continue from what the checkpoint has."""
+        self.take((position.encode() for position in orjson.loads(encoded)), now)

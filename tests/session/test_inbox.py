@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import cast
 
 import orjson
@@ -13,18 +14,19 @@ from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.message import CONSILIENCE
 from context_builder.session.recent import Recent
 from context_builder.session.rules import Rules
+from context_builder.session.snapshot import Lists, Snapshot
 from context_builder.session.store import Read, SessionStore
-from context_builder.session.unidentified import REMEMBERED, SECONDS, Unidentified, digest_of
+from context_builder.session.unidentified import REMEMBERED, SECONDS, Unidentified, position_after
 from context_builder.testing import ManualClock
 
 
 class Store:
     """Holds ``deliveries`` and knows no identity; ``asked`` is how many each question was about.
 
-    Of those without identity, ``acknowledged`` were.
+    They come after those that it has ``acknowledged``.
     """
 
-    def __init__(self, *deliveries: bytes, acknowledged: int = 0) -> None:
+    def __init__(self, *deliveries: bytes, acknowledged: Sequence[bytes] = ()) -> None:
         self.deliveries = deliveries
         self.acknowledged = acknowledged
         self.asked: list[int] = []
@@ -33,7 +35,7 @@ class Store:
         return self.deliveries[0]
 
     async def read_input(self) -> Read:
-        return Read([*self.deliveries], self.acknowledged)
+        return Read([*self.deliveries], positions(self.acknowledged)[-1])
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         self.asked.append(len(identities))
@@ -44,13 +46,18 @@ def said(number: int | None, speaker: str = "Alice", text: str = "Hello.") -> by
     return orjson.dumps({"speaker": speaker, "text": text, "message_number": number})
 
 
+def positions(deliveries: Sequence[bytes]) -> list[bytes]:
+    """Before the first and after each."""
+    return [*accumulate(deliveries, position_after, initial=b"")]
+
+
 async def read(store: Store, *, highest: int = 0, waiting: int = 0, taken: Sequence[bytes] = ()) -> Batch:
     """The first batch of an inbox whose session has taken in numbers up to ``highest``.
 
-    ``taken`` are deliveries without identity that it has taken in.
+    ``taken`` are deliveries without identity that it has taken in from the start.
     """
     recent, clock = Recent(), ManualClock()
-    recent.unidentified.take(map(digest_of, taken), clock.now())
+    recent.unidentified.take(positions(taken)[1:], clock.now())
     inbox = Inbox(cast(SessionStore, store), Rules(), clock, recent)
     inbox.highest_number, inbox.waiting = highest, waiting
     first = asyncio.get_running_loop().create_future()
@@ -94,43 +101,56 @@ YES, NO, WELL = (said(None, text=text) for text in ("Yes.", "No.", "Well."))
 
 
 async def test_who_says_yes_twice_said_it_twice() -> None:
-    batch = await read(Store(YES, YES, acknowledged=1), waiting=2, taken=[YES])
-    assert ([message.text for message in batch.messages], batch.again) == (["Yes.", "Yes."], 0)
+    batch = await read(Store(YES, YES, acknowledged=[YES]), waiting=2, taken=[YES])
+    assert [message.text for message in batch.messages] == ["Yes.", "Yes."]
 
 
 async def test_what_a_redis_that_fell_back_gives_again_is_known() -> None:
-    batch = await read(Store(YES, NO, acknowledged=3), waiting=2, taken=[WELL, YES, NO, YES, NO])
-    assert ([*batch.messages], batch.again, batch.unidentified) == ([], 2, [])
+    batch = await read(Store(YES, NO, acknowledged=[WELL, YES, NO]), waiting=2, taken=[WELL, YES, NO, YES, NO])
+    assert ([*batch.messages], batch.unidentified) == ([], [])
     assert len(batch.raw) == 2
+    assert batch.end == positions([WELL, YES, NO, YES, NO])[-1]
 
 
 @pytest.mark.parametrize("new", [WELL, said(8)], ids=["without identity", "with one"])
 async def test_after_the_first_that_is_new_all_are(new: bytes) -> None:
-    batch = await read(Store(YES, new, YES, acknowledged=0), waiting=3, taken=[YES, YES, YES])
-    assert (len(batch.messages), batch.again) == (2, 1)
+    batch = await read(Store(YES, new, YES), waiting=3, taken=[YES, YES, YES])
+    assert len(batch.messages) == 2
+
+
+async def test_what_was_taken_in_on_either_side_of_a_fall_back_is_known() -> None:
+    """Redis fell back behind what came after the first one, and then behind what came in its place."""
+    recent, clock = Recent(), ManualClock()
+    for after in ([YES, NO], [YES, WELL]):
+        recent.unidentified.take(positions(after)[1:], clock.now())
+    inbox = Inbox(cast(SessionStore, Store()), Rules(), clock, recent)
+    batches = [await inbox._batch(inbox._decode([YES, *after]), b"") for after in ([NO], [WELL], [WELL, NO])]
+    assert [[message.text for message in batch.messages] for batch in batches] == [[], [], ["No."]]
 
 
 async def test_a_redis_that_lost_more_than_is_remembered_gives_new_ones() -> None:
-    batch = await read(Store(YES, acknowledged=0), waiting=1, taken=[YES] * (REMEMBERED + 1))
-    assert (len(batch.messages), batch.again) == (1, 0)
+    batch = await read(Store(YES), waiting=1, taken=[YES] * (REMEMBERED + 1))
+    assert len(batch.messages) == 1
 
 
-async def test_a_lone_delivery_is_read_again_with_what_redis_has_acknowledged() -> None:
-    assert (await read(Store(YES, acknowledged=0), taken=[YES])).again == 1
-    assert (await read(Store(YES, acknowledged=1), taken=[YES])).again == 0
+async def test_a_lone_delivery_is_read_again_with_its_position() -> None:
+    assert not (await read(Store(YES), taken=[YES])).messages
+    assert (await read(Store(YES, acknowledged=[YES]), taken=[YES])).messages
 
 
-def test_a_process_that_continues_expects_the_same() -> None:
+def test_a_process_that_continues_knows_the_newest() -> None:
     clock, first, second = ManualClock(), Unidentified(), Unidentified()
     first.take([b"1", b"2"], clock.now())
     first.take([b"3"], clock.advance(SECONDS + 1))
-    second.restore(first.encode([b"4"]), clock.now(), at_hand=True)
-    assert (second.taken, list(second.expected(2))) == (4, [b"3", b"4"])
-    assert not second.expected(1)  # which is too long ago to be handed on
+    second.restore(first.encode([b"4"]), clock.now())
+    assert [position in second for position in (b"2", b"3", b"4")] == [False, True, True]
 
 
-def test_a_process_that_has_not_all_messages_at_hand_expects_none_again() -> None:
-    first, second = Unidentified(), Unidentified()
+@pytest.mark.parametrize("at_hand", [True, False])
+def test_a_process_that_has_not_all_messages_at_hand_knows_none(at_hand: bool) -> None:
+    first, recent = Unidentified(), Recent()
     first.take([b"1"], ManualClock().now())
-    second.restore(first.encode([]), ManualClock().now(), at_hand=False)
-    assert (second.taken, list(second.expected(0))) == (1, [])
+    pending = Lists(pending=[b"{}"] if at_hand else [])
+    fields = {"unidentified": first.encode([]), "position": b"1"}
+    recent.begin(Snapshot(1, fields, 1, newest=pending), ManualClock().now())
+    assert (b"1" in recent.unidentified, recent.position) == (at_hand, b"1")

@@ -19,7 +19,7 @@ PARTS = {
     "if present ~= token then": "if false then",
     "local present = redis.call('GET', owner)": "local present = token",
     "redis.call('PEXPIRE', owner, lease_ms)": "",
-    "redis.call('HMGET', checkpoint, 'revision', 'by', 'unidentified_acknowledged')": "{from_revision, from_writer}",
+    "redis.call('HMGET', checkpoint, 'revision', 'by', 'position')": "{from_revision, from_writer}",
     "(redis.call('HGET', forgotten, forgotten_field) or '') ~= from_mark": "false",
     "  if acknowledged > 0 then": "  if false then",
     "  send('SADD', seen, identities)": "  at = at + identities",
@@ -31,7 +31,7 @@ PARTS = {
 def pop_instead_of_reading() -> None:
     async def pop(self: SessionStore) -> Read:
         popped = await self._client.rpop(self.keys.input, self._rules.read_batch)  # type: ignore[misc]
-        return Read(popped or [], 0)
+        return Read(popped or [], b"")
 
     async def pop_next(self: SessionStore, seconds: int) -> bytes | None:
         popped = await self._client.brpop([self.keys.input], seconds)  # type: ignore[misc]
