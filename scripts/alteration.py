@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import ModuleType
 
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
@@ -18,17 +19,22 @@ def replace(owner: object, name: str, by: object) -> None:
 
 def alter_commit(parts: Mapping[str, str]) -> None:
     """Replace these parts of ``commit.lua``. The daemon does not start when one of them is not there."""
-    original = store.script
+    alter_script(store, "commit", parts)
 
-    def altered(client: Redis, name: str) -> AsyncScript:
-        script = original(client, name)
-        if name != "commit":
+
+def alter_script(user: ModuleType, name: str, parts: Mapping[str, str]) -> None:
+    """Replace these parts of the Lua script that the module ``user`` runs by this name."""
+    original = user.script
+
+    def altered(client: Redis, asked_for: str) -> AsyncScript:
+        script: AsyncScript = original(client, asked_for)
+        if asked_for != name:
             return script
         source = str(script.script)
         for part, by in parts.items():
             if part not in source:
-                raise ValueError(f"commit.lua has no {part!r} any more")
+                raise ValueError(f"{name}.lua has no {part!r} any more")
             source = source.replace(part, by)
         return client.register_script(source)
 
-    replace(store, "script", altered)
+    replace(user, "script", altered)

@@ -46,12 +46,11 @@ class Excused:
 
     ``summaries`` were archived, and then Redis fell back to before them while their daemon was frozen or dead.
     ``remembered_again`` are messages with neither number nor timestamp that another daemon then read for the first
-    time. ``dead_letters_counted_again`` is whether a daemon read deliveries again that it had refused.
+    time.
     """
 
     summaries: int = 0
     remembered_again: set[str] = field(default_factory=set)
-    dead_letters_counted_again: bool = False
 
 
 NOTHING: Final = Excused()
@@ -112,6 +111,11 @@ class Places:
         return self.buffer + self.pending + self.summarized + self.dead
 
     @property
+    def is_being_published(self) -> bool:
+        """Whether the published state has messages that are no longer in the buffer."""
+        return not set(self.published) <= set(self.buffer)
+
+    @property
     def degraded(self) -> int:
         """Messages that plain text analysis summarized: their summary does not name them."""
         return int(self.summary.get("degraded_messages", 0))
@@ -153,9 +157,7 @@ def judge(places: Places, acknowledged: Iterable[str], sent: Sent, excused: Excu
         counters = places.head["counters"]
         findings.expect("received_messages", counters["received_messages"], taken_in.total() - places.dead.total())
         findings.expect("message_count", places.summary.get("message_count", 0), places.summarized.total())
-        counted = counters["dead_letters"]
-        again = excused.dead_letters_counted_again and counted > places.dead.total()
-        findings.expect("dead_letters", counted, counted if again else places.dead.total())
+        findings.expect("dead_letters", counters["dead_letters"], places.dead.total())
         findings.expect("figures of cost", [f for f in _figures(counters.get("cost")) if not 0 <= f < _MOST], [])
     return findings
 

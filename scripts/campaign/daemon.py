@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -37,13 +37,18 @@ CROWDED: Final[Mapping[str, str]] = {"PENDING_MAX_MESSAGES": "30", "SUMMARY_RETR
 """Of a session that does without the model as soon as it fails; its summaries do not name every message."""
 
 
-class Daemon:
-    """One process that runs a session; ``mutation`` names a fault that is built into it."""
+def command(mutation: str | None, *arguments: str) -> list[str]:
+    """``context-builder ARGUMENTS``; ``mutation`` names a fault that is built into it."""
+    program = ["scripts.campaign.mutant", mutation] if mutation else ["context_builder"]
+    return [sys.executable, "-m", *program, *arguments]
 
-    def __init__(self, session_id: str, environ: Mapping[str, str], folder: Path, mutation: str | None = None) -> None:
-        program = ["scripts.campaign.mutant", mutation] if mutation else ["context_builder"]
-        self._command = [sys.executable, "-m", *program, "run", session_id]
-        self._environ = {**os.environ, "PYTHONPATH": str(ROOT), **SETTINGS, **environ}
+
+class Daemon:
+    """One process, started by ``command``, that runs a session."""
+
+    def __init__(self, session_id: str, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
+        self._command = command
+        self._environ = environ
         self._folder = folder
         self._log = folder / f"{session_id}.log"
         self._process: subprocess.Popen[bytes] | None = None

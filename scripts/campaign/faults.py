@@ -8,15 +8,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from scripts.campaign import refusals
+from scripts.campaign import fall_backs, forgetting, refusals
 from scripts.campaign.daemon import LEASE
 from scripts.campaign.deck import Deck, Decks
 from scripts.campaign.lane import Lane
-from scripts.campaign.model import MISCHIEF
+from scripts.campaign.model import ABSURD_FIGURES, REFUSALS_AS_POINTS
 from scripts.campaign.world import REFUSED
 from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, Fault
 
-_MODEL_FAULTS: Final[Sequence[str]] = (REFUSED, *UNANSWERED, Fault.HANG, *WRONG_ANSWERS, *MISCHIEF)
+_MODEL_FAULTS: Final[Sequence[str]] = (REFUSED, *UNANSWERED, Fault.HANG, *WRONG_ANSWERS, ABSURD_FIGURES)
 
 
 def decks(seed: str, lanes: int, only: Sequence[str] = ()) -> list[Decks]:
@@ -30,6 +30,8 @@ async def inflict(lane: Lane) -> str:
     """Let the next fault happen; its name."""
     fault = lane.decks.faults.deal()
     _, befall = FAULTS[fault]
+    if befall in _EXACT and await lane.is_vague():
+        fault, befall = "kill", kill
     if befall in _ALONE:
         async with lane.world.calm.alone():
             return await befall(lane) or fault
@@ -156,10 +158,18 @@ async def model_fails_and_nothing_else_happens(lane: Lane) -> str:
     return await _without_model(lane, measured=True)
 
 
+async def model_refuses_in_points(lane: Lane) -> None:
+    """They must not take the place of what was said."""
+    async with lane.world.model_outage, lane.world.model_fault(REFUSALS_AS_POINTS):
+        await lane.world.summary_asked_for(6)
+        await lane.pause(1)
+    await lane.published_again()
+
+
 async def _without_model(lane: Lane, *, measured: bool) -> str:
     kind = lane.decks.model_faults.deal()
     async with lane.world.model_fault(kind):
-        await (lane.world.summary_asked_for(6) if kind in MISCHIEF else asyncio.sleep(1))  # so that a daemon meets it
+        await asyncio.sleep(1)  # so that the daemon meets it
         for _ in range(20):
             seconds = await lane.visible_after()
             if measured:
@@ -206,6 +216,14 @@ FAULTS: Final[Mapping[str, tuple[int, Befall]]] = {
     "network stalls past the lease": (1, network_stalls_past_the_lease),
     "model fails": (4, model_fails),
     "model fails, nothing else happens": (2, model_fails_and_nothing_else_happens),
+    "model refuses in points": (1, model_refuses_in_points),
+    "Redis falls back": (3, fall_backs.redis_falls_back),
+    "Redis falls back, daemon killed": (2, fall_backs.redis_falls_back_and_the_daemon_is_killed),
+    "Redis falls back, owner frozen": (2, fall_backs.redis_falls_back_while_its_owner_is_frozen),
+    "Redis falls back, owner frozen and replaced": (3, fall_backs.redis_falls_back_and_another_takes_over),
+    "replica promoted": (2, fall_backs.replica_promoted),
+    "forgotten": (1, forgetting.forgotten),
+    "forgotten while frozen": (2, forgetting.forgotten_while_frozen),
     "a receiver refuses a row for good": (2, refusals.receivers_refuse_a_row),
     "paused past the lease, replaced": (1, paused_past_the_lease),
     "taken over": (2, taken_over),
@@ -213,3 +231,5 @@ FAULTS: Final[Mapping[str, tuple[int, Befall]]] = {
 """Each fault, how often it comes in comparison, and what happens."""
 
 _ALONE: Final = {model_fails_and_nothing_else_happens}
+_EXACT: Final = {befall for _, befall in FAULTS.values() if befall.__module__ == fall_backs.__name__}
+"""What needs to know of each message where it is at one moment."""

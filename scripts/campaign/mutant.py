@@ -8,10 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from context_builder.__main__ import main
+from context_builder.analysis.grounding import Grounding
+from context_builder.errors import StoreUnavailable
+from context_builder.session import catalog
+from context_builder.session.courier import Courier
 from context_builder.session.inbox import Inbox
+from context_builder.session.lineage import Lineage
 from context_builder.session.recent import Recent
 from context_builder.session.store import Read, SessionStore
-from scripts.alteration import alter_commit, replace
+from context_builder.session.unidentified import Unidentified
+from scripts.alteration import alter_commit, alter_script, replace
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,57 @@ def ask_about_nothing() -> None:
     replace(Inbox, "_is_beyond", lambda self, message: True)
 
 
+def end_with_a_courier() -> None:
+    """What a receiver, a decoder or a pattern fails with ends the session."""
+
+    async def fail(self: Courier, entry: bytes) -> None:
+        await self._deliver(entry)
+
+    replace(Courier, "_error_of", fail)
+    replace(Courier, "_is_worth_another_try", lambda self, error: isinstance(error, StoreUnavailable))
+
+
+def hold_on_to_refused_rows() -> None:
+    """What is refused for good is tried for good, and what follows waits."""
+
+    async def wait(self: Courier, entry: bytes, error: BaseException) -> None:
+        raise StoreUnavailable("as if Redis were away") from error
+
+    replace(Courier, "_give_up", wait)
+
+
+def forget_without_a_mark() -> None:
+    """Only an owner whose lease has not run out learns that its session was forgotten."""
+    alter_script(catalog, "forget", {"redis.call('HSET', KEYS[4],": "tostring("})
+
+
+def write_over_strangers() -> None:
+    """Whatever Redis holds counts as known, so an owner writes all that it remembers over it."""
+    replace(Lineage, "knows", lambda self, held: True)
+
+
+def expect_nothing_again() -> None:
+    """What has no identity and comes again from a Redis that fell back is new."""
+    replace(Unidentified, "__contains__", lambda self, position: False)
+
+
+def take_refusals_for_points() -> None:
+    """A summary point need share nothing with the messages that it cites."""
+    replace(Grounding, "is_grounded", lambda self, text, cited: True)
+    replace(Grounding, "may_replace", lambda self, text, known, cited: True)
+
+
 MUTATIONS: Final[Mapping[str, Mutation]] = {
     "acknowledge-before-commit": Mutation(acknowledge_before_commit, ("kill while Redis stalls",), "lost"),
     "skip-the-fence": Mutation(skip_the_fence, ("taken over",), "lost"),
     "forget-identities": Mutation(forget_identities, ("kill",), "doubled"),
     "ask-about-nothing": Mutation(ask_about_nothing, ("kill",), "doubled"),
+    "end-with-a-courier": Mutation(end_with_a_courier, ("a receiver refuses a row for good",), "wrong"),
+    "hold-on-to-refused-rows": Mutation(hold_on_to_refused_rows, ("a receiver refuses a row for good",), "wrong"),
+    "forget-without-a-mark": Mutation(forget_without_a_mark, ("forgotten while frozen",), "returned"),
+    "write-over-strangers": Mutation(write_over_strangers, ("Redis falls back, owner frozen and replaced",), "lost"),
+    "expect-nothing-again": Mutation(expect_nothing_again, ("Redis falls back",), "doubled"),
+    "take-refusals-for-points": Mutation(take_refusals_for_points, ("model refuses in points",), "lost"),
 }
 
 if __name__ == "__main__":
