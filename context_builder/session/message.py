@@ -77,6 +77,8 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
     number = _number(fields.get("message_number"))
     consilience = speaker == CONSILIENCE or fields.get("type") == "consilience"
     came = fields.get("timestamp")
+    if isinstance(came, float) and not math.isfinite(came):
+        came = str(came)  # of which JSON would make null, and that tells nothing apart
     timestamp, time = _moment(came, now)
     tells_itself_apart = number is not None or came is not None
     return Message(

@@ -92,7 +92,8 @@ def remembrance(
 
 def of_message(session_id: str, entry: Entry) -> Memory:
     """The message under an id made of its identity, so that a session that is sent again changes nothing."""
-    identity = identity_of(entry.consilience, entry.number, entry.speaker, entry.text, entry.timestamp)
+    came = entry.timestamp if entry.timestamp_raw is None else entry.timestamp_raw
+    identity = identity_of(entry.consilience, entry.number, entry.speaker, entry.text, came)
     known = {
         "message_number": entry.number,
         "keywords": entry.keywords,

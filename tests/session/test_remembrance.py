@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from context_builder.analysis.analyst import DraftPoint, PointKind, SummaryReading
 from context_builder.demo import load_demo
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import as_row
 from context_builder.session.conversation import Conversation
-from context_builder.session.remembrance import Remembrance
+from context_builder.session.entry import Entry
+from context_builder.session.message import decode
+from context_builder.session.remembrance import Remembrance, of_message
 from context_builder.testing import ManualClock
 from tests.session.saying import (
     START,
@@ -78,6 +82,20 @@ def test_the_same_message_has_the_same_id_in_another_run_of_the_session(clock: M
         ids.append([memory.id for memory in remembered(subject).memories if memory.kind == "message"][-2:])
     assert ids[0] == ids[1]
     assert len(set(ids[0])) == 2
+
+
+@pytest.mark.parametrize("timestamp", ['"yesterday"', "1e300", "NaN", "[]", '"2025-10-02T10:30:45Z"'])
+def test_a_message_that_comes_again_later_has_the_same_id(clock: ManualClock, timestamp: str) -> None:
+    """Also when its timestamp cannot be read, and the moment at which it came stands in for it."""
+
+    def came() -> Entry:
+        raw = b'{"speaker": "Bob", "text": "Tea, please.", "timestamp": %s}' % timestamp.encode()
+        return Entry(1, decode(raw, clock.now(), max_bytes=1_000), clock.now())
+
+    first = came()
+    clock.advance(5)
+    kept = Entry.decode(first.encode(), clock.now())
+    assert {of_message("monday", each).id for each in (first, kept, came())} == {of_message("monday", first).id}
 
 
 def test_an_entry_comes_out_of_the_outbox_as_it_went_in_and_is_hardly_larger_than_what_was_said(
