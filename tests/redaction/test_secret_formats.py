@@ -127,6 +127,16 @@ def test_a_token_is_masked_by_its_form(vendor, around):
     assert redacted.startswith(around.partition("{}")[0])
 
 
+@pytest.mark.parametrize("vendor", TOKENS)
+@pytest.mark.parametrize("text", ['API_TOKEN="{}"', "export DEPLOY_TOKEN={}", '"access_token": "{}",'])
+def test_a_token_of_the_wrong_length_is_masked_where_a_name_calls_it_one(vendor, text):
+    whole = TOKENS[vendor]
+    for damaged in (whole[:-1], whole[:-4], whole[:-9] + whole[-8:], whole + "k"):
+        redacted = REDACTOR.redact(text.format(damaged))
+        assert damaged[-8:] not in redacted
+        assert redacted.startswith(text.partition("{}")[0])
+
+
 @pytest.mark.parametrize("text", IN_CONTEXT)
 def test_what_has_no_form_of_its_own_is_known_by_what_stands_before_it(text):
     assert IN_CONTEXT[text] not in REDACTOR.redact(text)
