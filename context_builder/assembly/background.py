@@ -28,12 +28,19 @@ class Background:
         task = asyncio.create_task(self._run(name, work), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # which had not begun, if the task was cancelled at once
         return True
 
     async def drain(self) -> None:
         """Wait until nothing is under way."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
+
+    async def cancel(self) -> None:
+        """Give up what is under way."""
+        for task in self._tasks:
+            task.cancel()
+        await self.drain()
 
     async def _run(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -206,6 +206,11 @@ class ContextBuilder:
         """Wait until summaries under way are kept; call it before the program ends."""
         await asyncio.gather(self._keeper.drain(), self._beside.drain())
 
+    async def cancel_reading(self) -> None:
+        """Cancel what a ``preference_reader`` is doing and tokens that are counted for metrics alone, in a program that
+        builds no later turn; summaries go on."""
+        await self._beside.cancel()
+
     @classmethod
     def new(cls, store: MemoryStore | None = None, **parts: Any) -> Self:
         """A builder that takes its memories from ``store``; ``parts`` as for the constructor."""

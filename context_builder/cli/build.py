@@ -116,6 +116,7 @@ async def _build(
             if explain:
                 console.print(explanation(built))
             console.print(memory_line(built, memory_is.what, memory_is.hint))
+        await builder.cancel_reading()  # asked again, or about older messages: nobody waits for it
 
 
 def document(built: BuiltContext, counted: str, *, explain: bool) -> dict[str, Any]:

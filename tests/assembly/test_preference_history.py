@@ -226,3 +226,15 @@ async def test_readers_under_way_are_waited_for_at_the_end(talk: MemoryMemory) -
     assert not draining.done()
     model.gate.set()
     await draining
+
+
+async def test_readers_under_way_can_be_cancelled_by_a_program_that_builds_no_later_turn(talk: MemoryMemory) -> None:
+    model = Model()
+    model.gate.clear()
+    made = builder(talk, preference_reader=model, rules=AssemblyRules(deadline=0.1))
+    await preferred(made)
+    await wait_until(lambda: model.asked, "the model is asked")
+    await asyncio.wait_for(made.cancel_reading(), 5)
+    await asyncio.wait_for(made.drain(), 5)
+    model.gate.set()
+    assert await preferred(made) == ["Prefers tea"]
