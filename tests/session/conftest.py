@@ -13,7 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from context_builder.connection import client_for
-from context_builder.session import keys
+from context_builder.session import keys, store
 from context_builder.testing import ManualClock
 from tests.services.redis_server import RedisServer
 from tests.session.live import Live
@@ -32,8 +32,9 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def live(redis: Redis, redis_server: RedisServer) -> AsyncIterator[Live]:
+async def live(redis: Redis, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Live]:
     """Runs sessions; afterwards they are stopped, and no task and no undocumented key is left."""
+    monkeypatch.setattr(store, "RELEASE_TIMEOUT", 10.0)  # a busy machine is not to be taken for a Redis that stalls
     patient = Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3))  # tests restart Redis
     async with client_for(redis_server.url) as client, patient:
         running = Live(client, patient)

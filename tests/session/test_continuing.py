@@ -12,6 +12,7 @@ from context_builder.client import SessionClient
 from context_builder.errors import ArchiveUnavailable, LeaseLost, SessionOwned, StoreError
 from context_builder.session.catalog import Catalog
 from context_builder.session.keys import Keys
+from context_builder.session.store import SessionStore
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 from tests.session.live import Live
@@ -101,8 +102,33 @@ async def test_ending_summarizes_archives_and_closes(live: Live) -> None:
     state = await live.state()
     assert (state["raw_recent_buffer"], state["rolling_summary"]["message_count"]) == ([], 3)
     assert state["ended_at"] == live.clock.now().wall
-    assert sum(row.message_count for row in live.archive.rows.values()) == 3
+    assert _archived(live) == 3
     assert not await live.redis.exists(KEYS.owner)
+
+
+async def test_what_was_pushed_before_the_end_is_summarized_however_late_it_is_read(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, may_read = SessionStore.next_input, asyncio.Event()
+
+    async def read_late(store: SessionStore, seconds: int) -> bytes | None:
+        await may_read.wait()
+        return await read(store, seconds)
+
+    monkeypatch.setattr(SessionStore, "next_input", read_late)
+    session = await live.start()
+    await live.say(1, 2, 3)
+    session.end()
+    live.clock.advance(1)
+    await wait_until(lambda: _silent_for(live, 1), "it commits, knowing that it is to end")
+    assert not live.tasks[session].done()
+    may_read.set()
+    await live.gone(session)
+    assert ((await live.state())["rolling_summary"]["message_count"], _archived(live)) == (3, 3)
+
+
+async def _silent_for(live: Live, seconds: float) -> Any:
+    return (await live.conversation_state())["time_since_last_message"] == seconds
 
 
 async def test_another_process_may_ask_the_owner_to_end(live: Live) -> None:

@@ -12,7 +12,6 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from context_builder.errors import AnalystUnavailable, ArchiveUnavailable, LeaseLost
-from context_builder.session import store
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session
 from tests.services.waiting import wait_until
@@ -66,10 +65,7 @@ def _tellers(logs: Sequence[Mapping[str, Any]], event: str) -> set[str]:
     return {entry.get("session_id", "nobody knows which") for entry in logs if entry["event"] == event}
 
 
-async def test_sessions_leave_neither_tasks_nor_leases(
-    live: Live, hosted: dict[str, Session], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "RELEASE_TIMEOUT", 10.0)  # a busy machine is not to be taken for a Redis that stalls
+async def test_sessions_leave_neither_tasks_nor_leases(live: Live, hosted: dict[str, Session]) -> None:
     for session in hosted.values():
         session.stop()
     await asyncio.wait_for(asyncio.gather(*live.tasks.values()), 10)
