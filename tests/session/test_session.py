@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -235,11 +235,17 @@ async def _outbox_is_empty(live: Live) -> Any:
 
 
 async def test_a_session_refreshes_what_expires_though_nothing_happens(live: Live) -> None:
-    await live.start(state_ttl=0.7, conversation_state_ttl=0.5)
+    await live.start(state_ttl=1000, conversation_state_ttl=500)
     revision = (await live.state())["revision"]
-    await asyncio.sleep(1.0)  # longer than either lives
+    keys = Keys("monday")
+    for key, seconds in ((keys.state, 1000), (keys.conversation, 500)):
+        await live.redis.expire(key, 100)
+        await wait_until(partial(_lives_for, live, key, seconds), "it lives as long as at first")
     assert (await live.state())["revision"] == revision
-    assert await live.conversation_state()
+
+
+async def _lives_for(live: Live, key: str, seconds: int) -> bool:
+    return seconds - 100 < await live.redis.ttl(key) <= seconds
 
 
 async def test_a_state_that_somebody_deleted_is_published_again(live: Live) -> None:
