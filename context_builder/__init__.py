@@ -14,10 +14,9 @@ TYPE_CHECKING = False  # type checkers know better; importing typing takes time 
 
 if TYPE_CHECKING:
     from context_builder.analysis.analyst import Analyst
-    from context_builder.app import open_builder
     from context_builder.archive.archive import Archive, SummaryRow
     from context_builder.assembly import (
-        AssemblyRules,
+        AssemblyConfig,
         BuiltContext,
         Candidate,
         Context,
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
         estimate_tokens,
         session_turn,
     )
-    from context_builder.client import SessionClient
-    from context_builder.conversation_context import ConversationContext
     from context_builder.domains import DOMAINS
     from context_builder.errors import (
         ContextBuilderError,
@@ -53,20 +50,23 @@ if TYPE_CHECKING:
         StrategyError,
         TokenLimitExceeded,
     )
-    from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, MemoryStore
+    from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
     from context_builder.memory.postgres import PostgresMemory
     from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
     from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
-    from context_builder.session.rules import Rules
-    from context_builder.session_prompt import build_for_session
-    from context_builder.settings import Settings, load_settings
-    from context_builder.tokens import count_tokens
+    from context_builder.session.client import SessionClient
+    from context_builder.session.config import SessionConfig
+    from context_builder.session.conversation_context import ConversationContext
+    from context_builder.settings.settings import Settings, load_settings
+    from context_builder.tokens.counter import count_tokens
+    from context_builder.wiring.app import open_builder
+    from context_builder.wiring.session_prompt import build_for_session
 
 __all__ = [
     "DOMAINS",
     "Analyst",
     "Archive",
-    "AssemblyRules",
+    "AssemblyConfig",
     "BuiltContext",
     "Candidate",
     "Context",
@@ -80,7 +80,6 @@ __all__ = [
     "ContextType",
     "ConversationContext",
     "EmptyContext",
-    "Found",
     "HealthState",
     "Memory",
     "MemoryFilter",
@@ -96,9 +95,10 @@ __all__ = [
     "RedactorProtocol",
     "Request",
     "RollingSummaryStrategy",
-    "Rules",
+    "SearchResult",
     "SemanticSearchStrategy",
     "SessionClient",
+    "SessionConfig",
     "SessionMessagesStrategy",
     "Settings",
     "SomaBrainClient",
@@ -123,9 +123,9 @@ _HOMES = {
     "Archive": "archive.archive",
     "ContextBuilderError": "errors",
     "ContextError": "errors",
-    "ConversationContext": "conversation_context",
+    "ConversationContext": "session.conversation_context",
     "EmptyContext": "errors",
-    "Found": "memory.memory",
+    "SearchResult": "memory.memory",
     "Memory": "memory.memory",
     "MemoryFilter": "memory.memory",
     "MemoryQuery": "memory.memory",
@@ -134,18 +134,18 @@ _HOMES = {
     "NoopRedactor": "redaction.redactor",
     "PostgresMemory": "memory.postgres",
     "RedactorProtocol": "redaction.redactor",
-    "Rules": "session.rules",
-    "SessionClient": "client",
-    "Settings": "settings",
+    "SessionConfig": "session.config",
+    "SessionClient": "session.client",
+    "Settings": "settings.settings",
     "SomaBrainClient": "memory.somabrain",
     "SomaBrainOptions": "memory.somabrain",
     "StrategyError": "errors",
     "SummaryRow": "archive.archive",
     "TokenLimitExceeded": "errors",
-    "build_for_session": "session_prompt",
-    "count_tokens": "tokens",
-    "load_settings": "settings",
-    "open_builder": "app",
+    "build_for_session": "wiring.session_prompt",
+    "count_tokens": "tokens.counter",
+    "load_settings": "settings.settings",
+    "open_builder": "wiring.app",
 }
 """Modules of the names that are not from ``assembly``."""
 

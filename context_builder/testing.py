@@ -9,18 +9,18 @@ from statistics import fmean
 
 from context_builder.analysis.analyst import (
     MIN_KEYWORD_TEXT,
-    DomainReading,
+    AnalystMessage,
+    DomainResult,
     DraftPoint,
-    KeywordReading,
+    KeywordResult,
     PointKind,
-    Said,
-    SummaryReading,
     SummaryRequest,
+    SummaryResult,
 )
 from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
 from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
-from context_builder.memory.memory import Feedback, Found, Memory, MemoryFilter, MemoryQuery, Rating
+from context_builder.memory.memory import Feedback, Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
 from context_builder.memory.preferences import KIND as PREFERENCE
 from context_builder.timestamps import epoch
 
@@ -59,8 +59,8 @@ class StubAnalyst:
         self.failure: AnalystError | None = None
         self.gate = asyncio.Event()
         self.gate.set()
-        self.keyword_calls: list[Sequence[Said]] = []
-        self.domain_calls: list[Sequence[Said]] = []
+        self.keyword_calls: list[Sequence[AnalystMessage]] = []
+        self.domain_calls: list[Sequence[AnalystMessage]] = []
         self.summary_calls: list[SummaryRequest] = []
 
     async def _answer(self) -> None:
@@ -68,27 +68,27 @@ class StubAnalyst:
         if self.failure is not None:
             raise self.failure
 
-    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+    async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         self.keyword_calls.append(messages)
         await self._answer()
-        return KeywordReading(tuple(_long_words(said.text) for said in messages), self.name)
+        return KeywordResult(tuple(_long_words(said.text) for said in messages), self.name)
 
-    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+    async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         self.domain_calls.append(messages)
         await self._answer()
-        return DomainReading({self.domain: 0.9}, ("topic",), self.name)
+        return DomainResult({self.domain: 0.9}, ("topic",), self.name)
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         self.summary_calls.append(request)
         await self._answer()
         points = (DraftPoint(said.text, (said.id,), PointKind.CLAIM) for said in request.messages)
-        return SummaryReading(tuple(points), self.name)
+        return SummaryResult(tuple(points), self.name)
 
     async def close(self) -> None:
         return None
 
 
-class MemoryArchive:
+class InMemoryArchive:
     """Keeps rows in a dictionary. While ``failure`` is set every delivery raises it."""
 
     name = "memory"
@@ -123,7 +123,7 @@ class MemoryArchive:
         return None
 
 
-class MemoryMemory:
+class InMemoryStore:
     """Keeps memories in a dictionary and finds them by the words they share with the query.
 
     A memory's score is the fourth root of the share of the query's words that it has, as in SQL. Without a query
@@ -152,13 +152,13 @@ class MemoryMemory:
         kept = self.kept.setdefault(tenant_id, {})
         kept.update((memory.id, memory) for memory in memories if not _is_outdated(memory, kept.get(memory.id)))
 
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         self.searches.append(query)
         await self._answer()
         asked = _words(query.text)
         told = self.feedback.get(tenant_id, {})
         found = [
-            Found(
+            SearchResult(
                 memory,
                 (len(asked & _words(memory.text)) / len(asked)) ** 0.25 if asked else 1.0,
                 ("words",),

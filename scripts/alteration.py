@@ -8,7 +8,7 @@ from types import ModuleType
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
-from context_builder.session import store
+from context_builder.session.store import store
 
 
 def replace(owner: object, name: str, by: object) -> None:

@@ -12,8 +12,8 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
-from context_builder.archive.migrations import apply
-from context_builder.connection import client_for
+from context_builder.storage.migrations import apply
+from context_builder.storage.redis import client_for
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PROJECT, PostgrestFront
 from tests.services.redis_server import RedisServer

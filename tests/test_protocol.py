@@ -31,7 +31,9 @@ def test_each_other_version_is_tried_once_and_what_is_proven_is_said(
 ) -> None:
     valkey, redis = server(tmp_path, "Valkey 9.1.2"), server(tmp_path, "Redis 7.0.15")
     monkeypatch.setattr(protocol, "redis_binary", lambda: valkey)
-    monkeypatch.setattr(protocol, "find_servers", lambda: [Found(redis), Found(valkey), Found(redis)])
+    monkeypatch.setattr(
+        protocol, "find_servers", lambda: [SearchResult(redis), SearchResult(valkey), SearchResult(redis)]
+    )
     tried: list[str] = []
     monkeypatch.setattr(protocol, "passes", lambda name: tried.append(name) or True)
     assert protocol.main() == 0
@@ -49,7 +51,7 @@ def test_a_server_that_fails_fails_all_and_is_no_longer_called_proven(
 ) -> None:
     valkey, redis = server(tmp_path, "Valkey 9.1.2"), server(tmp_path, "Redis 7.0.15")
     monkeypatch.setattr(protocol, "redis_binary", lambda: valkey)
-    monkeypatch.setattr(protocol, "find_servers", lambda: [Found(redis)])
+    monkeypatch.setattr(protocol, "find_servers", lambda: [SearchResult(redis)])
     monkeypatch.setattr(protocol, "passes", lambda _: False)
     assert protocol.main() == 1
     assert capsys.readouterr().out.splitlines()[-2:] == ["Proven: Valkey 9.1.2 (all tests)", "Failed: Redis 7.0.15"]
@@ -68,7 +70,7 @@ def test_on_a_laptop_nothing_is_installed_and_what_is_not_there_is_named(
     assert not (tmp_path / "installed").exists()
 
 
-class Found:
+class SearchResult:
     """A server of PATH."""
 
     def __init__(self, path: str) -> None:

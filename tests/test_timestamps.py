@@ -9,20 +9,20 @@ import asyncpg
 import orjson
 import pytest
 
-from context_builder.archive.migrations import apply
 from context_builder.archive.postgres import PostgresArchive
-from context_builder.assembly.label import label_of
-from context_builder.assembly.salience import recency
-from context_builder.assembly.session_turn import session_turn
+from context_builder.assembly.candidate import label_of
+from context_builder.assembly.ranking.scoring import recency
+from context_builder.assembly.session_state import session_turn
 from context_builder.clock import Instant
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.rows import embedding_text
-from context_builder.session.conversation import Conversation
-from context_builder.session.entry import Entry
-from context_builder.session.message import Message, from_fields
-from context_builder.session.remembrance import of_message
-from context_builder.session.rules import Rules
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.memory_batch import of_message
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import Message, from_fields
+from context_builder.storage.migrations import apply
 from context_builder.testing import ManualClock
 from context_builder.timestamps import day, epoch, in_utc, moment, with_offset
 from context_builder.transcript.json_lines import parse_json_lines
@@ -85,14 +85,14 @@ def test_the_hour_that_a_change_of_the_clocks_leaves_out_breaks_nothing() -> Non
 
 def test_a_message_is_read_once_wherever_its_session_is_continued() -> None:
     with local_time(NEW_YORK):
-        entry = Entry(1, arriving("2025-12-09T21:30:00", EVENING), Instant(EVENING.timestamp(), 0.0))
+        entry = BufferedMessage(1, arriving("2025-12-09T21:30:00", EVENING), Instant(EVENING.timestamp(), 0.0))
         said = EVENING.timestamp()
     with local_time(AUCKLAND):
-        again = Entry.decode(entry.encode(), Instant(said, 0.0))
+        again = BufferedMessage.decode(entry.encode(), Instant(said, 0.0))
     assert (again.time, again.timestamp) == (said, "2025-12-09T21:30:00")
     older = {name: value for name, value in entry.wire().items() if name != "time"}
     with local_time(NEW_YORK):
-        assert Entry.decode(orjson.dumps(older), Instant(said, 0.0)).time == said
+        assert BufferedMessage.decode(orjson.dumps(older), Instant(said, 0.0)).time == said
 
 
 @pytest.mark.parametrize("with_ids", [True, False])
@@ -130,7 +130,7 @@ def test_what_is_said_now_is_as_fresh_in_the_prompt(zone: str) -> None:
 
 
 def test_the_prompt_shows_the_day_on_which_it_was_said(zone: str) -> None:
-    remembered = of_message("monday", Entry(1, arriving(EVENING.isoformat(), EVENING), Instant(0.0, 0.0)))
+    remembered = of_message("monday", BufferedMessage(1, arriving(EVENING.isoformat(), EVENING), Instant(0.0, 0.0)))
     assert label_of({}, "Ann", remembered.time) == label_of({}, "Ann", EVENING) == "Ann, 2025-12-09"
 
 
@@ -159,7 +159,7 @@ async def test_an_archive_of_another_zone_holds_the_moment_at_which_it_was_said(
     await apply(database_url)
     clock = ManualClock()
     clock.set_wall(EVENING.timestamp() - clock.now().wall)
-    subject = Conversation("monday", Rules(), clock.now(), words)
+    subject = Conversation("monday", SessionConfig(), clock.now(), words)
     subject.receive([arriving(EVENING.isoformat(), EVENING)], clock.now())
     subject.take_changes()
     summarize(subject, clock)

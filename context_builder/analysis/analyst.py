@@ -38,7 +38,7 @@ class PointKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnalystMessage:
     """One message as an analyst sees it.
 
     ``id`` is unique within the session (message numbers are not) and is what a point cites. ``recurring`` tells in how
@@ -87,7 +87,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class KeywordReading:
+class KeywordResult:
     """Keywords per message, in the order the messages were given."""
 
     keywords: tuple[tuple[str, ...], ...]
@@ -96,7 +96,7 @@ class KeywordReading:
 
 
 @dataclass(frozen=True, slots=True)
-class DomainReading:
+class DomainResult:
     """Active domains with confidences in 0..1, most confident first, and the topic's keywords.
 
     Every key of ``confidence`` is one of :data:`context_builder.domains.DOMAINS`. ``repeated`` says that the
@@ -139,13 +139,13 @@ class KnownPoint:
 class SummaryRequest:
     """The messages to summarize, oldest first, and the tail of what is known already."""
 
-    messages: Sequence[Said]
+    messages: Sequence[AnalystMessage]
     known: Sequence[KnownPoint] = ()
     topic_keywords: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryReading:
+class SummaryResult:
     """New or changed points in chronological order.
 
     ``rejected`` counts its proposals that are not grounded in messages that were given. ``degraded``
@@ -179,10 +179,10 @@ class PreferenceReading:
     usage: Usage = Usage()
 
 
-ReadPreferences = Callable[[Sequence[Said]], Awaitable[PreferenceReading]]
+ReadPreferences = Callable[[Sequence[AnalystMessage]], Awaitable[PreferenceReading]]
 """The lasting preferences that the messages state."""
 
-ReadBoth = Callable[[Sequence[Said], Sequence[Said]], Awaitable[tuple[KeywordReading, DomainReading]]]
+ReadBoth = Callable[[Sequence[AnalystMessage], Sequence[AnalystMessage]], Awaitable[tuple[KeywordResult, DomainResult]]]
 """Keywords of the first messages and domains of the second ones, in one call."""
 
 
@@ -199,15 +199,15 @@ class Analyst(Protocol):
         """The label under which its readings are published, such as ``text``."""
         ...
 
-    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+    async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         """Up to ten keywords for each message; none where the text has fewer than 10 characters."""
         ...
 
-    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+    async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         """The domains and topic keywords of the messages, oldest first."""
         ...
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         """The points worth keeping of the requested messages."""
         ...
 

@@ -11,14 +11,14 @@ import structlog
 
 from context_builder.analysis.analyst import (
     Analyst,
-    DomainReading,
-    KeywordReading,
+    AnalystMessage,
+    DomainResult,
+    KeywordResult,
     PreferenceReading,
     ReadBoth,
     ReadPreferences,
-    Said,
-    SummaryReading,
     SummaryRequest,
+    SummaryResult,
     reader_of_preferences,
 )
 from context_builder.analysis.breaker import Breaker, BreakerOpen
@@ -27,7 +27,7 @@ from context_builder.errors import AnalystError, OverBudget
 _log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-R = TypeVar("R", KeywordReading, DomainReading, SummaryReading, PreferenceReading)
+R = TypeVar("R", KeywordResult, DomainResult, SummaryResult, PreferenceReading)
 
 
 class FallbackAnalyst:
@@ -56,7 +56,7 @@ class FallbackAnalyst:
         read_both: ReadBoth | None = getattr(self._primary, "read_both", None)
         return read_both and partial(self._read_both, read_both)
 
-    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+    async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         try:
             with self._breaker.guard():
                 return await self._primary.extract_keywords(messages)
@@ -65,7 +65,7 @@ class FallbackAnalyst:
             failed = error
         return _after(failed, await self._fallback.extract_keywords(messages))
 
-    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+    async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         try:
             with self._breaker.guard():
                 return await self._primary.infer_domains(messages)
@@ -74,7 +74,7 @@ class FallbackAnalyst:
             failed = error
         return _after(failed, await self._fallback.infer_domains(messages))
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         """By the first model of the chain that answers; raises the primary's error if none does."""
         second = self._fallback.summarize if isinstance(self._fallback, FallbackAnalyst) else None
         return await self._by_a_model("summary", self._primary.summarize, second, request)
@@ -92,8 +92,8 @@ class FallbackAnalyst:
             await self._fallback.close()
 
     async def _read_both(
-        self, read_both: ReadBoth, keyword_messages: Sequence[Said], domain_messages: Sequence[Said]
-    ) -> tuple[KeywordReading, DomainReading]:
+        self, read_both: ReadBoth, keyword_messages: Sequence[AnalystMessage], domain_messages: Sequence[AnalystMessage]
+    ) -> tuple[KeywordResult, DomainResult]:
         try:
             with self._breaker.guard():
                 return await read_both(keyword_messages, domain_messages)

@@ -17,10 +17,10 @@ from typing import Final
 
 import regex
 
-from context_builder.analysis.analyst import Said
-from context_builder.analysis.portions import line_of
+from context_builder.analysis.analyst import AnalystMessage
+from context_builder.analysis.chunking import line_of
 from context_builder.quoting import LONGEST_NAME
-from context_builder.tokens import token_ranks
+from context_builder.tokens.counter import token_ranks
 
 SHARED_BITS: Final = 6.5
 """Information that a point must share with its messages: that of a rare word, or of two or three plain ones."""
@@ -66,7 +66,7 @@ class _Evidence:
 class Grounding:
     """Checks points against the messages of one request, each of which it reads once, and only if it is cited."""
 
-    def __init__(self, messages: Sequence[Said]) -> None:
+    def __init__(self, messages: Sequence[AnalystMessage]) -> None:
         self._messages = messages
         speakers = {said.speaker[:LONGEST_NAME] for said in messages}
         self._names = {word for speaker in speakers for word, _ in _terms(speaker)}
@@ -169,7 +169,7 @@ def _runs(text: str) -> Iterator[regex.Match[str]]:
     yield from _RUN.finditer(unicodedata.normalize("NFKC", text))
 
 
-def _quotes(said: Said) -> Iterator[str]:
+def _quotes(said: AnalystMessage) -> Iterator[str]:
     """A whole message, and as a prompt tells it."""
     yield _plain(said.text)
     yield _plain(line_of(said.speaker, said.text))

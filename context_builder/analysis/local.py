@@ -7,14 +7,14 @@ from typing import Final
 
 from context_builder.analysis.analyst import (
     Analyst,
-    DomainReading,
-    KeywordReading,
-    Said,
-    SummaryReading,
+    AnalystMessage,
+    DomainResult,
+    KeywordResult,
     SummaryRequest,
+    SummaryResult,
     Usage,
 )
-from context_builder.analysis.portions import portions, summarized
+from context_builder.analysis.chunking import portions, summarized
 
 PORTION: Final = 6_000
 """Bytes of messages in one summary call, and so tokens at most: with prompt and reply within a window of 8,192."""
@@ -36,16 +36,16 @@ class LocalAnalyst:
     def name(self) -> str:
         return self._model.name
 
-    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+    async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         """One call a message."""
         readings = [await self._model.extract_keywords([said]) for said in messages]
         usage = sum((reading.usage for reading in readings), Usage())
-        return KeywordReading(tuple(reading.keywords[0] for reading in readings), self.name, usage)
+        return KeywordResult(tuple(reading.keywords[0] for reading in readings), self.name, usage)
 
-    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+    async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         return await self._model.infer_domains(messages)
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         """One call a portion; the points in the messages' order."""
         parts = portions(request.messages, PORTION, _bytes)
         return await summarized(request, parts, self._model.summarize, self.name)

@@ -9,11 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from context_builder.archive.archive import SummaryRow
-from context_builder.archive.columns import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, as_record
-from context_builder.archive.postgres_errors import translated
+from context_builder.archive.archive import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, SummaryRow, as_record
 from context_builder.errors import ArchiveRejected
-from context_builder.urls import printable
+from context_builder.storage.postgres_errors import translated
+from context_builder.storage.urls import printable
 
 if TYPE_CHECKING:
     import asyncpg

@@ -17,12 +17,11 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from context_builder.archive.archive import SummaryRow
-from context_builder.archive.columns import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, as_record
-from context_builder.archive.postgres_errors import explained
+from context_builder.archive.archive import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, SummaryRow, as_record
 from context_builder.errors import ArchiveDataRejected, ArchiveError, ArchiveRejected, ArchiveUnavailable
-from context_builder.redirects import refuse_redirects
-from context_builder.sqlstate import SQLSTATE_LENGTH
+from context_builder.storage.postgres_errors import explained
+from context_builder.storage.redirects import refuse_redirects
+from context_builder.storage.sqlstate import SQLSTATE_LENGTH
 
 if TYPE_CHECKING:
     import httpx

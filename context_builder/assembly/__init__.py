@@ -1,21 +1,20 @@
 """The read side: from a turn and all that is remembered to messages that fit the token budget."""
 
+from context_builder.assembly.budget.receipt import Outcome, Receipt, added
+from context_builder.assembly.budget.token_window import TokenWindowManager, window_of
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.assembly.built_context import BuiltContext
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.context import Context, ContextMetadata, ModelType
-from context_builder.assembly.estimate import estimate_tokens
-from context_builder.assembly.formatter import ContextFormatter
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.health import HealthState as SomabrainHealthState
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.model_window import window_of
-from context_builder.assembly.preferences import Preference, stated_preferences
-from context_builder.assembly.query import QueryKind, kind_of
-from context_builder.assembly.receipt import Outcome, Receipt, added
-from context_builder.assembly.rules import AssemblyRules
-from context_builder.assembly.session_turn import session_turn
-from context_builder.assembly.somabrain import SomaBrain
+from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
+from context_builder.assembly.prompt.formatter import ContextFormatter
+from context_builder.assembly.ranking.query_kind import QueryKind, kind_of
+from context_builder.assembly.retrieval.preference_history import Preference, stated_preferences
+from context_builder.assembly.retrieval.somabrain_source import SomaBrain
+from context_builder.assembly.session_state import session_turn
 from context_builder.assembly.strategies import (
     ContextStrategy,
     QueryStrategy,
@@ -26,10 +25,10 @@ from context_builder.assembly.strategies import (
     SessionMessagesStrategy,
     UserPreferencesStrategy,
 )
-from context_builder.assembly.window import TokenWindowManager
+from context_builder.tokens.estimate import estimate_tokens
 
 __all__ = [
-    "AssemblyRules",
+    "AssemblyConfig",
     "BuiltContext",
     "Candidate",
     "Context",

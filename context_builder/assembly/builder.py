@@ -10,36 +10,40 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from context_builder.assembly.background import Background
-from context_builder.assembly.built_context import BuiltContext
-from context_builder.assembly.cache import ContextCache
+from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.build_options import BuildOptions
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.compose import DEFAULT_TOKEN_LIMIT, Composer, Ingredients
-from context_builder.assembly.context import Context
-from context_builder.assembly.govern import Governor
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import HealthState
-from context_builder.assembly.keeper import Summarizer, SummaryKeeper
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.phases import Metrics, phase, report
-from context_builder.assembly.pipeline import Assembled, TurnPipeline
-from context_builder.assembly.preferences import FindPreferences, PreferenceHistory, PreferenceReader, by_patterns
-from context_builder.assembly.recall import HealthProvider, OnDegraded, Recall
-from context_builder.assembly.recollection import TurnMemory
-from context_builder.assembly.rules import AssemblyRules
-from context_builder.assembly.somabrain import SomaBrain, SomaBrainMemory
-from context_builder.assembly.stored import StoredMemory
+from context_builder.assembly.overflow.summarizer import HistorySummarizer, Summarizer
+from context_builder.assembly.phases import Metrics, phase, report, span
+from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.prompt.cache import ContextCache
+from context_builder.assembly.prompt.composer import DEFAULT_TOKEN_LIMIT, Composer, Ingredients
+from context_builder.assembly.prompt.context import Context
+from context_builder.assembly.prompt.pipeline import Assembled, TurnPipeline
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.retrieval.preference_history import (
+    FindPreferences,
+    PreferenceHistory,
+    PreferenceReader,
+    by_patterns,
+)
+from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegraded, Retriever
+from context_builder.assembly.retrieval.somabrain_source import SomaBrain, SomaBrainMemory
+from context_builder.assembly.retrieval.source import TurnMemory
+from context_builder.assembly.retrieval.store_source import StoredMemory
+from context_builder.assembly.strategies.builtin import UserPreferencesStrategy
 from context_builder.assembly.strategies.strategy import ContextStrategy
-from context_builder.assembly.strategies.user_preferences import UserPreferencesStrategy
-from context_builder.assembly.tally import Tally
-from context_builder.assembly.tracing import span
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
-from context_builder.assembly.wishes import Wishes
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryFilter, MemoryStore, Rating
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
-from context_builder.tokens import TokenCounter
+from context_builder.tokens.counter import TokenCounter
 
-_RULES = AssemblyRules()
+_RULES = AssemblyConfig()
 
 
 class ContextBuilder:
@@ -75,21 +79,21 @@ class ContextBuilder:
         on_degraded: OnDegraded | None = None,
         summarizer: Summarizer | None = None,
         preference_reader: PreferenceReader | None = None,
-        rules: AssemblyRules = _RULES,
+        rules: AssemblyConfig = _RULES,
         clock: Clock | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
         self._clock = clock or SystemClock()
         self._metrics = metrics or ContextBuilderMetrics()
-        self._tally = Tally(token_counter or TokenCounter("gpt-4o").count)
-        self._governor = Governor(redactor or NoopRedactor())
+        self._tally = MessageTokenCounter(token_counter or TokenCounter("gpt-4o").count)
+        self._governor = RedactionPolicy(redactor or NoopRedactor())
         memories: list[TurnMemory] = []
         if somabrain is not None:
             memories.append(SomaBrainMemory(somabrain))
         if store is not None:
             memories.append(StoredMemory(store, rules.scope))
-        self._recall = Recall(
+        self._recall = Retriever(
             memories,
             rules,
             self._metrics,
@@ -97,11 +101,11 @@ class ContextBuilder:
             on_degraded=on_degraded,
             monotonic=lambda: self._clock.now().monotonic,
         )
-        self._keeper = SummaryKeeper(memories, rules, self._metrics, self._governor, summarizer=summarizer)
+        self._keeper = HistorySummarizer(memories, rules, self._metrics, self._governor, summarizer=summarizer)
         self._pipeline = TurnPipeline(rules, self._tally, self._governor, self._metrics)
         self._composer = Composer(rules, self._tally, self._governor)
         self._cache = ContextCache(rules.cache_seconds, rules.cache_size)
-        self._wishes = Wishes()
+        self._wishes = BuildOptions()
         self._beside = Background(most=rules.background_max, timeout=rules.background_timeout)
         self._find_preferences: FindPreferences = by_patterns
         if preference_reader is not None:
@@ -164,7 +168,7 @@ class ContextBuilder:
         """
         if self._recall.is_down:
             return []
-        wishes = Wishes((UserPreferencesStrategy(),), frozenset({0}), tenant_id=tenant_id, user_id=user_id)
+        wishes = BuildOptions((UserPreferencesStrategy(),), frozenset({0}), tenant_id=tenant_id, user_id=user_id)
         patience = self._rules.deadline / 3
         return (await wishes.offered(self._store, self._now(), patience, self._find_preferences)).candidates
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from context_builder.assembly.budget.message_tokens import Message, plain
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.tally import Message, plain
 from context_builder.errors import ContextError
+from context_builder.quoting import quoted_message
 
 DEFAULT_TENANT: Final = "default"
 """Whose memories are meant when a turn names no tenant and a store needs one."""
@@ -117,3 +118,10 @@ def _text(value: object) -> str:
 
 def _id(value: object) -> str | None:
     return None if value is None else str(value)
+
+
+def spoken(candidate: Candidate) -> Message:
+    """A message of the conversation; who of several people spoke stands before what they said."""
+    own = candidate.role == "assistant" and not candidate.speaker
+    said = candidate.text if own else quoted_message(candidate.speaker, candidate.text)
+    return {"role": candidate.role, "content": said}

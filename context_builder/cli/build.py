@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
-from context_builder.cli.view.plain import plain
-from context_builder.client import SessionClient
+from context_builder.cli.view.palette import plain
+from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
-    from context_builder.assembly.built_context import BuiltContext
-    from context_builder.assembly.receipt import Receipt
+    from context_builder.assembly.budget.receipt import Receipt
+    from context_builder.assembly.prompt.built_context import BuiltContext
 
 MORE: Final = 500
 """Tokens by which ``--explain`` raises the limit, to tell what they would add."""
@@ -90,9 +90,9 @@ async def _build(
     session_id: str, turn: dict[str, Any], max_tokens: int | None, console: Console, *, explain: bool, as_json: bool
 ) -> None:
     from context_builder import log
-    from context_builder.app import open_builder, open_redis
-    from context_builder.builders import counter_of
-    from context_builder.session_prompt import build_for_session
+    from context_builder.wiring.app import open_builder, open_redis
+    from context_builder.wiring.builders import counter_of
+    from context_builder.wiring.session_prompt import build_for_session
 
     settings = settings_in_force()
     log.configure("error", settings.log_format)  # what the memory failed at is said in the output

@@ -14,13 +14,19 @@ import typer
 from redis.asyncio import Redis
 from rich.console import Console
 
-from context_builder.cli.view.plain import plain
-from context_builder.client import SessionClient
+from context_builder.cli.view.palette import plain
 from context_builder.errors import ContextBuilderError, SessionOwned, SettingError, StoreError
+from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
-    from context_builder.session.catalog import Listed
-    from context_builder.settings import Settings
+    from context_builder.session.store.registry import RegisteredSession
+    from context_builder.settings.settings import Settings
+
+
+from typing import Annotated
+
+SESSION_ID = Annotated[str, typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -")]
+
 
 T = TypeVar("T")
 
@@ -30,7 +36,7 @@ INTERRUPTED: Final = 130
 
 def settings_in_force(**overrides: Any) -> Settings:
     """What ``load_settings`` finds; names in ``.env`` that look misspelt are told on standard error."""
-    from context_builder.settings import load_settings, misspelt
+    from context_builder.settings.settings import load_settings, misspelt
 
     loaded = load_settings(**overrides)
     for name, meant in misspelt():
@@ -41,7 +47,7 @@ def settings_in_force(**overrides: Any) -> Settings:
 @asynccontextmanager
 async def connected(session_id: str) -> AsyncIterator[SessionClient]:
     """The session at the Redis that the settings name, be there such a session or not."""
-    from context_builder.app import open_redis
+    from context_builder.wiring.app import open_redis
 
     async with open_redis(settings_in_force()) as redis:
         yield SessionClient(redis, session_id)
@@ -50,8 +56,8 @@ async def connected(session_id: str) -> AsyncIterator[SessionClient]:
 @asynccontextmanager
 async def redis_with(session_id: str) -> AsyncIterator[Redis]:
     """The Redis that the settings name. Raises :class:`StoreError` when it knows no such session."""
-    from context_builder.app import open_redis
     from context_builder.session.keys import validate_session_id
+    from context_builder.wiring.app import open_redis
 
     validate_session_id(session_id)
     async with open_redis(settings_in_force()) as redis:
@@ -59,11 +65,11 @@ async def redis_with(session_id: str) -> AsyncIterator[Redis]:
         yield redis
 
 
-async def existing(redis: Redis, session_id: str) -> Listed:
+async def existing(redis: Redis, session_id: str) -> RegisteredSession:
     """What is known of the session. Raises :class:`StoreError` when nothing is."""
-    from context_builder.session.catalog import Catalog
+    from context_builder.session.store.registry import SessionRegistry
 
-    found = await Catalog(redis).find(session_id)
+    found = await SessionRegistry(redis).find(session_id)
     if found is None:
         raise no_session(session_id)
     return found

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run
-from context_builder.cli.view.plain import plain
+from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import dollars
-from context_builder.client import JsonObject, SessionClient
 from context_builder.errors import StoreError
+from context_builder.session.client import JsonObject, SessionClient
 
 
 def cost(

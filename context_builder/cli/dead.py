@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import orjson
 import typer
 
-from context_builder.cli.command import print_json, redis_with, run
-from context_builder.cli.session_id import SESSION_ID
-from context_builder.cli.view.plain import plain
+from context_builder.cli.command import SESSION_ID, print_json, redis_with, run
+from context_builder.cli.view.palette import plain
 from context_builder.errors import ContextBuilderError
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from context_builder.session.dead_letters import DeadLetter, DeadLetters, Origin
+    from context_builder.session.store.dead_letters import DeadLetter, DeadLetters, Origin
 
 EXCERPT: Final = 60
 """Characters of a delivery that the list shows."""
@@ -66,7 +65,7 @@ def dead(
 
 
 async def _dead(session_id: str, verb: Verb, which: str, *, raw: bool, as_json: bool) -> None:
-    from context_builder.session.dead_letters import ORIGINS, DeadLetters
+    from context_builder.session.store.dead_letters import ORIGINS, DeadLetters
 
     async with redis_with(session_id) as redis:
         lists = {origin: DeadLetters(redis, session_id, origin) for origin in ORIGINS}
@@ -147,9 +146,9 @@ async def _requeue(letters: DeadLetters, session_id: str, chosen: list[Numbered]
 
 
 async def _tell_who_delivers(redis: Redis, session_id: str, chosen: list[Numbered]) -> None:
-    from context_builder.session.catalog import Catalog
+    from context_builder.session.store.registry import SessionRegistry
 
-    if any(one.origin != "input" for one in chosen) and await Catalog(redis).owner(session_id) is None:
+    if any(one.origin != "input" for one in chosen) and await SessionRegistry(redis).owner(session_id) is None:
         typer.echo(f"Nobody runs the session now: `context-builder end {session_id}`, or its next run, delivers it.")
 
 

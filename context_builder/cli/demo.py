@@ -16,14 +16,14 @@ from rich.text import Text
 
 from context_builder import log
 from context_builder.cli.command import live_console, run, settings_in_force
-from context_builder.cli.pause import stopped
 from context_builder.cli.replay import replay
+from context_builder.cli.signals import stopped
 from context_builder.cli.view.memory import Memory
 from context_builder.cli.view.palette import SpeakerColours, domain_colour, short_name
 from context_builder.cli.view.published import Published
 from context_builder.cli.watch import INTERVAL, follow
-from context_builder.client import SessionClient, Snapshot
 from context_builder.demo import load_demo
+from context_builder.session.client import SessionClient, Snapshot
 
 if TYPE_CHECKING:
     from context_builder.session.session import Session
@@ -76,7 +76,7 @@ def demo(
 
 
 async def _demo(speed: float, console: Console) -> None:
-    from context_builder.app import open_app
+    from context_builder.wiring.app import open_app
 
     settings = settings_in_force(raw_buffer_time_window=WINDOW)
     log.configure("error", settings.log_format)  # anything less would be written across the view

@@ -23,7 +23,7 @@ MODEL_SETTINGS: Final = ("keyword_model", "domain_model", "summary_model")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RetrievalQuery:
     """What should understand the recorded work, where it is not what the settings say."""
 
     model: str | None = None
@@ -57,10 +57,10 @@ def diff(
     """
     if other is not None and (model or prompts):
         raise typer.BadParameter("is for one recording, read again", param_hint="--model, --prompts")
-    run(_diff(Recording(file), Recording(other) if other else None, Wanted(model, prompts), as_json=as_json))
+    run(_diff(Recording(file), Recording(other) if other else None, RetrievalQuery(model, prompts), as_json=as_json))
 
 
-async def _diff(recording: Recording, other: Recording | None, wanted: Wanted, *, as_json: bool) -> None:
+async def _diff(recording: Recording, other: Recording | None, wanted: RetrievalQuery, *, as_json: bool) -> None:
     left, left_name = recorded(recording), recording.path.name
     if other is not None:
         right, right_name = recorded(other), other.path.name
@@ -73,8 +73,8 @@ async def _diff(recording: Recording, other: Recording | None, wanted: Wanted, *
         show(comparison, Side.of(left_name, left), Side.of(right_name, right), Console())
 
 
-async def _read_again(recording: Recording, wanted: Wanted) -> tuple[Understanding, str]:
-    from context_builder.app import open_analyst
+async def _read_again(recording: Recording, wanted: RetrievalQuery) -> tuple[Understanding, str]:
+    from context_builder.wiring.app import open_analyst
 
     models = dict.fromkeys(MODEL_SETTINGS, wanted.model)
     settings = settings_in_force(**models, prompts_dir=wanted.prompts, llm_attempts=1)

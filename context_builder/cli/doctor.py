@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from context_builder.cli.command import print_json, run, settings_in_force
-from context_builder.cli.view.plain import plain
+from context_builder.cli.view.palette import plain
 from context_builder.errors import AnalystUnavailable, ContextBuilderError, StoreError
-from context_builder.session.availability import translated
+from context_builder.storage.redis_availability import translated
 
 if TYPE_CHECKING:
-    from context_builder.app import App
     from context_builder.session.keys import Receiver
+    from context_builder.wiring.app import App
 
 SKEW: Final = 2.0
 """Seconds between this machine's clock and Redis' that are worth a word."""
@@ -57,7 +57,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for pr
 
 async def _doctor(*, as_json: bool) -> None:
     from context_builder import log
-    from context_builder.app import open_app
+    from context_builder.wiring.app import open_app
 
     settings = settings_in_force()
     log.configure("error", settings.log_format)
@@ -85,9 +85,9 @@ async def _examined(name: str, check: Callable[[App], Awaitable[Outcome]], app: 
 
 
 async def _redis(app: App) -> Outcome:
-    from context_builder.connection import check_server
-    from context_builder.durability import durability_of
     from context_builder.engines.redis_launch import SETTINGS
+    from context_builder.storage.redis import check_server
+    from context_builder.storage.redis_durability import durability_of
 
     found = f"{app.redis_is.what}, version {await check_server(app.redis)}"
     durability = await durability_of(app.redis, SETTINGS if app.redis_is.embedded else None)
@@ -95,9 +95,9 @@ async def _redis(app: App) -> Outcome:
 
 
 async def _model(app: App) -> Outcome:
-    from context_builder.analysis.analyst import Said
+    from context_builder.analysis.analyst import AnalystMessage
 
-    said = Said(1, "Doctor", "How does DNA replication work in living cells?")
+    said = AnalystMessage(1, "Doctor", "How does DNA replication work in living cells?")
     started = time.perf_counter()
     reading = await app.parts.analyst.extract_keywords([said])
     seconds = time.perf_counter() - started
@@ -107,7 +107,7 @@ async def _model(app: App) -> Outcome:
 
 
 async def _archive(app: App) -> Outcome:
-    from context_builder.archive.migrations import migrations
+    from context_builder.storage.migrations import migrations
 
     await app.parts.archive.check()
     _, *numbered = migrations()
@@ -136,10 +136,10 @@ async def _memory(app: App) -> Outcome:
 async def _refused_by(receiver: Receiver, app: App) -> str:
     """What to do about entries that archive or memory refused for good, if there are any; the session with most of
     them is named."""
-    from context_builder.session.catalog import Catalog
+    from context_builder.session.store.registry import SessionRegistry
 
     try:
-        sessions = await Catalog(app.redis).sessions()
+        sessions = await SessionRegistry(app.redis).sessions()
     except StoreError:
         return ""  # which is another check's to say
     refused = {each.session_id: each.undeliverable[receiver] for each in sessions}

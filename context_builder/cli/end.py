@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from context_builder.cli.command import existing, run, settings_in_force
-from context_builder.cli.session_id import SESSION_ID
-from context_builder.cli.stopping import stopping_signals, within_grace
+from context_builder.cli.command import SESSION_ID, existing, run, settings_in_force
+from context_builder.cli.signals import stopping_signals, within_grace
 
 
 def end(session_id: SESSION_ID) -> None:
@@ -23,10 +22,10 @@ def end(session_id: SESSION_ID) -> None:
 
 async def _end(session_id: str) -> None:
     from context_builder import log
-    from context_builder.app import open_app
     from context_builder.errors import ArchiveUnavailable, MemoryUnavailable
-    from context_builder.session.catalog import Catalog
     from context_builder.session.keys import validate_session_id
+    from context_builder.session.store.registry import SessionRegistry
+    from context_builder.wiring.app import open_app
 
     settings = settings_in_force()
     validate_session_id(session_id)
@@ -35,7 +34,7 @@ async def _end(session_id: str) -> None:
         await existing(app.redis, session_id)
         session = app.session(session_id)
         session.end()
-        if await Catalog(app.redis).request_end(session_id):
+        if await SessionRegistry(app.redis).request_end(session_id):
             typer.echo(f"Asked the process that runs session {session_id} to end it …")
         with stopping_signals(session.stop):
             await within_grace(session.serve(), session.told_to_stop)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from context_builder.cli.command import confirm, print_json, run, settings_in_force
-from context_builder.cli.view.plain import plain
+from context_builder.cli.view.palette import plain
 from context_builder.errors import SettingError
 
 
@@ -51,7 +51,7 @@ def engines(
 
 async def _password() -> str:
     """The password of the embedded Redis. Raises :class:`SettingError` when it was turned off."""
-    from context_builder.embedded import redis_engine
+    from context_builder.wiring.embedded import redis_engine
 
     settings = settings_in_force()
     if not settings.embedded_redis_password:
@@ -61,23 +61,23 @@ async def _password() -> str:
 
 async def _running_sessions() -> list[str]:
     """The sessions that somebody runs on the embedded Redis, and who."""
-    from context_builder.connection import client_for
-    from context_builder.embedded import redis_engine
-    from context_builder.session.catalog import Catalog
-    from context_builder.session.holder import describe
+    from context_builder.session.store.lease import describe
+    from context_builder.session.store.registry import SessionRegistry
+    from context_builder.storage.redis import client_for
+    from context_builder.wiring.embedded import redis_engine
 
     address = await asyncio.to_thread(redis_engine(settings_in_force()).running)
     if address is None:
         return []
     async with client_for(address.url) as redis:
-        listed = await Catalog(redis).sessions()
+        listed = await SessionRegistry(redis).sessions()
     return [f"{each.session_id} ({plain(describe(each.owner), 60)})" for each in listed if each.owner is not None]
 
 
 async def _engines(verb: Verb, *, as_json: bool) -> None:
-    from context_builder.embedded import home_of, redis_engine
     from context_builder.engines.engine import Engine
     from context_builder.engines.postgres import PostgresEngine
+    from context_builder.wiring.embedded import home_of, redis_engine
 
     settings = settings_in_force()
     home = home_of(settings)

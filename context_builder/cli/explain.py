@@ -13,12 +13,10 @@ from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run
 from context_builder.cli.view.memory import KINDS
-from context_builder.cli.view.palette import ASSISTANT, SpeakerColours
-from context_builder.cli.view.plain import plain
-from context_builder.session.availability import translated
-from context_builder.session.explanation import Explained, explain
+from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
 from context_builder.session.keys import Keys
-from context_builder.session.source import Source
+from context_builder.session.summary.citation import CitedMessage, Explained, explain
+from context_builder.storage.redis_availability import translated
 
 
 def explain_command(
@@ -67,7 +65,7 @@ def show(points: Sequence[Explained], console: Console) -> None:
             console.print(Padding(Text(_missing(len(point.missing)), style="dim italic"), (0, 0, 0, 4)))
 
 
-def _line(source: Source, colours: SpeakerColours) -> Text:
+def _line(source: CitedMessage, colours: SpeakerColours) -> Text:
     speaker = plain(source.speaker, 60)
     colour = ASSISTANT if source.consilience else colours[speaker]
     number = "" if source.number is None else f"#{source.number}  "

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from context_builder.cli.command import confirm, no_session, run, settings_in_force
-from context_builder.cli.session_id import SESSION_ID
+from context_builder.cli.command import SESSION_ID, confirm, no_session, run, settings_in_force
 from context_builder.errors import MemoryRejected
 
 if TYPE_CHECKING:
     from context_builder.archive.archive import Archive
-    from context_builder.memory.tenant import TenantMemory
-    from context_builder.session.catalog import Catalog
+    from context_builder.memory.memory import TenantMemory
+    from context_builder.session.store.registry import SessionRegistry
 
 LOOK_AGAIN: Final = 0.05
 """Seconds."""
@@ -39,17 +38,17 @@ def forget(
 
 
 async def _forget(session_id: str) -> None:
-    from context_builder.app import open_archive, open_memory, open_redis, recording_of
-    from context_builder.memory.tenant import TenantMemory
+    from context_builder.memory.memory import TenantMemory
     from context_builder.recording.file import delete
-    from context_builder.session.catalog import Catalog
-    from context_builder.session.holder import describe, has_died
     from context_builder.session.keys import validate_session_id
+    from context_builder.session.store.lease import describe, has_died
+    from context_builder.session.store.registry import SessionRegistry
+    from context_builder.wiring.app import open_archive, open_memory, open_redis, recording_of
 
     settings = settings_in_force()
     validate_session_id(session_id)
     async with open_redis(settings) as redis, open_archive(settings) as archive, open_memory(settings) as (store, _):
-        catalog = Catalog(redis)
+        catalog = SessionRegistry(redis)
         delivered = Delivered(session_id, archive, TenantMemory(store, settings.tenant_id) if store else None)
         await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
         owner = await catalog.owner(session_id)
@@ -76,12 +75,12 @@ async def _forget(session_id: str) -> None:
         raise MemoryRejected(f"what the memory holds of session {session_id} stays: {delivered.refusal}")
 
 
-async def is_left(catalog: Catalog, session_id: str, within: float) -> bool:
+async def is_left(catalog: SessionRegistry, session_id: str, within: float) -> bool:
     """Wait until the owner has learnt that the session was forgotten; false when it has not ``within`` seconds.
 
     An owner that does not commit within the time of a lease stands still or is dead.
     """
-    from context_builder.session.holder import is_forgotten
+    from context_builder.session.store.lease import is_forgotten
 
     for _ in range(math.ceil(within / LOOK_AGAIN)):
         owner = await catalog.owner(session_id)
@@ -91,7 +90,7 @@ async def is_left(catalog: Catalog, session_id: str, within: float) -> bool:
     return False
 
 
-async def stay_forgotten(catalog: Catalog, session_id: str, before: bytes | None) -> None:
+async def stay_forgotten(catalog: SessionRegistry, session_id: str, before: bytes | None) -> None:
     """Forget the session again should Redis fall back, to where its mark is the one from ``before``."""
     looks_left = looks = math.ceil(LOST_BY_REDIS / LOOK_AGAIN)
     while looks_left:

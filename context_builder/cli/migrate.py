@@ -30,10 +30,10 @@ def migrate(
 async def _migrate(*, show: bool) -> None:
     import asyncio
 
-    from context_builder.archive.migrations import apply, render
-    from context_builder.embedded import home_of
     from context_builder.engines.postgres import PostgresEngine
     from context_builder.errors import SettingError
+    from context_builder.storage.migrations import apply, render
+    from context_builder.wiring.embedded import home_of
 
     if show:
         typer.echo(render())

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from context_builder.cli.command import run, settings_in_force
+from context_builder.cli.command import SESSION_ID, run, settings_in_force
 from context_builder.cli.run import NO_WAIT, TAKEOVER, serve
-from context_builder.cli.session_id import SESSION_ID
 
 
 def record(
@@ -35,8 +34,8 @@ def record(
 
 
 async def _record(session_id: str, file: Path | None, *, takeover: bool, wait: bool) -> None:
-    from context_builder.app import recording_of
     from context_builder.session.keys import validate_session_id
+    from context_builder.wiring.app import recording_of
 
     validate_session_id(session_id)
     file = file or recording_of(session_id, settings_in_force()) or Path(f"{session_id}.jsonl")

@@ -22,9 +22,8 @@ from rich.progress import (
 )
 
 from context_builder.cli.command import INTERRUPTED, connected, live_console, run
-from context_builder.cli.pause import stopped
-from context_builder.cli.stopping import stopping_signals
-from context_builder.client import JsonObject, SessionClient, contributed, spoken
+from context_builder.cli.signals import stopped, stopping_signals
+from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.transcript import Utterance, read_transcript
 
 BATCH: Final = 500

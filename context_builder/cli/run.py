@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import structlog
 import typer
 
-from context_builder.cli.command import run, settings_in_force
-from context_builder.cli.pause import stopped
-from context_builder.cli.session_id import SESSION_ID
-from context_builder.cli.stopping import stopping_signals, within_grace
+from context_builder.cli.command import SESSION_ID, run, settings_in_force
+from context_builder.cli.signals import stopped, stopping_signals, within_grace
 
 if TYPE_CHECKING:
-    from context_builder.app import App
     from context_builder.session.session import Session
+    from context_builder.wiring.app import App
 
 TAKEOVER = Annotated[bool, typer.Option("--takeover", help="Take the session from the process that runs it.")]
 NO_WAIT = Annotated[bool, typer.Option("--no-wait", help="Exit with status 3 when another process runs it.")]
@@ -56,8 +54,8 @@ def run_session(
 async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
     """Keep the session's state until told to stop, recorded in the file ``record`` if there is one."""
     from context_builder import log
-    from context_builder.app import open_app, recording_of
     from context_builder.session.keys import validate_session_id
+    from context_builder.wiring.app import open_app, recording_of
 
     settings = settings_in_force()
     validate_session_id(session_id)
@@ -71,7 +69,7 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
             if kept_in := record or recording_of(session_id, settings):
                 typer.echo(f"  Recorded {kept_in}, what people say included")
             if settings.http_port is not None:
-                from context_builder.http import serve_http
+                from context_builder.server.health import serve_http
 
                 pages = serve_http(settings.http_host, settings.http_port, lambda: session.is_served)
                 await stack.enter_async_context(pages)
@@ -116,10 +114,10 @@ async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 async def _sweep(app: App, session: Session) -> None:
     """Now and every hour until the session stops: delete others that outlived their retention."""
     from context_builder.errors import StoreError
-    from context_builder.session.catalog import Catalog
+    from context_builder.session.store.registry import SessionRegistry
 
     log = structlog.get_logger(__name__)
-    catalog, retention = Catalog(app.redis), app.settings.session_retention
+    catalog, retention = SessionRegistry(app.redis), app.settings.session_retention
     while True:
         try:
             swept = await catalog.sweep(time.time() - retention, spared=session.session_id)

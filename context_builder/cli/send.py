@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from context_builder.cli.command import connected, legible, run
-from context_builder.client import SessionClient, contributed, spoken
+from context_builder.session.client import SessionClient, contributed, spoken
 
 
 def send(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from context_builder.cli.command import print_json, run, settings_in_force
-from context_builder.cli.view.plain import plain
+from context_builder.cli.view.palette import plain
 
 
 def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
@@ -22,11 +22,11 @@ def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for 
 
 
 async def _sessions(*, as_json: bool) -> None:
-    from context_builder.app import open_redis
-    from context_builder.session.catalog import Catalog
+    from context_builder.session.store.registry import SessionRegistry
+    from context_builder.wiring.app import open_redis
 
     async with open_redis(settings_in_force()) as redis:
-        listed = await Catalog(redis).sessions()
+        listed = await SessionRegistry(redis).sessions()
     if as_json:
         print_json([session.as_json() for session in listed])
         return
@@ -34,7 +34,7 @@ async def _sessions(*, as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from context_builder.session.holder import describe
+    from context_builder.session.store.lease import describe
 
     if not listed:
         typer.echo("No sessions yet. Start one: context-builder run SESSION_ID, or context-builder demo")

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from context_builder.cli.command import print_json, run, settings_in_force
-from context_builder.cli.view.plain import plain
+from context_builder.cli.view.palette import plain
 
 CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 """In a URL that is no secret as a whole."""
@@ -33,7 +33,7 @@ def settings(
 
 def example_env() -> str:
     """The text of ``.env.example``: every setting with its default, its unit and why it is there."""
-    from context_builder.settings import PREFIX, Settings
+    from context_builder.settings.settings import PREFIX, Settings
 
     lines = [
         "# Every setting, with its default and its unit. Copy this file to .env and set what you need.",

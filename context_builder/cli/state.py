@@ -11,14 +11,13 @@ from rich.rule import Rule
 from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run
-from context_builder.cli.view.conversation import Conversation
+from context_builder.cli.view.conversation import Conversation, DomainBars, keyword_line
 from context_builder.cli.view.memory import Memory
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import figures, flow, running, silence_clock
-from context_builder.cli.view.topic import DomainBars, keyword_line
-from context_builder.client import JsonObject, SessionClient, Snapshot
 from context_builder.errors import StoreError
+from context_builder.session.client import JsonObject, SessionClient, Snapshot
 
 NEWEST: Final = 10
 """Messages of the conversation's end that are shown."""

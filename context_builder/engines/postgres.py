@@ -8,9 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from context_builder.engines.engine import Address
+from context_builder.engines.engine import LOOPBACK, Address, choose_port, free_port
 from context_builder.engines.home import exclusive, last_words, make_folder, write_private
-from context_builder.engines.ports import LOOPBACK, choose_port, free_port
 from context_builder.engines.postgres_programs import Programs, find_programs
 from context_builder.errors import EngineError
 

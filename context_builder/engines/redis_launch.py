@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from context_builder.engines import stand_in
+from context_builder.engines.engine import LOOPBACK
 from context_builder.engines.owner import Owner, is_open_to_all
-from context_builder.engines.ports import LOOPBACK
 from context_builder.engines.redis_servers import RedisProgram, find_servers
 from context_builder.engines.redis_users import USER, VISITOR
 from context_builder.errors import EngineError

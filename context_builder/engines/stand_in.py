@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
 from context_builder.engines.redis_users import VISITOR
 
 NAME: Final = "fakeredis"

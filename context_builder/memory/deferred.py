@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from context_builder.errors import ArchiveError, EngineError, MemoryUnavailable
-from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating, SearchResult
 
 
 class DeferredMemory:
@@ -24,7 +24,7 @@ class DeferredMemory:
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         await (await self._opened()).remember(tenant_id, memories)
 
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         return await (await self._opened()).search(tenant_id, query)
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:

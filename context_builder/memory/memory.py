@@ -8,6 +8,14 @@ from datetime import datetime
 from typing import Any, Protocol
 
 
+def point_id(session_id: str, number: int, time: float) -> str:
+    """The memory of a summary's point: its number and its time in epoch seconds.
+
+    The time tells it from a point of the same number in another run of the session, after the first was swept.
+    """
+    return f"{session_id}:point:{number}:{time:.0f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One thing worth remembering.
@@ -94,7 +102,7 @@ class Feedback:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """A memory that was found. ``score`` in 0..1 is its similarity to the query, not its share of the best one's, so
     that a threshold means the same in every search; ``origins`` says what found it."""
 
@@ -120,7 +128,7 @@ class MemoryStore(Protocol):
         """Keep the memories; the same ids again replace what was there, but a preference none that was stated later."""
         ...
 
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         """What fits the query best, best first. An empty query text means the newest first, of those that pass the
         filter; strategies rely on it."""
         ...
@@ -139,3 +147,28 @@ class MemoryStore(Protocol):
     async def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class TenantMemory:
+    """Everything is done on behalf of ``tenant_id``."""
+
+    store: MemoryStore
+    tenant_id: str
+
+    @property
+    def name(self) -> str:
+        return self.store.name
+
+    async def remember(self, memories: Sequence[Memory]) -> None:
+        await self.store.remember(self.tenant_id, memories)
+
+    async def search(self, query: MemoryQuery) -> list[SearchResult]:
+        return await self.store.search(self.tenant_id, query)
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        return await self.store.forget(self.tenant_id, ids=ids)
+
+    async def forget_session(self, session_id: str) -> int:
+        """Delete every memory of the session; how many there were."""
+        return await self.store.forget(self.tenant_id, filter=MemoryFilter(session_id=session_id))

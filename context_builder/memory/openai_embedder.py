@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.embedder import Embedding
-from context_builder.redirects import explain_redirect, is_redirect
+from context_builder.storage.redirects import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -145,7 +145,7 @@ class OpenAIEmbedder:
     def _new_client(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
-        from context_builder.bounded_http import BoundedClient
+        from context_builder.storage.bounded_http import BoundedClient
 
         http: Any = BoundedClient(most_bytes=LARGEST_ANSWER, seconds=self._options.timeout)
         client = AsyncOpenAI(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import structlog
 
-from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating, SearchResult
 from context_builder.redaction.redactor import RedactorProtocol
 
 log = structlog.get_logger(__name__)
@@ -42,7 +42,7 @@ class RedactingMemory:
         if redacted:
             await self._memory.remember(tenant_id, redacted)
 
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         return await self._memory.search(tenant_id, query)
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from context_builder.memory.memory import Feedback, Found, Memory, MemoryFilter, Rating
+from context_builder.memory.memory import Feedback, Memory, MemoryFilter, Rating, SearchResult
 from context_builder.timestamps import in_utc
 
 Row = dict[str, Any]
@@ -91,10 +91,10 @@ def as_condition(wanted: MemoryFilter) -> Row:
     return {name: storable(value) for name, value in restricting.items() if value is not None}
 
 
-def found_of(rows: Sequence[Row]) -> list[Found]:
+def found_of(rows: Sequence[Row]) -> list[SearchResult]:
     """What ``context_memory_search`` returned."""
     return [
-        Found(_memory(row["memory"]), float(row["score"]), tuple(row["origins"]), _feedback(row["memory"]))
+        SearchResult(_memory(row["memory"]), float(row["score"]), tuple(row["origins"]), _feedback(row["memory"]))
         for row in rows
     ]
 

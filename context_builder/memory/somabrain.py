@@ -13,7 +13,7 @@ import stamina
 
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.breaker import Breaker
-from context_builder.redirects import refuse_redirects
+from context_builder.storage.redirects import refuse_redirects
 
 Payload = dict[str, Any]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_builder.errors import CannotForget, MemoryRejected
-from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, Rating
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
 from context_builder.memory.rows import storable
 from context_builder.memory.somabrain import Payload, SomaBrainClient
 from context_builder.timestamps import in_utc, moment
@@ -45,7 +45,7 @@ class SomaBrainStore:
             batch = [_payload(memory) for memory in memories[start : start + BATCH]]
             await self._client.remember_batch({"tenant_id": tenant_id, "memories": batch})
 
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         where = query.filter
         is_narrow = where != MemoryFilter(session_id=where.session_id, persona_id=where.persona_id)
         asked: Payload = {
@@ -56,7 +56,7 @@ class SomaBrainStore:
             "top_k": query.limit * (self.OVERSAMPLE if is_narrow else 1),
             "threshold": query.threshold,
         }
-        best: dict[str, Found] = {}
+        best: dict[str, SearchResult] = {}
         for found in _found(await self._client.recall(asked)):
             known = best.get(found.memory.id)
             if _passes(found.memory, where) and (known is None or found.score > known.score):
@@ -97,14 +97,14 @@ def _payload(memory: Memory) -> Payload:
     return payload
 
 
-def _found(answer: Mapping[str, Any]) -> Iterator[Found]:
+def _found(answer: Mapping[str, Any]) -> Iterator[SearchResult]:
     """The memories of an answer, from ``candidates[]`` and ``results[]``; entries without a text are passed over."""
     for key in ("candidates", "results"):
         entries = answer.get(key)
         for entry in entries if isinstance(entries, list) else ():
             text = _text(entry) if isinstance(entry, Mapping) else None
             if text is not None:
-                yield Found(_memory(entry, text), _score(entry.get("score")), ("somabrain",))
+                yield SearchResult(_memory(entry, text), _score(entry.get("score")), ("somabrain",))
 
 
 def _memory(entry: Mapping[str, Any], text: str) -> Memory:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
-from context_builder.sqlstate import INVALID_DATA, TRANSIENT
+from context_builder.storage.sqlstate import INVALID_DATA, TRANSIENT
 
 _MIGRATE: Final = "run `context-builder migrate`"
 _ADVICE: Final = {

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from context_builder.errors import MemoryRejected
 from context_builder.memory.embedder import Embedder
-from context_builder.memory.memory import Found, Memory, MemoryFilter, MemoryQuery, Rating
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
 from context_builder.memory.rows import Row, as_condition, as_row, found_of, rating_rows, storable
 from context_builder.memory.sql_embeddings import SqlEmbeddings
 
@@ -82,7 +82,7 @@ class SqlMemory:
             if self._embeddings is not None and await self._embeddings.fill(tenant_id, self._batch) == self._batch:
                 await self._embeddings.fill(tenant_id, self._batch)
 
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         if not query.text.strip() and query.embedding is None:
             return await self._newest(tenant_id, query)
         arguments: Row = {
@@ -113,7 +113,7 @@ class SqlMemory:
         if self._embeddings is not None:
             await self._embeddings.close()
 
-    async def _newest(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+    async def _newest(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         condition = as_condition(query.filter)
         return found_of(await self._call("context_memory_newest", tenant_id, count=query.limit, condition=condition))
 

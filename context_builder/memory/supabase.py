@@ -14,8 +14,8 @@ from context_builder.errors import MemoryDataRejected, MemoryRejected, MemorySto
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_errors import explained
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
-from context_builder.redirects import refuse_redirects
-from context_builder.sqlstate import SQLSTATE_LENGTH
+from context_builder.storage.redirects import refuse_redirects
+from context_builder.storage.sqlstate import SQLSTATE_LENGTH
 
 if TYPE_CHECKING:
     import httpx

@@ -13,25 +13,33 @@ from typing import Any, Final
 import orjson
 from pydantic import TypeAdapter
 
-from context_builder.analysis.analyst import DomainReading, KeywordReading, KnownPoint, SummaryReading, Usage
+from context_builder.analysis.analyst import DomainResult, KeywordResult, KnownPoint, SummaryResult, Usage
 from context_builder.clock import Instant
-from context_builder.session.message import Message
-from context_builder.session.recorder import Answered, Buried, DeadLettered, HandedOut, Happening, Received, Turned
-from context_builder.session.rules import Rules
-from context_builder.session.snapshot import Snapshot
-from context_builder.session.work import DomainWork, Reading, SummaryWork, Work
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask, DomainTask, SummaryTask
+from context_builder.session.messages.message import Message
+from context_builder.session.recorder import (
+    DeadLettered,
+    DeliveriesRejected,
+    Received,
+    SessionEvent,
+    TaskFinished,
+    TaskStarted,
+    Turned,
+)
+from context_builder.session.store.commit import Snapshot
 
 SCHEMA: Final = 1
 
 _READINGS: Final[Mapping[str, TypeAdapter[Any]]] = {
-    "keywords": TypeAdapter(KeywordReading),
-    "domains": TypeAdapter(DomainReading),
-    "summary": TypeAdapter(SummaryReading),
+    "keywords": TypeAdapter(KeywordResult),
+    "domains": TypeAdapter(DomainResult),
+    "summary": TypeAdapter(SummaryResult),
 }
 _USAGE: Final = TypeAdapter(Usage)
 _KNOWN: Final = TypeAdapter(list[KnownPoint])
 _MESSAGE: Final = tuple(name for name in (f.name for f in fields(Message)) if name not in ("identity", "timestamp_raw"))
-_RULES: Final = frozenset(field.name for field in fields(Rules))
+_RULES: Final = frozenset(field.name for field in fields(SessionConfig))
 
 
 class Encoder:
@@ -39,10 +47,10 @@ class Encoder:
 
     def __init__(self) -> None:
         self._run = token_hex(4)
-        self._works: dict[int, tuple[int, Work]] = {}
+        self._works: dict[int, tuple[int, AnalysisTask]] = {}
         self._count = 0
 
-    def begin(self, session_id: str, rules: Rules, tokens: str, snapshot: Snapshot, now: Instant) -> bytes:
+    def begin(self, session_id: str, rules: SessionConfig, tokens: str, snapshot: Snapshot, now: Instant) -> bytes:
         header = {
             "schema": SCHEMA,
             "version": _version(),
@@ -55,17 +63,17 @@ class Encoder:
         }
         return self._line("begin", now, header)
 
-    def happened(self, what: Happening, now: Instant) -> bytes:
+    def happened(self, what: SessionEvent, now: Instant) -> bytes:
         match what:
             case Received(messages, last_id):
                 return self._line("received", now, {"messages": [_fields(m) for m in messages], "last_id": last_id})
-            case Buried(count):
+            case DeliveriesRejected(count):
                 return self._line("buried", now, {"count": count})
             case DeadLettered(receiver, count):
                 return self._line("refused", now, {"receiver": receiver, "count": count})
-            case HandedOut(task, work):
+            case TaskStarted(task, work):
                 return self._line("handed_out", now, {"task": task, **self._handed_out(work)})
-            case Answered(work, reading, usage):
+            case TaskFinished(work, reading, usage):
                 number, _ = self._works.pop(id(work))
                 return self._line("answered", now, {"work": number, "reading": reading, "usage": usage})
             case Turned(to):
@@ -74,15 +82,15 @@ class Encoder:
     def published(self, revision: int, state_digest: str, now: Instant) -> bytes:
         return self._line("published", now, {"revision": revision, "state": state_digest})
 
-    def _handed_out(self, work: Work | None) -> dict[str, Any]:
+    def _handed_out(self, work: AnalysisTask | None) -> dict[str, Any]:
         if work is None:
             return {"work": None}
         self._count += 1
         self._works[id(work)] = (self._count, work)  # holding the work keeps its id from being given again
         described: dict[str, Any] = {"work": self._count, "ids": ids_of(work)}
-        if isinstance(work, DomainWork):
+        if isinstance(work, DomainTask):
             described |= {"through": work.through, "new": work.new}
-        if isinstance(work, SummaryWork):
+        if isinstance(work, SummaryTask):
             described |= {"known": work.request.known, "topic_keywords": work.request.topic_keywords}
             if work.from_pending:
                 described["entries"] = [orjson.Fragment(entry.encode()) for entry in work.entries]
@@ -98,9 +106,9 @@ def digest(state: bytes) -> str:
     return blake2b(state, digest_size=16).hexdigest()
 
 
-def ids_of(work: Work) -> list[int]:
+def ids_of(work: AnalysisTask) -> list[int]:
     """The ids of the messages that the work is about."""
-    messages = work.request.messages if isinstance(work, SummaryWork) else work.messages
+    messages = work.request.messages if isinstance(work, SummaryTask) else work.messages
     return [said.id for said in messages]
 
 
@@ -112,9 +120,9 @@ def read_message(written: Mapping[str, Any]) -> Message:
     return Message(**{name: written[name] for name in _MESSAGE}, identity=b"", timestamp_raw=raw)
 
 
-def read_reading(task: str, written: Mapping[str, Any]) -> Reading:
+def read_reading(task: str, written: Mapping[str, Any]) -> AnalysisResult:
     """The reading of an ``answered`` line."""
-    reading: Reading = _READINGS[task].validate_python(written)
+    reading: AnalysisResult = _READINGS[task].validate_python(written)
     return reading
 
 
@@ -128,9 +136,9 @@ def read_known(written: Sequence[Mapping[str, Any]]) -> list[KnownPoint]:
     return _KNOWN.validate_python(written)
 
 
-def read_rules(written: Mapping[str, Any]) -> Rules:
+def read_rules(written: Mapping[str, Any]) -> SessionConfig:
     """The rules of a ``begin`` line, those that this version knows."""
-    return Rules(**{name: value for name, value in written.items() if name in _RULES})
+    return SessionConfig(**{name: value for name, value in written.items() if name in _RULES})
 
 
 def _version() -> str:

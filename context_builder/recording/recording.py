@@ -12,7 +12,7 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.errors import RecordingError
 from context_builder.recording.lines import SCHEMA
-from context_builder.tokens import ENCODING, TokenCounter, estimate_tokens
+from context_builder.tokens.counter import ENCODING, TokenCounter, estimate_tokens
 
 ESTIMATE: Final = "estimate"
 """Name of the token count that needs no vocabulary; the other one is called by its encoding."""

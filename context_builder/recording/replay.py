@@ -13,10 +13,10 @@ from context_builder.errors import RecordingError
 from context_builder.recording.lines import digest, ids_of, read_message, read_reading, read_rules, read_usage
 from context_builder.recording.recording import Line, Recording, counter_named
 from context_builder.recording.works import Works, read_entries
-from context_builder.session import checkpoint
-from context_builder.session.conversation import Conversation
-from context_builder.session.publication import conversation_state, session_state
-from context_builder.session.work import Work
+from context_builder.session.conversation import checkpoint
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.conversation.tasks import AnalysisTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Player:
         self._version: str = written["version"]
         self._conversation = checkpoint.restore(self.session_id, fields, written["pending"], rules, begin.at, count)
         self._works = Works(begin)
-        self._under_way: dict[int, tuple[str, Work]] = {}
+        self._under_way: dict[int, tuple[str, AnalysisTask]] = {}
 
     def apply(self, line: Line) -> None:
         """Let one thing happen."""
@@ -60,7 +60,7 @@ class Player:
             case "received":
                 conversation.receive([read_message(message) for message in more["messages"]], line.at)
             case "buried":
-                conversation.bury(more["count"])
+                conversation.count_dead_letters(more["count"])
             case "refused":
                 conversation.dead_lettered(more["receiver"], more["count"])
             case "handed_out":
@@ -82,7 +82,7 @@ class Player:
 
     def _hand_out(self, line: Line) -> None:
         task = line.more["task"]
-        work: Work | None
+        work: AnalysisTask | None
         if task == "keywords":
             work = self._works.keywords(line)
         elif task == "domains":

@@ -11,9 +11,9 @@ from typing import Final
 
 from context_builder.analysis.analyst import (
     Analyst,
-    DomainReading,
+    DomainResult,
     DraftPoint,
-    KeywordReading,
+    KeywordResult,
     PointKind,
     SummaryRequest,
 )
@@ -21,9 +21,9 @@ from context_builder.errors import AnalystError
 from context_builder.recording.lines import read_reading
 from context_builder.recording.recording import Line, Recording
 from context_builder.recording.works import Works
-from context_builder.session.work import DomainWork, KeywordWork, Reading
+from context_builder.session.conversation.tasks import AnalysisResult, DomainTask, KeywordTask
 
-Asked = KeywordWork | DomainWork | SummaryRequest
+Asked = KeywordTask | DomainTask | SummaryRequest
 """What an analyst is asked about."""
 
 AT_ONCE: Final = 8
@@ -64,7 +64,7 @@ class Understanding:
     failed: int = 0
 
 
-def understanding(answers: Sequence[tuple[Asked, Reading | None]]) -> Understanding:
+def understanding(answers: Sequence[tuple[Asked, AnalysisResult | None]]) -> Understanding:
     """What the readings amount to."""
     made = Understanding(_identified(asked for asked, _ in answers))
     for asked, reading in answers:
@@ -73,9 +73,9 @@ def understanding(answers: Sequence[tuple[Asked, Reading | None]]) -> Understand
             made.failed += 1
             continue
         made.analysts[reading.analyst] += 1
-        if isinstance(reading, KeywordReading):
+        if isinstance(reading, KeywordResult):
             made.keywords.update(zip(messages, reading.keywords, strict=True))
-        elif isinstance(reading, DomainReading):
+        elif isinstance(reading, DomainResult):
             made.domains[messages[-1]] = reading.domains
         else:
             made.points += [_point(draft, made.heard) for draft in reading.points]
@@ -97,7 +97,7 @@ def _point(draft: DraftPoint, heard: Mapping[int, Message]) -> Point:
     return Point(draft.text, draft.kind, frozenset(heard[cited] for cited in draft.cites if cited in heard))
 
 
-def answered(recording: Recording) -> Iterator[tuple[Asked, Reading]]:
+def answered(recording: Recording) -> Iterator[tuple[Asked, AnalysisResult]]:
     """All recorded work that was read, in the order of the answers.
 
     Without readings that stood again for lack of news, and without what a damaged line was about.
@@ -144,7 +144,7 @@ async def understood_by(
     is answered.
     """
     asked = [work for work, _ in answered(recording)]
-    readings: list[Reading | None] = [None] * len(asked)
+    readings: list[AnalysisResult | None] = [None] * len(asked)
     failures: list[AnalystError] = []
     places = asyncio.Semaphore(AT_ONCE)
     done = 0
@@ -167,9 +167,9 @@ async def understood_by(
     return understanding([*zip(asked, readings, strict=True)])
 
 
-async def _ask(analyst: Analyst, asked: Asked) -> Reading:
-    if isinstance(asked, KeywordWork):
+async def _ask(analyst: Analyst, asked: Asked) -> AnalysisResult:
+    if isinstance(asked, KeywordTask):
         return await analyst.extract_keywords(asked.messages)
-    if isinstance(asked, DomainWork):
+    if isinstance(asked, DomainTask):
         return await analyst.infer_domains(asked.messages)
     return await analyst.summarize(asked)

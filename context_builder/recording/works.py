@@ -7,18 +7,18 @@ from typing import Any
 
 import orjson
 
-from context_builder.analysis.analyst import Said, SummaryRequest
+from context_builder.analysis.analyst import AnalystMessage, SummaryRequest
 from context_builder.recording.lines import read_known, read_message
 from context_builder.recording.recording import Line
-from context_builder.session.entry import Entry
-from context_builder.session.work import DomainWork, KeywordWork
+from context_builder.session.conversation.tasks import DomainTask, KeywordTask
+from context_builder.session.messages.buffered_message import BufferedMessage
 
 
 class Works:
     """Knows what was said, so that recorded work, which names messages by their ids, can be asked for again."""
 
     def __init__(self, begin: Line) -> None:
-        self._said: dict[int, Said] = {}
+        self._said: dict[int, AnalystMessage] = {}
         self._learn(read_entries(begin, [v for k, v in begin.more["fields"].items() if k.startswith("m:")]))
 
     def hear(self, line: Line) -> None:
@@ -26,26 +26,28 @@ class Works:
         if line.event == "received":
             messages = line.more["messages"]
             first = line.more["last_id"] - len(messages) + 1
-            self._learn(Entry(first + i, read_message(message), line.at) for i, message in enumerate(messages))
+            self._learn(
+                BufferedMessage(first + i, read_message(message), line.at) for i, message in enumerate(messages)
+            )
         elif line.event == "handed_out":
             self._learn(read_entries(line, line.more.get("entries", ())))
 
-    def keywords(self, line: Line) -> KeywordWork:
-        return KeywordWork(self._messages(line))
+    def keywords(self, line: Line) -> KeywordTask:
+        return KeywordTask(self._messages(line))
 
-    def domains(self, line: Line) -> DomainWork:
-        return DomainWork(self._messages(line), line.more["through"], line.more["new"])
+    def domains(self, line: Line) -> DomainTask:
+        return DomainTask(self._messages(line), line.more["through"], line.more["new"])
 
     def summary(self, line: Line) -> SummaryRequest:
         return SummaryRequest(self._messages(line), read_known(line.more["known"]), line.more["topic_keywords"])
 
-    def _messages(self, line: Line) -> list[Said]:
+    def _messages(self, line: Line) -> list[AnalystMessage]:
         return [self._said[message_id] for message_id in line.more["ids"]]
 
-    def _learn(self, entries: Iterable[Entry]) -> None:
+    def _learn(self, entries: Iterable[BufferedMessage]) -> None:
         self._said.update((entry.id, entry.said()) for entry in entries)
 
 
-def read_entries(line: Line, written: Iterable[Any]) -> list[Entry]:
+def read_entries(line: Line, written: Iterable[Any]) -> list[BufferedMessage]:
     """Entries of the checkpoint or of the pending list, as they were written at the line's moment."""
-    return [Entry.decode(orjson.dumps(entry), line.at) for entry in written]
+    return [BufferedMessage.decode(orjson.dumps(entry), line.at) for entry in written]

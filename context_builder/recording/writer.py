@@ -15,10 +15,10 @@ import structlog
 from context_builder.clock import Instant
 from context_builder.recording.file import RecordingFile
 from context_builder.recording.lines import Encoder, digest
-from context_builder.session.recorder import Happening
-from context_builder.session.rules import Rules
-from context_builder.session.snapshot import Snapshot
-from context_builder.session.state import State
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.state import State
+from context_builder.session.recorder import SessionEvent
+from context_builder.session.store.commit import Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -111,12 +111,12 @@ class FileRecorder:
         self._encoder = Encoder()
         self._file: RecordingFile | None = None
 
-    def begin(self, session_id: str, rules: Rules, snapshot: Snapshot, now: Instant) -> None:
+    def begin(self, session_id: str, rules: SessionConfig, snapshot: Snapshot, now: Instant) -> None:
         self._file = RecordingFile(self.path, session_id)
         encoder = self._encoder = Encoder()
         self._put(lambda: encoder.begin(session_id, rules, self._tokens, snapshot, now))
 
-    def happened(self, what: Happening, now: Instant) -> None:
+    def happened(self, what: SessionEvent, now: Instant) -> None:
         encoder = self._encoder
         self._put(lambda: encoder.happened(what, now))
 

@@ -1,6 +1,6 @@
 """Keys and tokens that show by their form what they are.
 
-The formats are in ``data/secret_formats.toml``, each with its source.
+The formats are in ``secret_formats.toml``, each with its source.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def has_header(token: str) -> bool:
 @cache
 def secret_formats() -> tuple[SecretFormat, ...]:
     """All formats, read once."""
-    listed = tomllib.loads(files("context_builder.data").joinpath("secret_formats.toml").read_text("utf-8"))
+    listed = tomllib.loads(files("context_builder.redaction").joinpath("secret_formats.toml").read_text("utf-8"))
     return tuple(map(_format_of, listed["format"]))
 
 

@@ -12,17 +12,16 @@ import structlog
 from context_builder import metrics
 from context_builder.clock import Clock, Instant
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
-from context_builder.session import checkpoint
-from context_builder.session.availability import until_available
-from context_builder.session.commit import Commit, Committed
-from context_builder.session.conversation import Conversation
-from context_builder.session.holder import this_holder
+from context_builder.session.conversation import checkpoint
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.inbox import Batch
-from context_builder.session.publication import conversation_state, session_state
-from context_builder.session.recent import Recent
 from context_builder.session.recorder import Recorder
-from context_builder.session.snapshot import Held, Snapshot
-from context_builder.session.store import SessionStore
+from context_builder.session.store.commit import Commit, Committed, Held, Snapshot
+from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.lease import this_holder
+from context_builder.session.store.store import SessionStore
+from context_builder.storage.redis_availability import until_available
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +39,7 @@ class Committer:
     Until :meth:`stop`, Redis being away is waited for; afterwards it ends the attempt.
     """
 
-    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder, recent: Recent) -> None:
+    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder, recent: CommitHistory) -> None:
         self._store = store
         self._clock = clock
         self._recorder = recorder

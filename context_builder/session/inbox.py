@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 from context_builder import metrics
 from context_builder.clock import Clock
 from context_builder.errors import MessageError
-from context_builder.session.availability import until_available
-from context_builder.session.dead_letters import DeadLetter
-from context_builder.session.message import MAX_NUMBER, Message, decode
-from context_builder.session.recent import Recent
-from context_builder.session.rules import Rules
-from context_builder.session.store import SessionStore
-from context_builder.session.unidentified import position_after
+from context_builder.session.config import SessionConfig
+from context_builder.session.messages.message import MAX_NUMBER, Message, decode
+from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.dead_letters import DeadLetter
+from context_builder.session.store.store import SessionStore
+from context_builder.session.store.unidentified import position_after
+from context_builder.storage.redis_availability import until_available
 
 BLOCK_SECONDS: Final = 1
 """One blocking read lasts this long at most; below every socket timeout."""
@@ -59,7 +59,7 @@ class Inbox:
     among those taken in.
     """
 
-    def __init__(self, store: SessionStore, rules: Rules, clock: Clock, recent: Recent) -> None:
+    def __init__(self, store: SessionStore, rules: SessionConfig, clock: Clock, recent: CommitHistory) -> None:
         self._store = store
         self._recent = recent
         self._rules = rules

@@ -13,18 +13,29 @@ import structlog
 from context_builder import metrics
 from context_builder.analysis.analyst import (
     Analyst,
-    DomainReading,
-    KeywordReading,
+    DomainResult,
+    KeywordResult,
     ReadBoth,
-    SummaryReading,
     SummaryRequest,
+    SummaryResult,
     Usage,
 )
+from context_builder.clock import Clock, Instant
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
-from context_builder.session.domain_gate import DomainGate
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.domain_gate import DomainGate
+from context_builder.session.conversation.tasks import (
+    AnalysisResult,
+    AnalysisTask,
+    DomainTask,
+    KeywordTask,
+    SummaryTask,
+)
+from context_builder.session.conversation.usage import task_of
 from context_builder.session.failures import raise_what_ends_the_task, reason_of
-from context_builder.session.spending import task_of
-from context_builder.session.work import DomainWork, KeywordWork, Reading, SummaryWork, Work
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.recorder import Recorder, TaskStarted, Turned
+from context_builder.session.store.store import SessionStore
 
 log = structlog.get_logger(__name__)
 
@@ -37,8 +48,8 @@ class Done:
     """Work that is over; without a reading, nothing came of it, and ``retry_after`` are the seconds until another
     try is worth it, ``usage`` what it cost all the same, where these are known."""
 
-    work: Work
-    reading: Reading | None
+    work: AnalysisTask
+    reading: AnalysisResult | None
     retry_after: float | None = None
     usage: Usage | None = None
 
@@ -71,11 +82,11 @@ class Jobs:
         """Keywords and domains in one call, where the analyst can."""
         return getattr(self._analyst, "read_both", None)
 
-    def start(self, work: Work, tasks: asyncio.TaskGroup) -> None:
+    def start(self, work: AnalysisTask, tasks: asyncio.TaskGroup) -> None:
         """Begin, and deliver what comes of it."""
         self._launch(self._do(work), task_of(work), tasks)
 
-    def start_both(self, keywords: KeywordWork, domains: DomainWork, ask: ReadBoth, tasks: asyncio.TaskGroup) -> None:
+    def start_both(self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth, tasks: asyncio.TaskGroup) -> None:
         """Begin both in one call, and deliver what comes of each."""
         self._launch(self._do_both(keywords, domains, ask), "keywords and domains", tasks)
 
@@ -89,7 +100,7 @@ class Jobs:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _do(self, work: Work) -> None:
+    async def _do(self, work: AnalysisTask) -> None:
         started = time.perf_counter()
         try:
             done = Done(work, await self._read(work))
@@ -98,7 +109,7 @@ class Jobs:
             done = _failed(work, error, _usage_of(error))
         self._over(started, done)
 
-    async def _do_both(self, keywords: KeywordWork, domains: DomainWork, ask: ReadBoth) -> None:
+    async def _do_both(self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth) -> None:
         started = time.perf_counter()
         try:
             keyword_reading, domain_reading = await self._both(keywords, domains, ask)
@@ -119,44 +130,44 @@ class Jobs:
             usage = done.usage if done.reading is None else done.reading.usage
             if usage is not None and usage.calls:
                 _count(name, usage)
-            if isinstance(done.reading, SummaryReading):
+            if isinstance(done.reading, SummaryResult):
                 metrics.REJECTED_POINTS.inc(done.reading.rejected)
             self._deliver(done)
 
-    async def _read(self, work: Work) -> Reading:
-        if isinstance(work, SummaryWork):
+    async def _read(self, work: AnalysisTask) -> AnalysisResult:
+        if isinstance(work, SummaryTask):
             return await self._summarize(work.request, last_resort=work.last_resort)
-        if isinstance(work, DomainWork):
+        if isinstance(work, DomainTask):
             return await self._domains(work)
         return _complete(await self._analyst.extract_keywords(work.messages), work)
 
-    async def _domains(self, work: DomainWork) -> DomainReading:
+    async def _domains(self, work: DomainTask) -> DomainResult:
         reading = await self._repeated(work)
         if reading is None:
             reading = self._judged(await self._analyst.infer_domains(work.messages))
         return reading
 
     async def _both(
-        self, keywords: KeywordWork, domains: DomainWork, ask: ReadBoth
-    ) -> tuple[KeywordReading, DomainReading]:
+        self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth
+    ) -> tuple[KeywordResult, DomainResult]:
         repeated = await self._repeated(domains)
         if repeated is not None:
             return await self._analyst.extract_keywords(keywords.messages), repeated
         keyword_reading, domain_reading = await ask(keywords.messages, domains.messages)
         return keyword_reading, self._judged(domain_reading)
 
-    async def _repeated(self, work: DomainWork) -> DomainReading | None:
+    async def _repeated(self, work: DomainTask) -> DomainResult | None:
         reading = await self._gate.repeated(work) if self._gate else None
         if reading is not None:
             metrics.DOMAIN_CALLS_SKIPPED.inc()
         return reading
 
-    def _judged(self, reading: DomainReading) -> DomainReading:
+    def _judged(self, reading: DomainResult) -> DomainResult:
         if self._gate:
             self._gate.judged(reading)
         return reading
 
-    async def _summarize(self, request: SummaryRequest, *, last_resort: bool) -> SummaryReading:
+    async def _summarize(self, request: SummaryRequest, *, last_resort: bool) -> SummaryResult:
         """A model that fails is worth waiting for; one that must not be paid now is not, nor is one that answers each
         time and has nothing usable to say of these messages, as when it refuses to."""
         if last_resort:
@@ -178,13 +189,13 @@ def _usage_of(error: BaseException) -> Usage | None:
     return error.usage if isinstance(error, AnalystError) else None
 
 
-def _failed(work: Work, error: BaseException, usage: Usage | None = None) -> Done:
+def _failed(work: AnalysisTask, error: BaseException, usage: Usage | None = None) -> Done:
     tell = log.warning if isinstance(error, AnalystError) else log.error
     tell("analysis.failed", task=task_of(work), kind=type(error).__name__, error=reason_of(error))
     return Done(work, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
 
 
-def _complete(reading: KeywordReading, work: KeywordWork) -> KeywordReading:
+def _complete(reading: KeywordResult, work: KeywordTask) -> KeywordResult:
     """The reading, if it is about every message."""
     if len(reading.keywords) != len(work.messages):
         raise ReplyInvalid(f"keywords of {len(reading.keywords)} messages for {len(work.messages)}")
@@ -202,3 +213,69 @@ def _count(task: str, usage: Usage) -> None:
     ):
         if tokens:
             metrics.TOKENS.labels(task, usage.model, kind).inc(tokens)
+
+
+PENDING_READ: Final = 500
+"""Pending messages read at once for a part of a summary."""
+
+RIDERS: Final = 3
+"""With more messages than this to ask about, keywords do not wait for domains, whose answer takes longer."""
+
+
+class Dispatch:
+    """Starts the jobs that a conversation has work for; only to be asked after its messages have been published."""
+
+    def __init__(
+        self, conversation: Conversation, jobs: Jobs, store: SessionStore, recorder: Recorder, clock: Clock
+    ) -> None:
+        self._conversation = conversation
+        self._jobs = jobs
+        self._store = store
+        self._recorder = recorder
+        self._clock = clock
+
+    async def start(self, tasks: asyncio.TaskGroup, *, more_to_come: bool, can_count: bool) -> None:
+        """Start what is due. What is seldom due goes first, so that keywords leave room for it.
+
+        With ``more_to_come``, keywords may wait a little for company; until it ``can_count`` tokens, summaries wait.
+        """
+        now = self._clock.now()
+        if self._jobs.have_room:
+            self._start_domains(now, tasks, more_to_come=more_to_come)
+        if self._jobs.have_room and can_count and self._conversation.summary_due(now):
+            summary = self._conversation.summary_work(await self._pending())
+            self._recorder.happened(TaskStarted("summary", summary), now)
+            if summary is not None:
+                self._jobs.start(summary, tasks)
+        while self._jobs.have_room and (keywords := self._keywords(now, more_to_come=more_to_come)) is not None:
+            self._jobs.start(keywords, tasks)
+
+    def _start_domains(self, now: Instant, tasks: asyncio.TaskGroup, *, more_to_come: bool) -> None:
+        """Domains that are due; together with a few keywords that are wanted now, if the analyst can."""
+        domains = self._conversation.domains_work(now)
+        if domains is None:
+            return
+        self._recorder.happened(TaskStarted("domains", domains), now)
+        read_both = self._jobs.read_both
+        keywords = self._keywords(now, more_to_come=more_to_come, most=RIDERS) if read_both else None
+        if read_both and keywords:
+            self._jobs.start_both(keywords, domains, read_both, tasks)
+        else:
+            self._jobs.start(domains, tasks)
+
+    def _keywords(self, now: Instant, *, more_to_come: bool, most: int | None = None) -> KeywordTask | None:
+        keywords = self._conversation.keywords_work(now, more_to_come=more_to_come, most=most)
+        if keywords is not None:
+            self._recorder.happened(TaskStarted("keywords", keywords), now)
+        return keywords
+
+    async def _pending(self) -> list[BufferedMessage]:
+        if not self._conversation.takes_pending_next:
+            return []
+        encoded = await self._store.read_pending(PENDING_READ)
+        now = self._clock.now()
+        if not encoded:
+            session_id, lost = self._conversation.session_id, self._conversation.pending_lost()
+            log.error("pending.lost", session_id=session_id, messages=lost)
+            self._recorder.happened(Turned("pending_lost"), now)
+        return [BufferedMessage.decode(entry, now) for entry in encoded]

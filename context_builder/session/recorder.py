@@ -8,12 +8,12 @@ from typing import Literal, Protocol
 
 from context_builder.analysis.analyst import Usage
 from context_builder.clock import Instant
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.state import State
+from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.keys import Receiver
-from context_builder.session.message import Message
-from context_builder.session.rules import Rules
-from context_builder.session.snapshot import Snapshot
-from context_builder.session.state import State
-from context_builder.session.work import Reading, Work
+from context_builder.session.messages.message import Message
+from context_builder.session.store.commit import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Buried:
+class DeliveriesRejected:
     """So many deliveries became dead letters."""
 
     count: int
@@ -40,19 +40,19 @@ class DeadLettered:
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOut:
+class TaskStarted:
     """The conversation was asked for work; ``work`` is what it gave."""
 
     task: Literal["keywords", "domains", "summary"]
-    work: Work | None
+    work: AnalysisTask | None
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class TaskFinished:
     """What came of work that was handed out; without a reading nothing, which may have had its cost."""
 
-    work: Work
-    reading: Reading | None
+    work: AnalysisTask
+    reading: AnalysisResult | None
     usage: Usage | None = None
 
 
@@ -63,17 +63,17 @@ class Turned:
     to: Literal["closing", "ended", "pending_lost"]
 
 
-Happening = Received | Buried | DeadLettered | HandedOut | Answered | Turned
+SessionEvent = Received | DeliveriesRejected | DeadLettered | TaskStarted | TaskFinished | Turned
 
 
 class Recorder(Protocol):
     """Keeps what happens in one session. No method waits or raises, whatever becomes of the recording."""
 
-    def begin(self, session_id: str, rules: Rules, snapshot: Snapshot, now: Instant) -> None:
+    def begin(self, session_id: str, rules: SessionConfig, snapshot: Snapshot, now: Instant) -> None:
         """The session continues from ``snapshot``."""
         ...
 
-    def happened(self, what: Happening, now: Instant) -> None:
+    def happened(self, what: SessionEvent, now: Instant) -> None:
         """The conversation changed at ``now``."""
         ...
 
@@ -89,10 +89,10 @@ class Recorder(Protocol):
 class NoRecorder:
     """Keeps nothing: what a session has unless somebody asked for a recording."""
 
-    def begin(self, session_id: str, rules: Rules, snapshot: Snapshot, now: Instant) -> None:
+    def begin(self, session_id: str, rules: SessionConfig, snapshot: Snapshot, now: Instant) -> None:
         return None
 
-    def happened(self, what: Happening, now: Instant) -> None:
+    def happened(self, what: SessionEvent, now: Instant) -> None:
         return None
 
     def published(self, revision: int, state: State, now: Instant) -> None:

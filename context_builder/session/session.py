@@ -8,29 +8,55 @@ process may run many sessions.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 from redis.asyncio import Redis
 
 from context_builder import metrics
+from context_builder.analysis.analyst import Analyst
+from context_builder.archive.archive import Archive
+from context_builder.clock import Clock, SystemClock
 from context_builder.errors import SessionOwned, StoreUnavailable
-from context_builder.session import checkpoint
-from context_builder.session.archiver import archiver
+from context_builder.memory.memory import TenantMemory
 from context_builder.session.committer import Committer
-from context_builder.session.conversation import Conversation
-from context_builder.session.courier import Courier
-from context_builder.session.dispatch import Dispatch
-from context_builder.session.domain_gate import DomainGate
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation import checkpoint
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.domain_gate import DomainGate
 from context_builder.session.inbox import Batch, Inbox
-from context_builder.session.jobs import Done, Jobs
-from context_builder.session.parts import Parts
-from context_builder.session.recent import Recent
-from context_builder.session.recorder import Answered, Buried, DeadLettered, NoRecorder, Received, Recorder, Turned
-from context_builder.session.rememberer import rememberer
-from context_builder.session.rules import Rules
-from context_builder.session.store import END_REQUEST, SessionStore
+from context_builder.session.jobs import Dispatch, Done, Jobs
+from context_builder.session.outbox_relay import OutboxRelay, archiver, rememberer
+from context_builder.session.recorder import (
+    DeadLettered,
+    DeliveriesRejected,
+    NoRecorder,
+    Received,
+    Recorder,
+    TaskFinished,
+    Turned,
+)
+from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.store import END_REQUEST, SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDependencies:
+    """What a session works with, shared by all sessions of a process.
+
+    ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
+    """
+
+    analyst: Analyst
+    last_resort: Analyst
+    archive: Archive
+    count_tokens: Callable[[str], int]
+    clock: Clock = field(default_factory=SystemClock)
+    memory: TenantMemory | None = None
+
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +71,12 @@ class Session:
     """Runs one conversation: ``startup``, ``run``, ``shutdown``; ``serve`` is the three in a row."""
 
     def __init__(
-        self, client: Redis, session_id: str, rules: Rules, parts: Parts, recorder: Recorder | None = None
+        self,
+        client: Redis,
+        session_id: str,
+        rules: SessionConfig,
+        parts: SessionDependencies,
+        recorder: Recorder | None = None,
     ) -> None:
         self.session_id = session_id
         self.ready = asyncio.Event()
@@ -55,7 +86,7 @@ class Session:
         self._clock = parts.clock
         self._store = SessionStore(client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        recent = Recent()
+        recent = CommitHistory()
         self._inbox = Inbox(self._store, rules, self._clock, recent)
         self._recorder = recorder or NoRecorder()
         self._committer = Committer(self._store, self._clock, self._recorder, recent)
@@ -237,21 +268,21 @@ class Session:
                 self.conversation.receive(event.messages, now)
                 self._recorder.happened(Received(event.messages, self.conversation.last_id), now)
             if event.dead:
-                self._bury(len(event.dead))
+                self._count_dead_letters(len(event.dead))
         elif isinstance(event, Done):
             if event.reading is None:
                 self.conversation.fail(event.work, now, event.retry_after, event.usage)
             else:
                 self.conversation.finish(event.work, event.reading, now)
             self.conversation.spending.show(self.session_id)
-            self._recorder.happened(Answered(event.work, event.reading, event.usage), now)
+            self._recorder.happened(TaskFinished(event.work, event.reading, event.usage), now)
         elif isinstance(event, DeadLettered):
             self.conversation.dead_lettered(event.receiver, event.count)
             self._recorder.happened(event, now)
 
-    def _bury(self, count: int) -> None:
-        self.conversation.bury(count)
-        self._recorder.happened(Buried(count), self._clock.now())
+    def _count_dead_letters(self, count: int) -> None:
+        self.conversation.count_dead_letters(count)
+        self._recorder.happened(DeliveriesRejected(count), self._clock.now())
 
     async def _commit(self, *, publish: bool = False) -> None:
         batches, self._batches = self._batches, []
@@ -292,5 +323,5 @@ class Session:
         return True
 
     @property
-    def _couriers(self) -> list[Courier]:
+    def _couriers(self) -> list[OutboxRelay]:
         return [self._archiver, *([self._rememberer] if self._rememberer else [])]

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from context_builder.analysis.analyst import Analyst, Said, SummaryRequest, Usage
+from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest, Usage
 from context_builder.analysis.text import TextAnalyst
-from context_builder.app import open_analyst
 from context_builder.errors import AnalystError
-from context_builder.settings import load_settings
+from context_builder.settings.settings import load_settings
+from context_builder.wiring.app import open_analyst
 from scripts.benches.shared.labelled import rows_of
 from scripts.benches.shared.report import Report
 from scripts.benches.understanding import f1_at_10
@@ -44,7 +44,7 @@ async def keywords(analyst: Analyst, rows: Sequence[Any]) -> Asked:
     asked = Asked([], [], 0)
     for row in rows:
         begun = time.perf_counter()
-        reading = await analyst.extract_keywords([Said(1, "", row["text"])])
+        reading = await analyst.extract_keywords([AnalystMessage(1, "", row["text"])])
         asked.seconds.append(time.perf_counter() - begun)
         asked.scores.append(f1_at_10(reading.keywords[0], row["keyphrases"]))
         asked = asked._replace(in_form=asked.in_form + (reading.analyst == analyst.name))
@@ -55,14 +55,14 @@ async def domains(analyst: Analyst, rows: Sequence[Any]) -> Asked:
     asked = Asked([], [], 0)
     for row in rows:
         begun = time.perf_counter()
-        reading = await analyst.infer_domains([Said(1, "", row["text"])])
+        reading = await analyst.infer_domains([AnalystMessage(1, "", row["text"])])
         asked.seconds.append(time.perf_counter() - begun)
         asked.scores.append(float(reading.domains[:1] == [row["domain"]]))
         asked = asked._replace(in_form=asked.in_form + (reading.analyst == analyst.name))
     return asked
 
 
-async def summaries(analyst: Analyst, stretches: Sequence[Sequence[Said]]) -> tuple[Asked, int, int, int]:
+async def summaries(analyst: Analyst, stretches: Sequence[Sequence[AnalystMessage]]) -> tuple[Asked, int, int, int]:
     """How many points each stretch got; and how many points in all, rejected ones, and citations that are not real."""
     asked, rejected, unreal = Asked([], [], 0), 0, 0
     for said in stretches:
@@ -82,8 +82,8 @@ async def summaries(analyst: Analyst, stretches: Sequence[Sequence[Said]]) -> tu
     return asked, sum(map(int, asked.scores)), rejected, unreal
 
 
-def stretches_of(rows: Sequence[Any], count: int) -> list[list[Said]]:
-    said = [Said(number, row["speaker"], row["text"]) for number, row in enumerate(rows[: count * MESSAGES])]
+def stretches_of(rows: Sequence[Any], count: int) -> list[list[AnalystMessage]]:
+    said = [AnalystMessage(number, row["speaker"], row["text"]) for number, row in enumerate(rows[: count * MESSAGES])]
     return [said[start : start + MESSAGES] for start in range(0, len(said), MESSAGES)]
 
 

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
+from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
 from scripts.benches.shared.labelled import Row, rows_of
 from scripts.benches.shared.report import NONE, Line, Report, p95
@@ -76,7 +76,7 @@ async def measure_keyphrases(rows: Sequence[Row], analyst: Analyst, report: Repo
     ours: defaultdict[str, list[float]] = defaultdict(list)
     naive: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
-        reading = await analyst.extract_keywords([Said(1, "", row["text"])])
+        reading = await analyst.extract_keywords([AnalystMessage(1, "", row["text"])])
         for group in ("all", row["set"]):
             ours[group].append(f1_at_10(reading.keywords[0], row["keyphrases"]))
             naive[group].append(f1_at_10(baseline(row["text"]), row["keyphrases"]))
@@ -127,7 +127,7 @@ def by_bayes(rows: Sequence[Row]) -> list[str | None]:
 async def measure_domains(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
     inferred: list[str | None] = []
     for row in rows:
-        reading = await analyst.infer_domains([Said(1, "", row["text"])])
+        reading = await analyst.infer_domains([AnalystMessage(1, "", row["text"])])
         inferred.append(next(iter(reading.confidence), None))
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
@@ -161,9 +161,9 @@ def accuracy(rows: Sequence[Row], inferred: Sequence[str | None], members: Seque
 
 
 async def measure_summaries(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
-    meetings: defaultdict[str, list[Said]] = defaultdict(list)
+    meetings: defaultdict[str, list[AnalystMessage]] = defaultdict(list)
     for number, row in enumerate(rows):
-        meetings[row["meeting"]].append(Said(number, row["speaker"], row["text"]))
+        meetings[row["meeting"]].append(AnalystMessage(number, row["speaker"], row["text"]))
     cites: list[bool] = []
     grounded: list[bool] = []
     for said in meetings.values():
@@ -201,7 +201,7 @@ async def measure_facts(rows: Sequence[Row], references: Sequence[Row], analyst:
 
 
 async def measure_speed(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
-    messages = [Said(number, row["speaker"], row["text"]) for number, row in enumerate(rows)]
+    messages = [AnalystMessage(number, row["speaker"], row["text"]) for number, row in enumerate(rows)]
     taken: list[float] = []
     for message in messages:
         start = time.perf_counter()

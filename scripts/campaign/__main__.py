@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from context_builder.cli.stopping import stopping_signals
+from context_builder.cli.signals import stopping_signals
 from scripts.campaign.deck import Decks
 from scripts.campaign.faults import FAULTS, decks, inflict
 from scripts.campaign.lane import Lane, Plan

@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 
 from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory
+from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
-from context_builder.session.remembrance import Remembrance
 from scripts.campaign.listener import Sent
 from scripts.campaign.tokens import tokens_in
 
@@ -245,7 +245,7 @@ def _in_entries(entries: Iterable[bytes]) -> frozenset[str]:
     memories: list[Memory] = []
     for entry in entries:
         with suppress(EntryUnreadable):
-            memories += Remembrance.decode(entry).memories
+            memories += MemoryBatch.decode(entry).memories
     return frozenset(remembered_in((memory.kind, memory.text) for memory in memories))
 
 

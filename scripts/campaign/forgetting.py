@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from typing import Final
 
 from context_builder.session.keys import SESSIONS, SUMMARY_SEQS
 from scripts.campaign.audit import Excused, Findings, Places
 from scripts.campaign.daemon import LEASE
 from scripts.campaign.lane import Lane
+
+_AWAY: Final = "PostgreSQL at "
+"""How ``forget`` begins to say that the archive or the memory cannot be reached, before it has deleted anything."""
+
+_NOTHING_LEFT: Final = "no session"
+"""What it says when an attempt that failed late had deleted everything."""
 
 _ADVICE: Final = "forget the session again"
 """What ``forget`` says when an owner did not answer that may yet deliver something."""
@@ -52,7 +59,21 @@ async def forgotten_while_frozen(lane: Lane) -> None:
 
 
 async def _forget(lane: Lane) -> bool:
-    """As people do. Whether they are told to do so again, should the owner wake up."""
+    """As people do, who try again when archive or memory is away. Whether they are told to do so again, should the
+    owner wake up."""
+    status, said = await _forget_once(lane)
+    until, again = time.monotonic() + lane.patience, False
+    while status != 0 and _AWAY in said and time.monotonic() < until:
+        await asyncio.sleep(0.5)
+        again = True
+        status, said = await _forget_once(lane)
+    if status != 0 and not (again and _NOTHING_LEFT in said):
+        lane.tally.note(f"{lane.session_id}: forget ended with status {status}: {said}")
+    return _ADVICE in said
+
+
+async def _forget_once(lane: Lane) -> tuple[int | None, str]:
+    """Exit status and output of the command."""
     command = await asyncio.create_subprocess_exec(
         *lane.command("forget", lane.session_id, "--yes"),
         cwd=lane.world.folder,
@@ -62,10 +83,7 @@ async def _forget(lane: Lane) -> bool:
         stderr=asyncio.subprocess.STDOUT,
     )
     output, _ = await command.communicate()
-    said = output.decode(errors="replace")
-    if command.returncode != 0:
-        lane.tally.note(f"{lane.session_id}: forget ended with status {command.returncode}: {said}")
-    return _ADVICE in said
+    return command.returncode, output.decode(errors="replace")
 
 
 def _begin_anew(lane: Lane) -> None:

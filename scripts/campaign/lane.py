@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 
 from context_builder.errors import ContextBuilderError
-from context_builder.session.dead_letters import DeadLetters
 from context_builder.session.keys import RECEIVERS, Keys
+from context_builder.session.store.dead_letters import DeadLetters
 from scripts.campaign.audit import Excused, Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import CROWDED, ROOT, SETTINGS, Daemon, command
 from scripts.campaign.deck import Decks

@@ -7,7 +7,7 @@ from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
 
 CHUNK = 65536
 

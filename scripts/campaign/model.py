@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from context_builder.analysis.analyst import MAX_CITATIONS
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
 from scripts.campaign.tokens import tokens_in
 from tests.services.model_answers import said_in, task_of
 from tests.services.model_server import FakeModel

@@ -10,13 +10,13 @@ from typing import Final
 from context_builder.__main__ import main
 from context_builder.analysis.grounding import Grounding
 from context_builder.errors import StoreUnavailable
-from context_builder.session import catalog
-from context_builder.session.courier import Courier
 from context_builder.session.inbox import Inbox
-from context_builder.session.lineage import Lineage
-from context_builder.session.recent import Recent
-from context_builder.session.store import Read, SessionStore
-from context_builder.session.unidentified import Unidentified
+from context_builder.session.outbox_relay import OutboxRelay
+from context_builder.session.store import registry as catalog
+from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.lineage import Lineage
+from context_builder.session.store.store import Read, SessionStore
+from context_builder.session.store.unidentified import Unidentified
 from scripts.alteration import alter_commit, alter_script, replace
 
 
@@ -61,7 +61,7 @@ def forget_identities() -> None:
         return [False] * len(identities)
 
     replace(SessionStore, "are_known", never)
-    replace(Recent, "__contains__", lambda self, identity: False)
+    replace(CommitHistory, "__contains__", lambda self, identity: False)
 
 
 def ask_about_nothing() -> None:
@@ -72,20 +72,20 @@ def ask_about_nothing() -> None:
 def end_with_a_courier() -> None:
     """What a receiver, a decoder or a pattern fails with ends the session."""
 
-    async def fail(self: Courier, entry: bytes) -> None:
+    async def fail(self: OutboxRelay, entry: bytes) -> None:
         await self._deliver(entry)
 
-    replace(Courier, "_error_of", fail)
-    replace(Courier, "_is_worth_another_try", lambda self, error: isinstance(error, StoreUnavailable))
+    replace(OutboxRelay, "_error_of", fail)
+    replace(OutboxRelay, "_is_worth_another_try", lambda self, error: isinstance(error, StoreUnavailable))
 
 
 def hold_on_to_refused_rows() -> None:
     """What is refused for good is tried for good, and what follows waits."""
 
-    async def wait(self: Courier, entry: bytes, error: BaseException) -> None:
+    async def wait(self: OutboxRelay, entry: bytes, error: BaseException) -> None:
         raise StoreUnavailable("as if Redis were away") from error
 
-    replace(Courier, "_give_up", wait)
+    replace(OutboxRelay, "_give_up", wait)
 
 
 def forget_without_a_mark() -> None:

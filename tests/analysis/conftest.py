@@ -8,7 +8,7 @@ import pytest
 
 from context_builder.analysis.budget import Budget
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, Tasks
-from context_builder.prompts import load_prompts
+from context_builder.analysis.prompts import load_prompts
 from tests.services.model_server import FakeModel, ModelServer
 
 MakeAnalyst = Callable[..., OpenAIAnalyst]

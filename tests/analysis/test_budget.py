@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.analysis.analyst import Said, SummaryRequest
+from context_builder.analysis.analyst import AnalystMessage, SummaryRequest
 from context_builder.analysis.breaker import Breaker
 from context_builder.analysis.budget import HOUR, SHARES, Budget
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.errors import OverBudget
 from context_builder.testing import StubAnalyst
 
-MESSAGES = [Said(1, "Alice", "How does DNA replication work?")]
+MESSAGES = [AnalystMessage(1, "Alice", "How does DNA replication work?")]
 
 
 class Clock:

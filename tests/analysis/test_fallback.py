@@ -8,18 +8,18 @@ import pytest
 
 from context_builder.analysis.analyst import (
     Analyst,
-    DomainReading,
+    AnalystMessage,
+    DomainResult,
     DraftPoint,
-    KeywordReading,
-    Said,
-    SummaryReading,
+    KeywordResult,
     SummaryRequest,
+    SummaryResult,
 )
 from context_builder.analysis.breaker import Breaker
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
 
-MESSAGES = [Said(1, "Alice", "How does DNA replication work?")]
+MESSAGES = [AnalystMessage(1, "Alice", "How does DNA replication work?")]
 REQUEST = SummaryRequest(MESSAGES)
 
 
@@ -37,17 +37,17 @@ class Scripted:
         if self.error:
             raise self.error
 
-    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+    async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         self._asked()
-        return KeywordReading((("DNA",),) * len(messages), self.name)
+        return KeywordResult((("DNA",),) * len(messages), self.name)
 
-    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+    async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         self._asked()
-        return DomainReading({}, (), self.name)
+        return DomainResult({}, (), self.name)
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         self._asked()
-        return SummaryReading((DraftPoint("Alice asked.", (1,)),), self.name)
+        return SummaryResult((DraftPoint("Alice asked.", (1,)),), self.name)
 
     async def close(self) -> None:
         self.closed = True

@@ -6,7 +6,7 @@ from itertools import chain, combinations
 
 import pytest
 
-from context_builder.analysis.analyst import Said, SummaryRequest
+from context_builder.analysis.analyst import AnalystMessage, SummaryRequest
 from context_builder.analysis.grounding import Grounding
 from context_builder.analysis.text.analyst import TextAnalyst
 from tests.analysis.talk_in_languages import TALKS, Talk
@@ -23,7 +23,7 @@ by_language = pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.langu
 
 
 def heard(*texts: str, speaker: str = "Alice") -> Grounding:
-    return Grounding([Said(place, speaker, text) for place, text in enumerate(texts)])
+    return Grounding([AnalystMessage(place, speaker, text) for place, text in enumerate(texts)])
 
 
 def citations(messages: int) -> list[tuple[int, ...]]:
@@ -56,7 +56,7 @@ def test_a_point_in_another_language_than_its_messages_is_not_grounded(talk: Tal
 
 @by_language
 async def test_what_plain_text_analysis_says_is_grounded(talk: Talk) -> None:
-    messages = [Said(place, "Alice", text) for place, text in enumerate(talk.messages * 3)]
+    messages = [AnalystMessage(place, "Alice", text) for place, text in enumerate(talk.messages * 3)]
     analyst = TextAnalyst()
     points = (await analyst.summarize(SummaryRequest(messages))).points
     await analyst.close()

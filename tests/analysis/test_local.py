@@ -7,14 +7,14 @@ from contextlib import suppress
 
 import pytest
 
-from context_builder.analysis.analyst import Analyst, SummaryReading, SummaryRequest
+from context_builder.analysis.analyst import Analyst, SummaryRequest, SummaryResult
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.local import PORTION, LocalAnalyst
-from context_builder.app import App, open_app
 from context_builder.domains import DOMAINS
 from context_builder.errors import AnalystUnavailable, ReplyInvalid
-from context_builder.settings import load_settings
+from context_builder.settings.settings import load_settings
 from context_builder.testing import StubAnalyst
+from context_builder.wiring.app import App, open_app
 from tests.analysis.openai.conversation import HOSTILE, TEXTS, said
 from tests.services.model_server import Fault, ModelServer
 from tests.services.redis_server import RedisServer
@@ -140,7 +140,7 @@ async def test_a_real_small_model_answers_in_form_or_not_at_all(
     async with open_app(load_settings(environ, env_file=None)) as app:
         keywords = await app.parts.analyst.extract_keywords(messages)
         domains = await app.parts.analyst.infer_domains(messages)
-        summary = SummaryReading((), "nobody")
+        summary = SummaryResult((), "nobody")
         with suppress(ReplyInvalid):  # so small a model may well cite what it was not given
             summary = await app.parts.analyst.summarize(SummaryRequest(messages))
     assert (keywords.analyst, domains.analyst) == ("local", "local")

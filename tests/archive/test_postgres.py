@@ -13,9 +13,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from context_builder.archive.migrations import apply
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.errors import ArchiveRejected, ArchiveUnavailable
+from context_builder.storage.migrations import apply
 from tests.archive.rows import ORIGINAL_TABLE, summary
 from tests.services.postgres_server import PostgresServer
 from tests.services.proxy import Proxy

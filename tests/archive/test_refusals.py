@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.archive.archive import Archive
-from context_builder.archive.columns import as_record
-from context_builder.archive.migrations import apply
+from context_builder.archive.archive import Archive, as_record
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.archive.supabase import SupabaseArchive
 from context_builder.errors import (
@@ -22,6 +20,7 @@ from context_builder.errors import (
     ArchiveUnavailable,
     Undeliverable,
 )
+from context_builder.storage.migrations import apply
 from tests.archive.rows import ORIGINAL_TABLE, summary
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.services.refusing import refusing

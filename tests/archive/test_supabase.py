@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.archive.migrations import apply
 from context_builder.archive.supabase import SupabaseArchive
 from context_builder.errors import ArchiveRejected, ArchiveUnavailable
+from context_builder.storage.migrations import apply
 from tests.archive.rows import ORIGINAL_TABLE, summary
 from tests.services.postgrest import PostgrestFront, api_key
 

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from context_builder.assembly import BuiltContext, ContextBuilderMetrics, HealthState
 from context_builder.errors import MemoryRejected, MemoryUnavailable
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain, memories
 
 TURN = {
@@ -31,7 +31,7 @@ class Refusing:
 
 
 async def test_every_field_is_what_its_document_says(builder):
-    made = builder(somabrain=Brain(memories(3, "a memory of")), store=MemoryMemory(), redactor=Refusing())
+    made = builder(somabrain=Brain(memories(3, "a memory of")), store=InMemoryStore(), redactor=Refusing())
     context = await made.build_for_turn(TURN, max_prompt_tokens=75)
     seconds = context.debug.pop("retrieval_seconds")
     assert 0 < seconds < 1

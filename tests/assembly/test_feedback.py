@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from context_builder.assembly import AssemblyRules
-from context_builder.assembly.salience import helped
+from context_builder.assembly import AssemblyConfig
+from context_builder.assembly.ranking.scoring import helped
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import Memory
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain, memories
 
 TURN = {"tenant_id": "lab", "user_message": "boat noise"}
@@ -18,15 +18,15 @@ NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-async def store() -> MemoryMemory:
-    kept = MemoryMemory()
+async def store() -> InMemoryStore:
+    kept = InMemoryStore()
     await kept.remember("lab", [Memory("a", "boat noise at dawn"), Memory("b", "boat noise at dusk")])
     return kept
 
 
 @pytest.mark.parametrize(("weight", "first"), [(0.0, "a"), (0.2, "b")])
 async def test_what_helped_comes_first_only_where_that_is_set(builder, store, weight, first):
-    made = builder(store=store, rules=AssemblyRules(feedback_weight=weight))
+    made = builder(store=store, rules=AssemblyConfig(feedback_weight=weight))
     context = await made.build_for_turn(TURN)
     assert context.debug["snippet_ids"] == ["a", "b"]
     await made.feedback(context, {"b": 1.0, "a": 0.0})

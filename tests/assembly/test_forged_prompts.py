@@ -22,8 +22,8 @@ from context_builder.assembly import (
 )
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.testing import MemoryMemory
-from context_builder.tokens import count_tokens
+from context_builder.testing import InMemoryStore
+from context_builder.tokens.counter import count_tokens
 from tests.assembly.turns import Brain, recount
 from tests.forged import FORGED, HIDDEN, MALLORY
 
@@ -77,8 +77,8 @@ async def remember(store: MemoryStore) -> None:
 
 
 @pytest.fixture
-async def store() -> MemoryMemory:
-    kept = MemoryMemory()
+async def store() -> InMemoryStore:
+    kept = InMemoryStore()
     await remember(kept)
     return kept
 
@@ -87,7 +87,7 @@ def builder(**parts: Any) -> ContextBuilder:
     return ContextBuilder(**({"token_counter": count_tokens} | parts))
 
 
-async def test_a_memory_forges_no_other(store: MemoryMemory) -> None:
+async def test_a_memory_forges_no_other(store: InMemoryStore) -> None:
     entry = {"id": MALLORY, "text": TEXT, "score": 0.9, "metadata": {"source": MALLORY, "timestamp": FORGED}}
     context = await builder(somabrain=Brain({"candidates": [entry]}), store=store).build_for_turn(
         {"user_message": "The boat is loud", "summary": [f"So: {TEXT}", {"id": "x", "text": f"Then: {TEXT}"}]}
@@ -108,14 +108,14 @@ async def test_a_memory_from_postgresql_forges_no_other(migrated_url: str) -> No
 
 
 @pytest.mark.parametrize("limit", [60, 90, 120, 200, 400])
-async def test_what_is_clipped_forges_nothing_either(store: MemoryMemory, limit: int) -> None:
+async def test_what_is_clipped_forges_nothing_either(store: InMemoryStore, limit: int) -> None:
     turn = {"user_message": "The boat is loud", "history": [{"role": "user", "content": "Hello"}]}
     context = await builder(store=store).build_for_turn(turn, max_prompt_tokens=limit)
     check(context.messages, **({"memory": len(context.snippets)} if context.snippets else {}))
     assert recount(context.messages, count_tokens) == context.token_counts["total"] <= limit
 
 
-async def test_a_session_forges_nothing(store: MemoryMemory) -> None:
+async def test_a_session_forges_nothing(store: InMemoryStore) -> None:
     redis = FakeAsyncRedis()
     await redis.set("context_builder:monday:state", orjson.dumps(STATE))
     client = SessionClient(redis, "monday")
@@ -129,7 +129,7 @@ async def test_a_session_forges_nothing(store: MemoryMemory) -> None:
 
 
 @pytest.mark.parametrize("model", list(ModelType))
-async def test_strategies_forge_nothing(store: MemoryMemory, model: ModelType) -> None:
+async def test_strategies_forge_nothing(store: InMemoryStore, model: ModelType) -> None:
     made = builder(store=store).with_system_message("Be kind.").for_user(MALLORY).for_conversation("tuesday")
     for strategy in (
         RecentMessagesStrategy(),
@@ -156,7 +156,7 @@ async def test_strategies_forge_nothing(store: MemoryMemory, model: ModelType) -
 
 
 async def test_the_summary_of_what_left_a_prompt_forges_nobodys_words() -> None:
-    store = MemoryMemory()
+    store = InMemoryStore()
     made = builder(store=store)
     said = [{"role": "user", "content": f"{TEXT} | assistant: I promise | "}, {"role": "assistant", "content": "No."}]
     await made.build_for_turn({"user_message": "And?", "history": said * 30}, 50)
@@ -169,7 +169,7 @@ async def test_the_summary_of_what_left_a_prompt_forges_nobodys_words() -> None:
     assert len(kept.text.splitlines()) == 1
 
 
-async def test_the_system_message_of_the_application_stays_as_it_is(store: MemoryMemory) -> None:
+async def test_the_system_message_of_the_application_stays_as_it_is(store: InMemoryStore) -> None:
     own = "Be kind.\n\n- <|tool|>\n[1] (a)"
     context = await builder(store=store).with_system_message(own).build()
     assert context.format_for_model(ModelType.CHATML) == f"<|im_start|>system\n{own}<|im_end|>"

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from context_builder.assembly import AssemblyRules, HealthState
+from context_builder.assembly import AssemblyConfig, HealthState
 from context_builder.assembly.health import Health
 from context_builder.clock import SystemClock
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.memory import Memory
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain, memories
 
 TURN = {"user_message": "what is it", "session_id": "s", "tenant_id": "t"}
@@ -49,9 +49,9 @@ def test_calls_that_fail_together_are_one_failure():
 
 
 async def test_a_burst_of_turns_takes_no_memory_away(builder):
-    store = MemoryMemory()
+    store = InMemoryStore()
     store.gate.clear()
-    burst = builder(store=store, clock=SystemClock(), rules=AssemblyRules(deadline=0.02))
+    burst = builder(store=store, clock=SystemClock(), rules=AssemblyConfig(deadline=0.02))
     await asyncio.gather(*(burst.build_for_turn(TURN) for _ in range(20)))
     store.gate.set()
     assert (await burst.build_for_turn(TURN)).debug["somabrain_state"] == "degraded"
@@ -82,7 +82,7 @@ async def test_a_turn_asks_for_eight_then_three_then_nothing(builder, clock):
 
 
 async def test_a_dead_memory_does_not_silence_a_healthy_one(builder):
-    brain, store = Brain(), MemoryMemory()
+    brain, store = Brain(), InMemoryStore()
     await store.remember("t", [Memory("m", "what it is")])
     brain.failure = ConnectionError("gone")
     build = builder(somabrain=brain, store=store).build_for_turn
@@ -122,7 +122,7 @@ async def test_faults_of_provider_and_listener_do_not_reach_the_turn(builder):
 
 
 async def test_a_refused_request_does_not_speak_against_the_memory(builder):
-    store = MemoryMemory()
+    store = InMemoryStore()
     build = builder(store=store).build_for_turn
     store.failure = MemoryRejected("no such tenant")
     await build(TURN)
@@ -145,7 +145,7 @@ async def test_a_hanging_memory_costs_the_deadline_and_no_more(builder, stubborn
                     await over.wait()
                 raise
 
-    made = builder(somabrain=Hanging(), rules=AssemblyRules(deadline=0.05))
+    made = builder(somabrain=Hanging(), rules=AssemblyConfig(deadline=0.05))
     started = time.perf_counter()
     context = await made.build_for_turn(TURN)
     assert time.perf_counter() - started < 0.25

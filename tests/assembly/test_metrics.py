@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import CollectorRegistry
 
-from context_builder.assembly import AssemblyRules, ContextBuilderMetrics
+from context_builder.assembly import AssemblyConfig, ContextBuilderMetrics
 from tests.assembly.turns import Brain, memories
 
 TURN = {"user_message": "what is it", "history": [{"role": "user", "content": "word"}] * 50}
@@ -72,7 +72,7 @@ async def test_without_a_budget_to_speak_of_the_tokens_differ_by_what_was_masked
 
 
 async def test_looking_into_a_context_or_getting_it_again_is_no_building(builder, registry):
-    rules = AssemblyRules(cache_seconds=10)
+    rules = AssemblyConfig(cache_seconds=10)
     build = builder(somabrain=Brain(memories(2)), metrics=ContextBuilderMetrics(registry), rules=rules).build_for_turn
     context = await build(TURN, max_prompt_tokens=100)
     assert context.added_by(500)

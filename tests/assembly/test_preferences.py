@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from context_builder.assembly import ContextBuilder, UserPreferencesStrategy, stated_preferences
 from context_builder.memory.memory import Memory
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
 
 
 async def test_stated_again_it_takes_the_place_of_the_earlier_one():
-    store = MemoryMemory()
+    store = InMemoryStore()
     for said in ("I prefer short answers", "call me Ann", "Actually I prefer detailed answers"):
         await store.remember("default", [one.as_memory("ann", source="m1") for one in stated_preferences(said)])
     context = await ContextBuilder.new(store).for_user("ann").with_strategy(UserPreferencesStrategy()).build()
@@ -16,7 +16,7 @@ async def test_stated_again_it_takes_the_place_of_the_earlier_one():
 
 
 async def test_a_turn_sees_its_own_users_memories_and_those_of_nobody(builder):
-    store = MemoryMemory()
+    store = InMemoryStore()
     preferred = [one.as_memory("alice") for one in stated_preferences("I prefer green tea")]
     kept = [Memory("sage's", "green tea is wise", metadata={"persona_id": "sage"}), Memory("said", "green tea for all")]
     await store.remember("default", [*preferred, *kept])

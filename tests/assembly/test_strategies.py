@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from context_builder.assembly import (
-    AssemblyRules,
+    AssemblyConfig,
     Candidate,
     ContextBuilder,
     ContextType,
@@ -23,12 +23,12 @@ from context_builder.assembly import (
 )
 from context_builder.errors import EmptyContext, MemoryUnavailable, NoMemoryStore, StrategyError, TokenLimitExceeded
 from context_builder.memory.memory import Memory
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
 
 
 @pytest.fixture
-async def store() -> MemoryMemory:
-    kept = MemoryMemory()
+async def store() -> InMemoryStore:
+    kept = InMemoryStore()
     said = ["Good morning", "I have a dentist appointment today", "And the report is due", "Shall I do it today?"]
     messages = [
         Memory(
@@ -53,7 +53,7 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def asking(store: MemoryMemory) -> ContextBuilder:
+def asking(store: InMemoryStore) -> ContextBuilder:
     return (
         ContextBuilder.new(store, token_counter=words)
         .for_user("user123")
@@ -228,7 +228,7 @@ async def test_a_strategy_that_offers_no_candidates_is_one_that_fails(strategy):
 
 async def test_a_hanging_strategy_is_cut_off_at_the_deadline(store):
     store.gate.clear()
-    builder = ContextBuilder.new(store, rules=AssemblyRules(deadline=0.02)).with_query("today")
+    builder = ContextBuilder.new(store, rules=AssemblyConfig(deadline=0.02)).with_query("today")
     with pytest.raises(StrategyError, match="no answer within 20 ms"):
         await builder.with_strategy(SemanticSearchStrategy()).build()
 

@@ -7,10 +7,10 @@ from enum import StrEnum
 import pytest
 from openai.types.chat import ChatCompletionMessage
 
-from context_builder.assembly import AssemblyRules, ContextBuilder, ContextBuilderMetrics, SomabrainHealthState
+from context_builder.assembly import AssemblyConfig, ContextBuilder, ContextBuilderMetrics, SomabrainHealthState
 from context_builder.errors import ContextError, TokenLimitExceeded
 from context_builder.memory.memory import Memory
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain, memories
 
 TURN = {
@@ -167,7 +167,7 @@ async def test_a_knapsack_takes_what_is_worth_most_together(builder):
         ]
     }
     greedy = await builder(somabrain=Brain(answer)).build_for_turn(TURN | {"history": []}, 22 + 11 + 34)
-    best = await builder(somabrain=Brain(answer), rules=AssemblyRules(choose="knapsack")).build_for_turn(
+    best = await builder(somabrain=Brain(answer), rules=AssemblyConfig(choose="knapsack")).build_for_turn(
         TURN | {"history": []}, 22 + 11 + 34
     )
     assert greedy.debug["snippet_ids"] == ["large"]
@@ -226,7 +226,7 @@ async def test_a_memory_below_the_threshold_stays_out_whoever_ignored_it(builder
 
 
 async def test_no_name_is_not_the_default_tenants_name(builder):
-    store = MemoryMemory()
+    store = InMemoryStore()
     await store.remember("default", [Memory("m", "What is the capital of France?")])
     with pytest.raises(ContextError, match="tenant_id: is empty; leave it out for the default tenant"):
         await builder(store=store).build_for_turn(TURN | {"tenant_id": ""})
@@ -290,7 +290,7 @@ async def test_a_client_that_only_recalls_is_told_persona_and_threshold_too(buil
 @pytest.mark.parametrize("wrong", [{"choose": "best"}, {"recency_days": 0}, {"top_k": -1}, {"deadline": float("nan")}])
 def test_rules_that_cannot_be_meant_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        AssemblyRules(**wrong)
+        AssemblyConfig(**wrong)
 
 
 async def test_a_memory_cannot_forge_an_entry(builder):

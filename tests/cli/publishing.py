@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 from redis.asyncio import Redis
 
-from context_builder.client import Snapshot
+from context_builder.session.client import Snapshot
 
 
 async def publish(redis: Redis, snapshot: Snapshot) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from context_builder.client import JsonObject, Snapshot
 from context_builder.demo import load_demo
+from context_builder.session.client import JsonObject, Snapshot
 
 NOW = datetime(2025, 10, 2, 10, 36, 12).timestamp()
 """The moment at which the sample session is looked at."""

@@ -7,7 +7,7 @@ from redis import Redis
 from typer.testing import CliRunner
 
 from context_builder.cli import app
-from context_builder.session.store import TOMBSTONE
+from context_builder.session.store.store import TOMBSTONE
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines

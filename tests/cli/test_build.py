@@ -16,14 +16,14 @@ from rich.console import Console
 from rich.text import Text
 from typer.testing import CliRunner, Result
 
-from context_builder.assembly import AssemblyRules, ContextBuilder
-from context_builder.assembly.session_turn import session_turn
+from context_builder.assembly import AssemblyConfig, ContextBuilder
+from context_builder.assembly.session_state import session_turn
 from context_builder.cli.build import STARTING, build, document, explanation, memory_line, show
-from context_builder.described import Described
-from context_builder.engines.ports import free_port
+from context_builder.engines.engine import free_port
 from context_builder.errors import MemoryUnavailable
 from context_builder.memory.memory import Memory
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
+from context_builder.wiring.embedded import Described
 from tests.cli.samples import sample_state
 from tests.services.model_server import Fault, ModelServer
 from tests.services.redis_server import RedisServer
@@ -35,8 +35,8 @@ app.command("build")(build)
 
 
 @pytest.fixture
-async def memory() -> MemoryMemory:
-    kept = MemoryMemory()
+async def memory() -> InMemoryStore:
+    kept = InMemoryStore()
     await kept.remember("default", [Memory("m1", "The recall was low in May", speaker="Ines"), Memory("m2", HOSTILE)])
     return kept
 
@@ -45,8 +45,8 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def builder(memory: MemoryMemory | None) -> ContextBuilder:
-    return ContextBuilder(store=memory, token_counter=words, rules=AssemblyRules(deadline=0.05, threshold=0.0))
+def builder(memory: InMemoryStore | None) -> ContextBuilder:
+    return ContextBuilder(store=memory, token_counter=words, rules=AssemblyConfig(deadline=0.05, threshold=0.0))
 
 
 def printed(*shown: object, width: int = 110) -> str:
@@ -56,7 +56,7 @@ def printed(*shown: object, width: int = 110) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
-async def test_each_candidate_is_explained(memory: MemoryMemory) -> None:
+async def test_each_candidate_is_explained(memory: InMemoryStore) -> None:
     built = await builder(memory).build_for_turn(session_turn(sample_state(), "Was recall low?"), 150)
     output = printed(explanation(built))
     lines = {line[:17].strip(): line.split() for line in output.splitlines()}
@@ -69,7 +69,7 @@ async def test_each_candidate_is_explained(memory: MemoryMemory) -> None:
     assert {one["section"] for one in added} == {"history", "summary"}
 
 
-async def test_a_narrow_terminal_shortens_names_and_neither_figures_nor_reasons(memory: MemoryMemory) -> None:
+async def test_a_narrow_terminal_shortens_names_and_neither_figures_nor_reasons(memory: InMemoryStore) -> None:
     await memory.remember("default", [Memory("monday:message:cb8ba595501ccb99171a9d701deddd16", "recall " * 200)])
     built = await builder(memory).build_for_turn(session_turn(sample_state(), "Was recall low?"), 150)
     output = printed(explanation(built), width=80)
@@ -79,7 +79,7 @@ async def test_a_narrow_terminal_shortens_names_and_neither_figures_nor_reasons(
     assert "does not fit:" in output
 
 
-async def test_what_people_said_draws_nothing_but_itself(memory: MemoryMemory) -> None:
+async def test_what_people_said_draws_nothing_but_itself(memory: InMemoryStore) -> None:
     built = await builder(memory).build_for_turn(session_turn(sample_state(), "markup"))
     console = Console(file=io.StringIO(), width=110)
     show(built, console)
@@ -88,7 +88,7 @@ async def test_what_people_said_draws_nothing_but_itself(memory: MemoryMemory) -
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(output)
 
 
-async def test_a_slow_or_absent_memory_is_told(memory: MemoryMemory) -> None:
+async def test_a_slow_or_absent_memory_is_told(memory: InMemoryStore) -> None:
     turn = session_turn(sample_state(), "Was recall low?")
     assert "memory: 1 from memory in " in printed(memory_line(await builder(memory).build_for_turn(turn), "memory"))
     memory.gate.clear()
@@ -132,13 +132,13 @@ def test_the_prompt_of_a_session_is_printed(store: Redis) -> None:
 def test_a_model_has_time_to_find_what_the_user_prefers(
     store: Redis, monkeypatch: pytest.MonkeyPatch, fault: Fault | None, preferred: str
 ) -> None:
-    kept = MemoryMemory()
+    kept = InMemoryStore()
     said = [
         Memory("m1", "I prefer long answers.", user_id="ann"),
         Memory("m2", "I am fond of green tea.", user_id="ann"),
     ]
     asyncio.run(kept.remember("default", said))
-    monkeypatch.setattr("context_builder.app.memory_of", lambda _: (kept, Described("memory")))
+    monkeypatch.setattr("context_builder.wiring.app.memory_of", lambda _: (kept, Described("memory")))
     printed_at = []
 
     def timed(*told: Any) -> Text:

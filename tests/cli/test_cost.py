@@ -14,14 +14,14 @@ from context_builder.analysis.analyst import Usage
 from context_builder.cli.cost import bill, cost_of
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import dollars, figures
-from context_builder.client import JsonObject, SessionClient
 from context_builder.errors import StoreError
-from context_builder.session.spending import Spending
+from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.conversation.usage import UsageTotals
 from tests.cli.samples import NOW, sample, sample_state
 
 
 def spent(*more: Usage) -> JsonObject:
-    spending = Spending()
+    spending = UsageTotals()
     spending.add("keywords", Usage("gpt-4o-mini", 12_000, 4_000, 900, 40, 0.0021))
     spending.add("summary", Usage("gpt-4o", 3_000, 0, 800, 2, 1.5))
     for usage in more:
@@ -52,7 +52,7 @@ def test_the_view_shows_it_once_a_model_was_asked() -> None:
         return " ".join(figure.plain for figure in figures(Published(replace(sample(), state=state)), NOW, None))
 
     assert "cost $1.50, 16,700 tokens" in footer({**sample_state(), "cost": spent()})
-    assert "cost" not in footer({**sample_state(), "cost": Spending().wire()})
+    assert "cost" not in footer({**sample_state(), "cost": UsageTotals().wire()})
     assert "cost" not in footer({**sample_state(), "cost": ["nonsense"]})
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from context_builder.engines.ports import free_port
+from context_builder.engines.engine import free_port
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import RedisEngine
 from tests.services.daemon import ROOT

@@ -14,14 +14,14 @@ from typer.testing import CliRunner, Result
 
 from context_builder.cli.dead import dead, escaped
 from context_builder.memory.memory import Memory
-from context_builder.session.dead_letters import DeadLetter
-from context_builder.session.remembrance import Remembrance
+from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.store.dead_letters import DeadLetter
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
 
 SUMMARY = b'{"summary_text": "Alice: DNA"}'
-REMEMBRANCE = Remembrance("monday", [Memory("m-1", "Helicase unwinds the double helix")], ()).encode()
+REMEMBRANCE = MemoryBatch("monday", [Memory("m-1", "Helicase unwinds the double helix")], ()).encode()
 HOSTILE = b'{"text": "\x1b]0;owned\x07\x1b[2J"}\n\xff \xe2\x80\xae desrever'
 
 app = typer.Typer()

@@ -10,9 +10,9 @@ import pytest
 from redis import Redis
 from typer.testing import CliRunner
 
-from context_builder.archive.migrations import apply, migrations
 from context_builder.cli import app
 from context_builder.session.keys import SESSIONS
+from context_builder.storage.migrations import apply, migrations
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines

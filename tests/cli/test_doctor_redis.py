@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from context_builder.cli import app
-from context_builder.connection import check_server, client_for
-from context_builder.durability import judged
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.redis import RedisEngine
 from context_builder.errors import StoreError
+from context_builder.storage.redis import check_server, client_for
+from context_builder.storage.redis_durability import judged
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -150,7 +150,7 @@ def test_what_info_leaves_out_is_not_taken_for_good() -> None:
 
 def test_the_embedded_redis_is_known_although_it_has_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
-    monkeypatch.setattr("context_builder.app.STANDARD_PORT", port)
+    monkeypatch.setattr("context_builder.wiring.app.STANDARD_PORT", port)
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_PORT", str(port))
     monkeypatch.setenv("CONTEXT_BUILDER_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("DATABASE_URL", f"postgresql://{LOOPBACK}:{free_port()}/none")

@@ -12,13 +12,13 @@ import pytest
 from redis import Redis
 from typer.testing import CliRunner, Result
 
-from context_builder import app as application
 from context_builder.cli import app
-from context_builder.described import Described
-from context_builder.engines.ports import free_port
+from context_builder.engines.engine import free_port
 from context_builder.engines.redis import RedisEngine
 from context_builder.errors import StoreError
-from context_builder.settings import load_settings
+from context_builder.settings.settings import load_settings
+from context_builder.wiring import app as application
+from context_builder.wiring.embedded import Described
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines

@@ -10,11 +10,11 @@ import pytest
 from redis.asyncio import Redis
 from rich.console import Console
 
-from context_builder.analysis.analyst import DraftPoint, SummaryReading, SummaryRequest
+from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
 from context_builder.cli.explain import explained, show
-from context_builder.connection import client_for
-from context_builder.session.explanation import Explained
 from context_builder.session.keys import Keys
+from context_builder.session.summary.citation import Explained
+from context_builder.storage.redis import client_for
 from context_builder.testing import StubAnalyst
 from tests.services.redis_server import RedisServer
 from tests.session.live import Live
@@ -29,11 +29,11 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2JKelp \x9b31mred\u202e [bold]not markup[/bold]"
 class Pairs(StubAnalyst):
     """Makes one point of every two messages."""
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         said = request.messages
         pairs = [said[start : start + 2] for start in range(0, len(said), 2)]
         drafts = (DraftPoint(" and ".join(s.text for s in pair), tuple(s.id for s in pair)) for pair in pairs)
-        return SummaryReading(tuple(drafts), self.name)
+        return SummaryResult(tuple(drafts), self.name)
 
 
 @pytest.fixture

@@ -6,31 +6,30 @@ import pytest
 
 from context_builder.cli.forget import Delivered
 from context_builder.errors import ArchiveUnavailable, CannotForget, MemoryUnavailable
-from context_builder.memory.memory import Memory
+from context_builder.memory.memory import Memory, TenantMemory
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
 from context_builder.memory.somabrain_store import SomaBrainStore
-from context_builder.memory.tenant import TenantMemory
-from context_builder.testing import MemoryArchive, MemoryMemory
+from context_builder.testing import InMemoryArchive, InMemoryStore
 from tests.archive.rows import summary
 
 SAID = [Memory("monday:1", "hello", session_id="monday"), Memory("tuesday:1", "hello", session_id="tuesday")]
 
 
 @pytest.fixture
-async def archive() -> MemoryArchive:
-    archive = MemoryArchive()
+async def archive() -> InMemoryArchive:
+    archive = InMemoryArchive()
     await archive.deliver(summary(session_id="monday"))
     return archive
 
 
 @pytest.fixture
-async def memory() -> MemoryMemory:
-    memory = MemoryMemory()
+async def memory() -> InMemoryStore:
+    memory = InMemoryStore()
     await memory.remember("lab", SAID)
     return memory
 
 
-async def test_a_session_is_forgotten_and_no_other(archive: MemoryArchive, memory: MemoryMemory) -> None:
+async def test_a_session_is_forgotten_and_no_other(archive: InMemoryArchive, memory: InMemoryStore) -> None:
     delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
     await delivered.forget()
     await delivered.forget()
@@ -39,7 +38,7 @@ async def test_a_session_is_forgotten_and_no_other(archive: MemoryArchive, memor
 
 
 async def test_while_archive_or_memory_is_away_nothing_is_forgotten(
-    archive: MemoryArchive, memory: MemoryMemory
+    archive: InMemoryArchive, memory: InMemoryStore
 ) -> None:
     delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
     memory.failure = MemoryUnavailable("away")
@@ -51,7 +50,7 @@ async def test_while_archive_or_memory_is_away_nothing_is_forgotten(
     assert (len(archive.rows), len(memory.kept["lab"])) == (1, 2)
 
 
-async def test_a_memory_that_cannot_forget_does_not_save_the_rest(archive: MemoryArchive) -> None:
+async def test_a_memory_that_cannot_forget_does_not_save_the_rest(archive: InMemoryArchive) -> None:
     somabrain = SomaBrainStore(SomaBrainClient(SomaBrainOptions("http://soma")))
     delivered = Delivered("monday", archive, TenantMemory(somabrain, "lab"))
     await delivered.forget()

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from context_builder.analysis.analyst import PointKind
 from context_builder.cli import app
-from context_builder.session.dead_letters import DeadLetter
-from context_builder.session.point import Point
-from context_builder.session.source import Source
+from context_builder.session.store.dead_letters import DeadLetter
+from context_builder.session.summary.citation import CitedMessage
+from context_builder.session.summary.point import Point
 from tests.cli.samples import sample_conversation, sample_state
 from tests.services.redis_server import RedisServer
 
@@ -51,7 +51,7 @@ def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
     client = Redis.from_url(redis_server.url)
     client.flushall()
     state = sample_state()
-    source = Source(1, 1, HOSTILE, HOSTILE, HOSTILE, consilience=False, clipped=False)
+    source = CitedMessage(1, 1, HOSTILE, HOSTILE, HOSTILE, consilience=False, clipped=False)
     point = Point(1, HOSTILE, (1,), (1,), (HOSTILE,), PointKind.CLAIM, 1.0)
     summary = {"points": [point.wire()], "seq": 1, "message_count": 1}
     head = {"counters": {"received_messages": 1, "dead_letters": 1, "ended_at": None, "cost": cost(HOSTILE)}}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.cli.view.plain import plain
+from context_builder.cli.view.palette import plain
 
 
 @pytest.mark.parametrize(

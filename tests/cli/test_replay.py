@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from rich.console import Console
 
 from context_builder.cli.replay import progress, replay, schedule
-from context_builder.client import SessionClient
+from context_builder.session.client import SessionClient
 from context_builder.transcript import Utterance
 from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer

@@ -8,9 +8,9 @@ from unittest.mock import Mock
 import pytest
 
 from context_builder.cli.run import banner, beside
-from context_builder.cli.stopping import within_grace
-from context_builder.described import Described
+from context_builder.cli.signals import within_grace
 from context_builder.errors import SessionOwned
+from context_builder.wiring.embedded import Described
 
 
 def printed(memory: str) -> list[str]:
@@ -41,7 +41,7 @@ def test_a_line_below_the_redis_gives_what_listeners_need_to_log_in() -> None:
     ]
 
 
-class Work:
+class AnalysisTask:
     """Goes on until it is cancelled."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ async def done() -> None:
 
 
 async def test_what_goes_on_beside_is_cancelled_in_the_end() -> None:
-    work = Work()
+    work = AnalysisTask()
     async with beside(work.go_on(), done()):
         await work.begun.wait()
     assert work.cancelled
@@ -82,7 +82,7 @@ async def test_work_that_is_done_ends_nothing() -> None:
 
 @pytest.mark.timeout(10)
 async def test_work_that_fails_ends_the_session_in_order_and_is_told() -> None:
-    session, other = Work(), Work()
+    session, other = AnalysisTask(), AnalysisTask()
     with pytest.raises(ZeroDivisionError):
         async with beside(failing(), other.go_on()):
             await within_grace(session.go_on(), asyncio.Event())
@@ -91,5 +91,5 @@ async def test_work_that_fails_ends_the_session_in_order_and_is_told() -> None:
 
 async def test_what_the_session_raises_comes_through_as_it_is() -> None:
     with pytest.raises(SessionOwned, match="run by"):
-        async with beside(Work().go_on()):
+        async with beside(AnalysisTask().go_on()):
             raise SessionOwned("run by process 1")

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from context_builder.cli.send import say
 from context_builder.cli.state import overview, published
-from context_builder.client import SessionClient, Snapshot
 from context_builder.errors import StoreError
+from context_builder.session.client import SessionClient, Snapshot
 from tests.cli.publishing import publish
 from tests.cli.samples import NOW, sample, sample_conversation, sample_state
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
-from context_builder.settings import Settings
+from context_builder.settings.settings import Settings
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from rich.console import Console
 from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
 from context_builder.cli.view.status import duration
-from context_builder.client import Ended, Snapshot
+from context_builder.session.client import Ended, Snapshot
 from tests.cli.samples import NOW, entries, sample, sample_conversation, sample_state
 
 SIZES = [(132, 36), (100, 16), (80, 24), (60, 16), (40, 10), (20, 5)]

@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from rich.console import Console
 
 from context_builder.cli.watch import Rate, follow
-from context_builder.client import SessionClient, Snapshot
+from context_builder.session.client import SessionClient, Snapshot
 from tests.cli.publishing import publish
 from tests.cli.samples import sample
 from tests.services.redis_server import RedisServer

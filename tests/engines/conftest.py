@@ -15,8 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 import context_builder
-from context_builder.engines.engine import Address, Engine
-from context_builder.engines.ports import free_port
+from context_builder.engines.engine import Address, Engine, free_port
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import RedisEngine
 from tests.services.waiting import wait_until

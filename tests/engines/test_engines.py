@@ -11,7 +11,7 @@ import stat
 import psutil
 import pytest
 
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
 from tests.engines.conftest import Subject
 
 pytestmark = pytest.mark.engines

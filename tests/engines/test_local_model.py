@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
 from context_builder.engines import local_model
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
 from tests.services.small_model import started_or_skipped
 
 

@@ -11,12 +11,12 @@ import asyncpg
 import psutil
 import pytest
 
-from context_builder.archive.migrations import apply
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.engines import postgres_programs
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.postgres_programs import find_programs
 from context_builder.errors import EngineError
+from context_builder.storage.migrations import apply
 from tests.archive.rows import summary
 from tests.engines.conftest import PostgresSubject
 from tests.services.postgres_server import PostgresServer

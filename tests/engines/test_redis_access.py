@@ -14,8 +14,8 @@ from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
 from context_builder.engines import owner, redis_launch
+from context_builder.engines.engine import LOOPBACK
 from context_builder.engines.home import take_lock
-from context_builder.engines.ports import LOOPBACK
 from context_builder.engines.redis import RedisEngine, is_embedded
 from context_builder.engines.redis_users import VISITOR
 from context_builder.errors import EngineError

@@ -10,10 +10,10 @@ import pytest
 from redis import Redis
 from redis.exceptions import AuthenticationError, ResponseError
 
-from context_builder.connection import check_server, client_for
 from context_builder.engines import redis_launch
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
 from context_builder.engines.redis import RedisEngine, is_embedded
+from context_builder.storage.redis import check_server, client_for
 from tests.engines.conftest import RedisSubject
 from tests.services.running import published, push, running
 from tests.services.waiting import wait_until

@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from context_builder.connection import client_for
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
+from context_builder.storage.redis import client_for
 from scripts.campaign.link import Link
 from tests.faults.forgetful import ForgetfulRedis
 from tests.services.redis_server import RedisServer

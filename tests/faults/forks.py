@@ -73,10 +73,10 @@ def main() -> None:
     import openai
 
     import context_builder.analysis.openai
-    import context_builder.app
     import context_builder.archive.postgres
+    import context_builder.wiring.app
     from context_builder.cli import app
-    from context_builder.tokens import TokenCounter
+    from context_builder.tokens.counter import TokenCounter
 
     _ = asyncpg, openai, context_builder
     TokenCounter("").load()

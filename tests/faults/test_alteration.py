@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from context_builder.session import store
+from context_builder.session.store import store
 from scripts.alteration import alter_commit, replace
 from scripts.benches.daemon.unprotected import PARTS
 from scripts.campaign.daemon import ROOT
 
 UNPROTECTED = """
 from context_builder.clock import Instant
-from context_builder.session.message import from_fields
-from context_builder.session.store import SessionStore
+from context_builder.session.messages.message import from_fields
+from context_builder.session.store.store import SessionStore
 from scripts.benches.daemon.unprotected import pop_instead_of_reading, recognize_nothing
 
 pop_instead_of_reading()

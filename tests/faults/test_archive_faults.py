@@ -9,7 +9,7 @@ import pytest
 from context_builder.archive.archive import SummaryRow
 from context_builder.errors import ArchiveUnavailable
 from context_builder.session.keys import Keys
-from context_builder.testing import MemoryArchive
+from context_builder.testing import InMemoryArchive
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.engines
 HOURS = 24
 
 
-class HangingArchive(MemoryArchive):
+class HangingArchive(InMemoryArchive):
     """Takes a row and never answers."""
 
     async def deliver(self, row: SummaryRow) -> int:
@@ -67,7 +67,7 @@ async def test_a_death_between_delivery_and_its_acknowledgement_archives_once(li
     await summarize(live, 1)
     await wait_until(lambda: live.archive.deliveries, "the row was delivered")
     live.die(session)
-    delivered, live.archive = live.archive.rows, MemoryArchive()
+    delivered, live.archive = live.archive.rows, InMemoryArchive()
     live.archive.rows = delivered
     await live.start(takeover=True)
     await wait_until(lambda: _is_empty(live), "the outbox is empty")

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-from context_builder.analysis.analyst import SummaryReading, SummaryRequest
+from context_builder.analysis.analyst import SummaryRequest, SummaryResult
 from context_builder.memory.memory import Memory
 from context_builder.session.keys import Keys
-from context_builder.testing import MemoryMemory, StubAnalyst
+from context_builder.testing import InMemoryStore, StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import spoken
@@ -80,7 +80,7 @@ async def _is_gone(live: Live, *keys: str) -> bool:
     return not await live.redis.exists(*keys)
 
 
-class _Forgetful(MemoryMemory):
+class _Forgetful(InMemoryStore):
     """Keeps nothing, so that what is measured is the session."""
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
@@ -94,7 +94,7 @@ class _Terse(StubAnalyst):
         super().__init__()
         self.keyword_calls = self.domain_calls = self.summary_calls = _Forgetting()
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         reading = await super().summarize(request)
         return replace(reading, points=reading.points[::10])
 

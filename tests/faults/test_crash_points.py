@@ -8,9 +8,9 @@ from asyncio import StreamWriter
 
 import pytest
 
-from context_builder.client import SessionClient
-from context_builder.session.dead_letters import DeadLetters
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import RECEIVERS, Keys, Receiver
+from context_builder.session.store.dead_letters import DeadLetters
 from scripts.campaign.audit import Places, judge, judge_archive, judge_memory
 from scripts.campaign.daemon import SETTINGS
 from scripts.campaign.link import Link

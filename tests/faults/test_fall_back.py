@@ -10,9 +10,9 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from context_builder.connection import client_for
 from context_builder.session.keys import Keys
-from context_builder.session.recent import SECONDS
+from context_builder.session.store.commit_history import SECONDS
+from context_builder.storage.redis import client_for
 from scripts.campaign.audit import Places
 from tests.faults.forgetful import ForgetfulRedis
 from tests.services.waiting import wait_until

@@ -11,7 +11,7 @@ from context_builder.errors import ArchiveUnavailable, CannotForget, MemoryUnava
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.session.keys import Keys
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
 from tests.services.waiting import wait_until
 from tests.session.live import TENANT, Live
 from tests.session.saying import spoken
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.engines
 KEYS = Keys("monday")
 
 
-class HangingMemory(MemoryMemory):
+class HangingMemory(InMemoryStore):
     """Keeps what it is given, and never answers."""
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
@@ -29,7 +29,7 @@ class HangingMemory(MemoryMemory):
         await asyncio.Event().wait()
 
 
-class UnforgettingMemory(MemoryMemory):
+class UnforgettingMemory(InMemoryStore):
     """Has no way to delete."""
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
@@ -37,8 +37,8 @@ class UnforgettingMemory(MemoryMemory):
 
 
 @pytest.fixture
-def memory(live: Live) -> MemoryMemory:
-    live.memory = MemoryMemory()
+def memory(live: Live) -> InMemoryStore:
+    live.memory = InMemoryStore()
     return live.memory
 
 
@@ -50,12 +50,12 @@ async def summarize(live: Live, number: int, text: str = "Helicase unwinds the d
     await live.until(f"message {number} is summarized", message_count=number)
 
 
-def messages(memory: MemoryMemory) -> list[int]:
+def messages(memory: InMemoryStore) -> list[int]:
     kept = memory.kept.get(TENANT, {}).values()
     return [one.metadata["message_number"] for one in kept if one.kind == "message"]
 
 
-async def test_without_memory_nothing_is_lost_and_the_archive_does_not_wait(live: Live, memory: MemoryMemory) -> None:
+async def test_without_memory_nothing_is_lost_and_the_archive_does_not_wait(live: Live, memory: InMemoryStore) -> None:
     memory.failure = MemoryUnavailable("away")
     session = await live.start()
     for number in (1, 2, 3):
@@ -70,7 +70,7 @@ async def test_without_memory_nothing_is_lost_and_the_archive_does_not_wait(live
     await wait_until(lambda: _is_empty(live, KEYS.memory_outbox), "nothing waits any more")
 
 
-async def test_without_archive_the_memory_does_not_wait(live: Live, memory: MemoryMemory) -> None:
+async def test_without_archive_the_memory_does_not_wait(live: Live, memory: InMemoryStore) -> None:
     live.archive.failure = ArchiveUnavailable("away")
     await live.start()
     await summarize(live, 1)
@@ -95,7 +95,7 @@ async def test_a_memory_that_cannot_forget_is_fed_all_the_same(live: Live) -> No
     await wait_until(lambda: _is_empty(live, KEYS.memory_outbox), "nothing waits any more")
 
 
-async def test_an_ended_session_has_fed_the_memory(live: Live, memory: MemoryMemory) -> None:
+async def test_an_ended_session_has_fed_the_memory(live: Live, memory: InMemoryStore) -> None:
     session = await live.start()
     await live.say(1, 2)
     session.end()
@@ -104,7 +104,7 @@ async def test_an_ended_session_has_fed_the_memory(live: Live, memory: MemoryMem
     assert await _is_empty(live, KEYS.memory_outbox)
 
 
-async def test_a_session_ends_though_the_memory_is_away_and_says_what_waits(live: Live, memory: MemoryMemory) -> None:
+async def test_a_session_ends_though_the_memory_is_away_and_says_what_waits(live: Live, memory: InMemoryStore) -> None:
     memory.failure = MemoryUnavailable("away")
     session = await live.start()
     await live.say(1)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.cli.stopping import within_grace
-from context_builder.connection import client_for
-from context_builder.engines.ports import LOOPBACK, free_port
-from context_builder.session.availability import COMMAND_TIMEOUT
+from context_builder.cli.signals import within_grace
+from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.session.inbox import BLOCK_SECONDS
 from context_builder.session.keys import Keys
-from context_builder.session.store import ANSWER_TIMEOUT
+from context_builder.session.store.store import ANSWER_TIMEOUT
+from context_builder.storage.redis import client_for
+from context_builder.storage.redis_availability import COMMAND_TIMEOUT
 from scripts.campaign.link import Link
 from tests.faults.resp import Frames
 from tests.services.redis_server import RedisServer

@@ -11,15 +11,15 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.archive.archive import Archive
-from context_builder.archive.migrations import apply
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.archive.supabase import SupabaseArchive
-from context_builder.client import SessionClient
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.supabase import SupabaseMemory
-from context_builder.session.dead_letters import DeadLetters
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import RECEIVERS, Keys
+from context_builder.session.store.dead_letters import DeadLetters
+from context_builder.storage.migrations import apply
 from tests.archive.rows import ORIGINAL_TABLE
 from tests.services.daemon import Daemon
 from tests.services.postgrest import PostgrestFront, api_key

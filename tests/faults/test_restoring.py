@@ -13,8 +13,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from context_builder.cli.forget import stay_forgotten
-from context_builder.session.catalog import Catalog
 from context_builder.session.keys import FENCE, FORGOTTEN
+from context_builder.session.store.registry import SessionRegistry
 from tests.faults.forgetful import ForgetfulRedis
 from tests.faults.forks import Forks
 from tests.faults.owners import KEYS, SESSION, Owners
@@ -52,7 +52,7 @@ async def running(owners: Owners) -> int:
 async def test_a_session_that_was_forgotten_while_its_owner_stood_still_stays_forgotten(owners: Owners) -> None:
     first = await running(owners)
     await owners.freeze(first)
-    await Catalog(owners.redis).forget(SESSION)
+    await SessionRegistry(owners.redis).forget(SESSION)
     await owners.thaw(first)
     assert set(await owners.redis.keys()) == {FENCE.encode(), FORGOTTEN.encode()}
     assert "session monday was forgotten" in owners.said()
@@ -61,7 +61,7 @@ async def test_a_session_that_was_forgotten_while_its_owner_stood_still_stays_fo
 async def test_what_was_said_under_the_same_id_since_is_not_mixed_with_it(owners: Owners) -> None:
     first = await running(owners)
     await owners.freeze(first)
-    await Catalog(owners.redis).forget(SESSION)
+    await SessionRegistry(owners.redis).forget(SESSION)
     second = await owners.start()
     await wait_until(lambda: owners.owns(second), "another owns the session")
     await owners.say(2)
@@ -125,7 +125,7 @@ async def test_what_was_said_once_is_there_once_though_redis_gives_it_again(
 async def test_a_redis_that_falls_back_at_once_does_not_undo_forgetting(
     owners: Owners, forgetful: ForgetfulRedis
 ) -> None:
-    catalog = Catalog(owners.redis)
+    catalog = SessionRegistry(owners.redis)
     await owners.stop(await running(owners))
     forgetful.remember()
     await catalog.forget(SESSION)

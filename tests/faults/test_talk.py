@@ -9,7 +9,7 @@ import pytest
 
 from context_builder.clock import Instant
 from context_builder.errors import MessageError
-from context_builder.session.message import decode
+from context_builder.session.messages.message import decode
 from scripts.campaign.hostile_text import cased, lookalikes
 from scripts.campaign.poison import POISONS
 from scripts.campaign.talk import Delivery, Talk

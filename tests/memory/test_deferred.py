@@ -7,11 +7,11 @@ import pytest
 from context_builder.errors import EngineError, MemoryUnavailable
 from context_builder.memory.deferred import DeferredMemory
 from context_builder.memory.memory import Memory, MemoryQuery, MemoryStore
-from context_builder.testing import MemoryMemory
+from context_builder.testing import InMemoryStore
 
 
 async def test_it_is_opened_once_and_a_failed_opening_is_tried_again() -> None:
-    openings: list[EngineError | MemoryStore] = [EngineError("no room"), MemoryMemory()]
+    openings: list[EngineError | MemoryStore] = [EngineError("no room"), InMemoryStore()]
 
     async def open_memory() -> MemoryStore:
         opened = openings.pop(0)

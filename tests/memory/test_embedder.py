@@ -9,7 +9,7 @@ import httpx
 import pytest
 from openai import AsyncOpenAI
 
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.embedder import CachedEmbedder
 from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from context_builder.app import open_app
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.redacting import RedactingMemory
 from context_builder.redaction import SecretRedactor
-from context_builder.settings import load_settings
-from context_builder.testing import MemoryMemory
+from context_builder.settings.settings import load_settings
+from context_builder.testing import InMemoryStore
+from context_builder.wiring.app import open_app
 from tests.services.redis_server import RedisServer
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -40,7 +40,7 @@ class Careless:
 
 
 async def test_no_part_of_a_memory_holds_the_secret() -> None:
-    store = MemoryMemory()
+    store = InMemoryStore()
     await RedactingMemory(store, SecretRedactor()).remember("lab", [SAID, POINT])
     said, point = store.kept["lab"].values()
     assert SECRET[:40] not in repr((said, point))
@@ -57,7 +57,7 @@ async def test_a_word_that_was_taken_out_is_no_keyword_of_what_is_remembered_wit
 
     said = Memory("m-1", "Project Sundew begins", metadata={"keywords": ["Sundew", "begins"]})
     point = Memory("p-1", "It begins", kind="point", metadata={"keywords": ["Sundew", "begins"]})
-    store = MemoryMemory()
+    store = InMemoryStore()
     await RedactingMemory(store, Names()).remember("lab", [said, point])
     assert [list(one.metadata["keywords"]) for one in store.kept["lab"].values()] == [["begins"], ["begins"]]
 
@@ -66,7 +66,7 @@ async def test_a_word_that_was_taken_out_is_no_keyword_of_what_is_remembered_wit
 async def test_what_the_redactor_fails_at_is_not_remembered(
     redactor: Broken | Careless, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = MemoryMemory()
+    store = InMemoryStore()
     harmless = replace(SAID, id="m-2", text="Hello", metadata={})
     await RedactingMemory(store, redactor).remember("lab", [SAID, harmless])
     assert set(store.kept.get("lab", {})) == ({"m-2"} if isinstance(redactor, Broken) else set())
@@ -76,7 +76,7 @@ async def test_what_the_redactor_fails_at_is_not_remembered(
 
 
 async def test_searching_and_forgetting_are_the_stores() -> None:
-    store = MemoryMemory()
+    store = InMemoryStore()
     memory = RedactingMemory(store, SecretRedactor())
     await memory.remember("lab", [replace(SAID, text="the build")])
     assert [found.memory.id for found in await memory.search("lab", MemoryQuery("build"))] == ["m-1"]

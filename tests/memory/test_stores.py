@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import asyncpg
 import pytest
 
-from context_builder.archive.migrations import apply
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
 from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.memory.supabase import SupabaseMemory
-from context_builder.testing import MemoryMemory
+from context_builder.storage.migrations import apply
+from context_builder.testing import InMemoryStore
 from tests.services.postgrest import PROJECT, PostgrestFront, api_key
 from tests.services.somabrain import SomaBrainServer
 from tests.services.waiting import wait_until
@@ -42,7 +42,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
         async with in_somabrain() as opened:
             yield opened
     else:
-        yield MemoryMemory()
+        yield InMemoryStore()
 
 
 @asynccontextmanager

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.archive.migrations import apply
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.supabase import SupabaseMemory
+from context_builder.storage.migrations import apply
 from tests.memory.vectors import LetterEmbedder
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.services.refusing import refusing

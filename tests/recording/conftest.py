@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.connection import client_for
+from context_builder.storage.redis import client_for
 from tests.recording.witness import Recorded
 from tests.services.redis_server import RedisServer
 

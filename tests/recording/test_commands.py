@@ -15,11 +15,11 @@ import pytest
 from redis.asyncio import Redis
 from typer.testing import CliRunner, Result
 
-from context_builder.archive.migrations import apply
 from context_builder.cli import app
 from context_builder.recording.recording import Recording
 from context_builder.recording.understanding import answered
 from context_builder.session.keys import Keys
+from context_builder.storage.migrations import apply
 from tests.recording.witness import Recorded
 from tests.services.model_server import ModelServer
 from tests.services.redis_server import RedisServer

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from context_builder.analysis.analyst import DomainReading, DraftPoint, KeywordReading, PointKind, Said, SummaryReading
+from context_builder.analysis.analyst import (
+    AnalystMessage,
+    DomainResult,
+    DraftPoint,
+    KeywordResult,
+    PointKind,
+    SummaryResult,
+)
 from context_builder.analysis.analyst import SummaryRequest as Request
 from context_builder.errors import AnalystUnavailable
 from context_builder.recording.comparison import compare
@@ -35,19 +42,19 @@ class Contrarian:
         if self.failing:
             raise AnalystUnavailable("away")
 
-    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+    async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         self._count()
-        return KeywordReading(tuple((said.text.split()[0].upper(), "else") for said in messages), self.name)
+        return KeywordResult(tuple((said.text.split()[0].upper(), "else") for said in messages), self.name)
 
-    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+    async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         self._count()
-        return DomainReading({"Philosophy / Ethics": 0.8}, (), self.name)
+        return DomainResult({"Philosophy / Ethics": 0.8}, (), self.name)
 
-    async def summarize(self, request: Request) -> SummaryReading:
+    async def summarize(self, request: Request) -> SummaryResult:
         self._count()
         self.requests.append(request)
         first = request.messages[0]
-        return SummaryReading((DraftPoint("In other words", (first.id,), PointKind.DECISION),), self.name)
+        return SummaryResult((DraftPoint("In other words", (first.id,), PointKind.DECISION),), self.name)
 
     async def close(self) -> None:
         return None

@@ -14,9 +14,9 @@ from context_builder.errors import RecordingError
 from context_builder.recording import writer as writing
 from context_builder.recording.recording import Recording
 from context_builder.recording.writer import FileRecorder, RecordingWriter
-from context_builder.session.recorder import Buried
-from context_builder.session.rules import Rules
-from context_builder.session.snapshot import Snapshot
+from context_builder.session.config import SessionConfig
+from context_builder.session.recorder import DeliveriesRejected
+from context_builder.session.store.commit import Snapshot
 from tests.recording.witness import Recorded
 from tests.services.waiting import wait_until
 
@@ -25,7 +25,7 @@ NOW = Instant(1_700_000_000.0, 1_000.0)
 
 def begun(writer: RecordingWriter, path: Path, session_id: str = "monday") -> FileRecorder:
     recorder = FileRecorder(writer, path, "estimate")
-    recorder.begin(session_id, Rules(), Snapshot(0, {}, 0), NOW)
+    recorder.begin(session_id, SessionConfig(), Snapshot(0, {}, 0), NOW)
     return recorder
 
 
@@ -35,7 +35,7 @@ async def told(path: Path, session_id: str = "monday") -> str:
     with capture_logs() as logs:
         recorder = begun(writer, path, session_id)
         for _ in range(3):
-            recorder.happened(Buried(1), NOW)
+            recorder.happened(DeliveriesRejected(1), NOW)
         recorder.end()
         await writer.close()
     [warning] = [entry for entry in logs if entry["event"] == "recording.stopped"]
@@ -54,7 +54,7 @@ async def test_only_its_owner_can_read_a_recording(tmp_path: Path) -> None:
 
 async def test_what_happened_is_in_the_file_within_a_second(tmp_path: Path) -> None:
     writer, path = RecordingWriter(), tmp_path / "monday.jsonl"
-    begun(writer, path).happened(Buried(2), NOW)
+    begun(writer, path).happened(DeliveriesRejected(2), NOW)
     await wait_until(lambda: path.exists() and b'"buried"' in path.read_bytes(), "it is flushed", timeout=3)
     await writer.close()
 
@@ -90,7 +90,7 @@ async def test_a_disk_that_is_too_slow_ends_the_recording(tmp_path: Path, monkey
         assert recorder._file is not None
         writer.put(recorder._file, stalled)
         for _ in range(6):
-            recorder.happened(Buried(1), NOW)
+            recorder.happened(DeliveriesRejected(1), NOW)
         disk.set()
         await writer.close()
     assert [entry["reason"] for entry in logs] == ["the disk is too slow: 2 lines wait"]

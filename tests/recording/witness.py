@@ -9,11 +9,10 @@ from redis.asyncio import Redis
 
 from context_builder.clock import Instant
 from context_builder.recording.writer import FileRecorder, RecordingWriter
-from context_builder.session.parts import Parts
-from context_builder.session.rules import Rules
-from context_builder.session.session import Session
-from context_builder.session.state import State
-from context_builder.tokens import estimate_tokens
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.state import State
+from context_builder.session.session import Session, SessionDependencies
+from context_builder.tokens.counter import estimate_tokens
 from tests.session.live import TICK, Live
 
 RULES: dict[str, Any] = {
@@ -51,10 +50,10 @@ class Recorded(Live):
         self.witnesses: list[Witness] = []
 
     def session(self, session_id: str = "monday", **rules: Any) -> Session:
-        parts = Parts(self.analyst, self.last_resort, self.archive, estimate_tokens, self.clock)
+        parts = SessionDependencies(self.analyst, self.last_resort, self.archive, estimate_tokens, self.clock)
         witness = Witness(self.writer, self.path)
         self.witnesses.append(witness)
-        return Session(self.client, session_id, Rules(**{"tick": TICK, **RULES, **rules}), parts, witness)
+        return Session(self.client, session_id, SessionConfig(**{"tick": TICK, **RULES, **rules}), parts, witness)
 
     @property
     def states(self) -> list[tuple[int, bytes]]:

@@ -9,35 +9,33 @@ import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_builder.analysis.analyst import DomainReading, KeywordReading, Said, SummaryReading
+from context_builder.analysis.analyst import AnalystMessage, DomainResult, KeywordResult, SummaryResult
 from context_builder.analysis.text.domains import hear
 from context_builder.analysis.text.keywords import keywords, topic_keywords
 from context_builder.analysis.text.summary import Digest
-from context_builder.archive.archive import SummaryRow
-from context_builder.archive.columns import as_record
-from context_builder.frugal_tokens import count_frugally
+from context_builder.archive.archive import SummaryRow, as_record
 from context_builder.memory.preferences import stated_preferences
 from context_builder.memory.rows import as_row
 from context_builder.redaction.secrets import SecretRedactor
-from context_builder.session import checkpoint
-from context_builder.session.conversation import Conversation
-from context_builder.session.message import MAX_NUMBER, Message, from_fields
-from context_builder.session.preferring import preferences_in
-from context_builder.session.publication import conversation_state, session_state
-from context_builder.session.remembrance import Remembrance
-from context_builder.session.rules import Rules
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation import checkpoint
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
+from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.messages.message import MAX_NUMBER, Message, from_fields
 from context_builder.testing import ManualClock
-from context_builder.tokens import count_tokens
+from context_builder.tokens.compact import count_tokens_compact
+from context_builder.tokens.counter import count_tokens
 from tests.security.anything import messages, misspelt, texts
 
-RULES = Rules(feed_memory=True, buffer_max=3, consilience_max=2, summary_budget=60, summary_input=400)
+RULES = SessionConfig(feed_memory=True, buffer_max=3, consilience_max=2, summary_budget=60, summary_input=400)
 REDACTOR = SecretRedactor()
 ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def heard(said: Sequence[dict[str, object]], clock: ManualClock) -> Conversation:
     """The conversation after these messages, each once, and after a restart."""
-    subject = Conversation("monday", RULES, clock.now(), count_frugally)
+    subject = Conversation("monday", RULES, clock.now(), count_tokens_compact)
     decoded: list[Message] = [from_fields(each, clock.now()) for each in said if str(each["text"]).strip()]
     subject.receive(decoded, clock.now())
     assert all(-1 < (one.number or 0) <= MAX_NUMBER for one in decoded)
@@ -45,19 +43,19 @@ def heard(said: Sequence[dict[str, object]], clock: ManualClock) -> Conversation
     subject.everything_changed()
     fields = subject.take_changes().encoded_fields()
     fields |= {"head": checkpoint.write_head(subject), "order": checkpoint.write_order(subject)}
-    return checkpoint.restore("monday", fields, 0, RULES, clock.now(), count_frugally)
+    return checkpoint.restore("monday", fields, 0, RULES, clock.now(), count_tokens_compact)
 
 
 def understand(subject: Conversation, clock: ManualClock) -> None:
     """Keywords and domains, by plain text analysis."""
     while (work := subject.keywords_work(clock.now())) is not None:
         found = tuple(keywords(one.text, one.recurring) for one in work.messages)
-        subject.finish(work, KeywordReading(found, "text"), clock.now())
+        subject.finish(work, KeywordResult(found, "text"), clock.now())
     domains = subject.domains_work(clock.now(), at_once=True)
     if domains is not None:
         spoken = [one.text for one in domains.messages]
         topic = topic_keywords(spoken, {one.speaker for one in domains.messages})
-        subject.finish(domains, DomainReading(hear(spoken).confidence(), topic, "text"), clock.now())
+        subject.finish(domains, DomainResult(hear(spoken).confidence(), topic, "text"), clock.now())
 
 
 def summarize(subject: Conversation, clock: ManualClock) -> None:
@@ -66,7 +64,7 @@ def summarize(subject: Conversation, clock: ManualClock) -> None:
     while (work := subject.summary_work()) is not None:
         digest = Digest(known=work.request.known, topic_keywords=work.request.topic_keywords)
         digest.add(work.request.messages)
-        subject.finish(work, SummaryReading(tuple(digest.points()), "text"), clock.now())
+        subject.finish(work, SummaryResult(tuple(digest.points()), "text"), clock.now())
 
 
 @ANY_MACHINE
@@ -84,7 +82,7 @@ def test_it_is_published_summarized_archived_and_remembered(said: list[dict[str,
         assert read == row
         assert "\x00" not in json.loads(json.dumps(as_record(read)))["summary_text"]
     for part in changes.memory_outbox:
-        again = Remembrance.decode(part.encode())
+        again = MemoryBatch.decode(part.encode())
         assert [one.text for one in again.memories] == [one.text for one in part.memories]
         for memory in [*again.memories, *preferences_in(again.memories).memories.values()]:
             assert len(as_row(memory)["user_id"] or "") <= 200
@@ -106,7 +104,7 @@ def test_its_preferences_are_found(said: str) -> None:
 @ANY_MACHINE
 @given(texts)
 def test_its_tokens_are_counted(said: str) -> None:
-    assert count_frugally(said) == count_tokens(said) <= len(said.encode("utf-8", "replace"))
+    assert count_tokens_compact(said) == count_tokens(said) <= len(said.encode("utf-8", "replace"))
     assert bool(count_tokens(said)) == bool(said)
 
 
@@ -114,5 +112,5 @@ def test_its_tokens_are_counted(said: str) -> None:
 @given(texts, texts)
 def test_its_speaker_may_be_called_anything(said: str, speaker: str) -> None:
     digest = Digest()
-    digest.add([Said(1, speaker, said)])
+    digest.add([AnalystMessage(1, speaker, said)])
     assert all(point.cites == (1,) for point in digest.points())

@@ -7,25 +7,25 @@ from typing import Final
 
 import pytest
 
-from context_builder.analysis.analyst import Said
-from context_builder.analysis.text.disfluency import fluent
+from context_builder.analysis.analyst import AnalystMessage
 from context_builder.analysis.text.domains import hear
 from context_builder.analysis.text.keywords import keywords
-from context_builder.analysis.text.kinds import kind_of as kind_of_point
-from context_builder.analysis.text.recurrence import Recurrence
+from context_builder.analysis.text.sentences import fluent
 from context_builder.analysis.text.summary import Digest
-from context_builder.assembly.query import kind_of as kind_of_query
-from context_builder.cli.view.plain import plain
+from context_builder.analysis.text.summary import kind_of as kind_of_point
+from context_builder.analysis.text.words import Recurrence
+from context_builder.assembly.ranking.query_kind import kind_of as kind_of_query
+from context_builder.cli.view.palette import plain
 from context_builder.memory.preferences import stated_preferences
 from context_builder.quoting import quoted_json, quoted_line, quoted_lines
 from context_builder.redaction.secrets import SecretRedactor
-from context_builder.tokens import estimate_tokens
+from context_builder.tokens.counter import estimate_tokens
 from tests.growth import is_linear
 
 
 def summarized(text: str) -> None:
     digest = Digest()
-    digest.add([Said(1, "Ann", text)])
+    digest.add([AnalystMessage(1, "Ann", text)])
     digest.points()
 
 

@@ -18,19 +18,19 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from context_builder import log
-from context_builder.analysis.analyst import KeywordReading, SummaryReading, SummaryRequest
+from context_builder.analysis.analyst import KeywordResult, SummaryRequest, SummaryResult
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.prompts import load_prompts
 from context_builder.analysis.text.analyst import TextAnalyst
-from context_builder.archive.migrations import apply
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.cli import app
 from context_builder.cli.state import overview
 from context_builder.cli.view import View, render
 from context_builder.cli.view.palette import SpeakerColours
-from context_builder.client import SessionClient
 from context_builder.domains import DOMAINS
 from context_builder.errors import AnalystError
-from context_builder.prompts import load_prompts
+from context_builder.session.client import SessionClient
+from context_builder.storage.migrations import apply
 from tests.analysis.openai.conversation import said
 from tests.security.hostile import CITING, CLOSING_TAG, CONTROL, ESCAPES, INSTRUCTION, LOG_LINE, SPEAKERS, SQL, TEXTS
 from tests.services.model_server import ModelServer
@@ -44,7 +44,7 @@ MESSAGES: list[dict[str, Any]] = [
     for n, text in enumerate(TEXTS, start=1)
 ]
 
-Reading = TypeVar("Reading", KeywordReading, SummaryReading)
+AnalysisResult = TypeVar("AnalysisResult", KeywordResult, SummaryResult)
 
 OUR_COLOURS = re.compile(r"\x1b\[\d+m")
 
@@ -220,7 +220,7 @@ async def test_a_real_small_model_that_is_talked_over_stays_in_form(small_model:
         assert not CONTROL & set("".join(point.text for point in summary.points))
 
 
-async def _or_none(asked: Awaitable[Reading]) -> Reading | None:
+async def _or_none(asked: Awaitable[AnalysisResult]) -> AnalysisResult | None:
     """So small a model may fail to give keywords or points that can be accepted; then nothing is believed."""
     try:
         return await asked

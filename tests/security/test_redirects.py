@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
+from context_builder.analysis.prompts import load_prompts
 from context_builder.archive.supabase import SupabaseArchive
 from context_builder.errors import AnalystUnavailable, ArchiveUnavailable, ContextBuilderError, MemoryUnavailable
 from context_builder.memory.memory import MemoryQuery
 from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
 from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
 from context_builder.memory.supabase import SupabaseMemory
-from context_builder.prompts import load_prompts
 from tests.analysis.openai.conversation import said
 from tests.archive.rows import summary
 from tests.services.postgrest import api_key

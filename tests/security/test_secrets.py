@@ -15,8 +15,8 @@ import orjson
 import pytest
 from redis import Redis
 
-from context_builder.engines.ports import LOOPBACK, free_port
-from context_builder.settings import load_settings
+from context_builder.engines.engine import LOOPBACK, free_port
+from context_builder.settings.settings import load_settings
 from tests.services.model_server import Fault, ModelServer
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.services.redis_server import RedisServer

@@ -7,8 +7,8 @@ from redis.asyncio import Redis
 from typer.testing import CliRunner
 
 from context_builder.cli import app
-from context_builder.client import SessionClient
 from context_builder.errors import SessionIdError
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys, validate_session_id
 from tests.security.hostile import CONTROL, SESSION_IDS
 from tests.services.redis_server import RedisServer

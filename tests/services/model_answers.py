@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from context_builder.analysis.openai.replies import DOMAIN_NAMES
+from context_builder.analysis.openai.schemas import DOMAIN_NAMES
 
 TASKS = ("keywords", "domains", "summary", "preferences")
 

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
 
 SECRET = b"the-secret-that-signs-this-projects-keys"
 

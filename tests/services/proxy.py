@@ -7,7 +7,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
 
 
 class Proxy:

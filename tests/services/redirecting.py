@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
 
 
 @dataclass

@@ -14,7 +14,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.redis_servers import find_servers
 
 HIGHEST_PORT = 55_535

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from context_builder.engines.ports import LOOPBACK
+from context_builder.engines.engine import LOOPBACK
 
 _ANSWER = "HTTP/1.1 {} Because\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}"
 

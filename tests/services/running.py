@@ -12,27 +12,28 @@ from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
 from context_builder.archive.archive import Archive
-from context_builder.session.parts import Parts
-from context_builder.session.rules import Rules
-from context_builder.session.session import Session
-from context_builder.testing import MemoryArchive, StubAnalyst
+from context_builder.session.config import SessionConfig
+from context_builder.session.session import Session, SessionDependencies
+from context_builder.testing import InMemoryArchive, StubAnalyst
 from tests.services.waiting import wait_until
 
 
 def parts_of(
     analyst: Analyst | None = None, archive: Archive | None = None, *, last_resort: Analyst | None = None
-) -> Parts:
+) -> SessionDependencies:
     """The analyst, by default its own last resort, and an archive in memory; a token is four characters."""
     asked = analyst or StubAnalyst()
-    return Parts(asked, last_resort or asked, archive or MemoryArchive(), lambda text: len(text) // 4 + 1)
+    return SessionDependencies(
+        asked, last_resort or asked, archive or InMemoryArchive(), lambda text: len(text) // 4 + 1
+    )
 
 
 @asynccontextmanager
 async def running(
-    redis: Redis, session_id: str = "monday", parts: Parts | None = None, **rules: Any
+    redis: Redis, session_id: str = "monday", parts: SessionDependencies | None = None, **rules: Any
 ) -> AsyncIterator[Session]:
     """The session, ready; stopped in the end."""
-    session = Session(redis, session_id, Rules(**{"tick": 0.05, **rules}), parts or parts_of())
+    session = Session(redis, session_id, SessionConfig(**{"tick": 0.05, **rules}), parts or parts_of())
     task = asyncio.create_task(session.serve(), name=f"session {session_id}")
     try:
         await wait_until(lambda: task.done() or session.ready.is_set(), "the session is ready")

@@ -16,8 +16,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.local_model import WEIGHTS, shipped_weights
-from context_builder.engines.ports import LOOPBACK, free_port
 
 START_SECONDS = 60.0
 

@@ -12,8 +12,9 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from context_builder.connection import client_for
-from context_builder.session import keys, store
+from context_builder.session import keys
+from context_builder.session.store import store
+from context_builder.storage.redis import client_for
 from context_builder.testing import ManualClock
 from tests.services.redis_server import RedisServer
 from tests.session.live import Live

@@ -9,13 +9,11 @@ import orjson
 from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
-from context_builder.memory.memory import MemoryStore
-from context_builder.memory.tenant import TenantMemory
+from context_builder.memory.memory import MemoryStore, TenantMemory
+from context_builder.session.config import SessionConfig
 from context_builder.session.keys import Keys
-from context_builder.session.parts import Parts
-from context_builder.session.rules import Rules
-from context_builder.session.session import Session
-from context_builder.testing import ManualClock, MemoryArchive, MemoryMemory, StubAnalyst
+from context_builder.session.session import Session, SessionDependencies
+from context_builder.testing import InMemoryArchive, InMemoryStore, ManualClock, StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.saying import raw, spoken, words
 
@@ -37,15 +35,15 @@ class Live:
         self.clock = ManualClock()
         self.analyst = StubAnalyst()
         self.last_resort = StubAnalyst("last resort")
-        self.archive = MemoryArchive()
-        self.memory: MemoryStore = MemoryMemory()
+        self.archive = InMemoryArchive()
+        self.memory: MemoryStore = InMemoryStore()
         self.tasks: dict[Session, asyncio.Task[None]] = {}
 
     def session(self, session_id: str = "monday", **rules: Any) -> Session:
-        parts = Parts(
+        parts = SessionDependencies(
             self.analyst, self.last_resort, self.archive, words, self.clock, TenantMemory(self.memory, TENANT)
         )
-        return Session(self.client, session_id, Rules(**{"tick": TICK, "feed_memory": True, **rules}), parts)
+        return Session(self.client, session_id, SessionConfig(**{"tick": TICK, "feed_memory": True, **rules}), parts)
 
     def serve(self, session: Session, *, takeover: bool = False, wait: bool = True) -> asyncio.Task[None]:
         task = asyncio.create_task(session.serve(takeover=takeover, wait=wait), name=session.session_id)

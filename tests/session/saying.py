@@ -7,13 +7,13 @@ from typing import Any
 
 import orjson
 
-from context_builder.analysis.analyst import DomainReading, DraftPoint, KeywordReading, SummaryReading
+from context_builder.analysis.analyst import DomainResult, DraftPoint, KeywordResult, SummaryResult
 from context_builder.clock import Instant
-from context_builder.session.changes import Changes
-from context_builder.session.conversation import Conversation
-from context_builder.session.message import Message, from_fields
-from context_builder.session.rules import Rules
-from context_builder.session.work import KeywordWork, SummaryWork
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.changes import Changes
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.tasks import KeywordTask, SummaryTask
+from context_builder.session.messages.message import Message, from_fields
 from context_builder.testing import ManualClock
 
 START = 1_700_000_000.0
@@ -21,7 +21,7 @@ START = 1_700_000_000.0
 
 ARRIVAL = Instant(START, 1_000.0)
 
-BIOLOGY = DomainReading({"Biology / Life Sciences": 0.9}, ("DNA",), "stub")
+BIOLOGY = DomainResult({"Biology / Life Sciences": 0.9}, ("DNA",), "stub")
 
 TEXT = "Helicase unwinds the double helix"
 
@@ -61,7 +61,7 @@ def words(text: str) -> int:
 
 
 def conversation(clock: ManualClock | None = None, **rules: Any) -> Conversation:
-    return Conversation("monday", Rules(**rules), (clock or ManualClock()).now(), words)
+    return Conversation("monday", SessionConfig(**rules), (clock or ManualClock()).now(), words)
 
 
 def hear(subject: Conversation, clock: ManualClock, *numbers: int) -> Changes:
@@ -75,16 +75,16 @@ def numbers(subject: Conversation) -> list[int | None]:
     return [entry.number for entry in subject.buffer.ordered()]
 
 
-def keywords_for(work: KeywordWork, *keywords: str) -> KeywordReading:
-    return KeywordReading(tuple(keywords for _ in work.messages), "stub")
+def keywords_for(work: KeywordTask, *keywords: str) -> KeywordResult:
+    return KeywordResult(tuple(keywords for _ in work.messages), "stub")
 
 
-def points_of(work: SummaryWork) -> SummaryReading:
+def points_of(work: SummaryTask) -> SummaryResult:
     """One point a message, in its own words."""
-    return SummaryReading(tuple(DraftPoint(said.text, (said.id,)) for said in work.request.messages), "stub")
+    return SummaryResult(tuple(DraftPoint(said.text, (said.id,)) for said in work.request.messages), "stub")
 
 
-def summarize(subject: Conversation, clock: ManualClock) -> SummaryWork:
+def summarize(subject: Conversation, clock: ManualClock) -> SummaryTask:
     """Have the next part summarized."""
     work = subject.summary_work()
     assert work is not None
@@ -92,7 +92,7 @@ def summarize(subject: Conversation, clock: ManualClock) -> SummaryWork:
     return work
 
 
-def infer(subject: Conversation, clock: ManualClock, reading: DomainReading = BIOLOGY) -> None:
+def infer(subject: Conversation, clock: ManualClock, reading: DomainResult = BIOLOGY) -> None:
     """Have the domains inferred."""
     work = subject.domains_work(clock.now())
     assert work is not None

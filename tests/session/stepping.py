@@ -12,13 +12,12 @@ from typing import Any, Final
 from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
-from context_builder.connection import client_for
 from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
-from context_builder.session.dispatch import Dispatch
-from context_builder.session.parts import Parts
-from context_builder.session.rules import Rules
-from context_builder.session.session import Session
-from context_builder.testing import ManualClock, MemoryArchive, StubAnalyst
+from context_builder.session.config import SessionConfig
+from context_builder.session.jobs import Dispatch
+from context_builder.session.session import Session, SessionDependencies
+from context_builder.storage.redis import client_for
+from context_builder.testing import InMemoryArchive, ManualClock, StubAnalyst
 from tests.session.saying import points_of, words
 
 HOUR = 3600.0
@@ -107,8 +106,8 @@ class Owner:
         self.ready = False
         self._client = client_for(url)
         analyst = StubAnalyst()
-        parts = Parts(analyst, analyst, MemoryArchive(), words, ManualClock())
-        rules = Rules(
+        parts = SessionDependencies(analyst, analyst, InMemoryArchive(), words, ManualClock())
+        rules = SessionConfig(
             lease=HOUR, conversation_state_ttl=HOUR, buffer_max=BUFFERED, feed_memory=True, summary_budget=1_000_000
         )
         self.session = Session(stepped(self._client, self.gate), "monday", rules, parts)

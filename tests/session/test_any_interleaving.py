@@ -13,12 +13,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from context_builder.session import checkpoint
-from context_builder.session.conversation import Conversation
-from context_builder.session.entry import Entry
-from context_builder.session.message import Message
-from context_builder.session.rules import Rules
-from context_builder.session.work import DomainWork, KeywordWork, SummaryWork, Work
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation import checkpoint
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.tasks import AnalysisTask, DomainTask, KeywordTask, SummaryTask
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import Message
 from context_builder.testing import ManualClock
 from tests.session.saying import BIOLOGY, advice, at, keywords_for, message, points_of, words
 
@@ -32,7 +32,7 @@ class Stored:
     fields: dict[str, bytes] = field(default_factory=dict)
     pending: list[bytes] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
-    summarized: list[Entry] = field(default_factory=list)
+    summarized: list[BufferedMessage] = field(default_factory=list)
 
 
 class AnyInterleaving(RuleBasedStateMachine):
@@ -42,7 +42,7 @@ class AnyInterleaving(RuleBasedStateMachine):
         max_bytes=st.sampled_from([1, 800, 1_000_000]),
     )
     def begin(self, keep_last: int, summary_input: int, max_bytes: int) -> None:
-        self.bounds = Rules(
+        self.bounds = SessionConfig(
             buffer_max=LIMIT,
             buffer_max_bytes=max_bytes,
             summary_keep_last=keep_last,
@@ -55,7 +55,7 @@ class AnyInterleaving(RuleBasedStateMachine):
         self.clock = ManualClock()
         self.said: list[Message] = []
         self.unacknowledged: list[list[Message]] = []
-        self.running: list[Work] = []
+        self.running: list[AnalysisTask] = []
         self.committed = Stored()
         self.live = Stored()
         self.subject = Conversation("monday", self.bounds, self.clock.now(), words)
@@ -106,9 +106,9 @@ class AnyInterleaving(RuleBasedStateMachine):
     def work_is_handed_out(self, at_once: bool) -> None:
         self.everything_is_committed()
         now = self.clock.now()
-        summary_runs = any(isinstance(work, SummaryWork) for work in self.running)
-        domains_run = any(isinstance(work, DomainWork) for work in self.running)
-        pending = [Entry.decode(entry, now) for entry in self.live.pending]
+        summary_runs = any(isinstance(work, SummaryTask) for work in self.running)
+        domains_run = any(isinstance(work, DomainTask) for work in self.running)
+        pending = [BufferedMessage.decode(entry, now) for entry in self.live.pending]
         handed_out = [
             self.subject.keywords_work(now),
             self.subject.domains_work(now) if not domains_run else None,
@@ -152,10 +152,10 @@ class AnyInterleaving(RuleBasedStateMachine):
                 return index
         return len(self.live.order)
 
-    def answer(self, work: Work) -> None:
-        if isinstance(work, KeywordWork):
+    def answer(self, work: AnalysisTask) -> None:
+        if isinstance(work, KeywordTask):
             self.subject.finish(work, keywords_for(work, "TP"), self.clock.now())
-        elif isinstance(work, DomainWork):
+        elif isinstance(work, DomainTask):
             self.subject.finish(work, BIOLOGY, self.clock.now())
         else:
             self.subject.finish(work, points_of(work), self.clock.now())
@@ -178,7 +178,7 @@ class AnyInterleaving(RuleBasedStateMachine):
         now = self.clock.now()
         places = [
             *(entry.text for entry in self.subject.buffer.ordered()),
-            *(Entry.decode(encoded, now).text for encoded in self.live.pending),
+            *(BufferedMessage.decode(encoded, now).text for encoded in self.live.pending),
             *(entry.text for entry in self.live.summarized),
         ]
         assert sorted(places) == sorted(each.text for each in self.said)
@@ -196,7 +196,7 @@ class AnyInterleaving(RuleBasedStateMachine):
         assert subject.received == len(self.said)
         assert subject.summary.message_count == summarized
         assert subject.since_summary == len(self.said) - summarized
-        pending = [Entry.decode(entry, self.clock.now()) for entry in self.live.pending]
+        pending = [BufferedMessage.decode(entry, self.clock.now()) for entry in self.live.pending]
         assert subject.buffer.pending == len(pending)
         assert subject.buffer.pending_tokens == sum(entry.reckoned_tokens for entry in pending)
         published = len(subject.buffer.published())
@@ -231,7 +231,7 @@ class AnyInterleaving(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Closed, every session comes to its end."""
-        for summary in [work for work in self.running if isinstance(work, SummaryWork)]:
+        for summary in [work for work in self.running if isinstance(work, SummaryTask)]:
             self.answer(summary)
             self.write_down()
         self.subject.close()

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.client import SessionClient
 from context_builder.errors import ArchiveUnavailable, LeaseLost, SessionOwned, StoreError
-from context_builder.session.catalog import Catalog
+from context_builder.session.client import SessionClient
 from context_builder.session.keys import Keys
-from context_builder.session.store import SessionStore
+from context_builder.session.store.registry import SessionRegistry
+from context_builder.session.store.store import SessionStore
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 from tests.session.live import Live
@@ -134,7 +134,7 @@ async def _silent_for(live: Live, seconds: float) -> Any:
 async def test_another_process_may_ask_the_owner_to_end(live: Live) -> None:
     session = await live.start()
     await live.say(1)
-    assert await Catalog(live.redis).request_end("monday")
+    assert await SessionRegistry(live.redis).request_end("monday")
     await live.gone(session)
     assert (await live.state())["rolling_summary"]["message_count"] == 1
     assert not await live.redis.exists(KEYS.control)
@@ -143,7 +143,7 @@ async def test_another_process_may_ask_the_owner_to_end(live: Live) -> None:
 async def test_a_request_to_end_does_not_end_the_next_run(live: Live) -> None:
     session = await live.start()
     await live.say(1)
-    assert await Catalog(live.redis).request_end("monday")
+    assert await SessionRegistry(live.redis).request_end("monday")
     session.end()  # as the command does when it becomes the owner itself
     await live.gone(session)
     assert not await live.redis.exists(KEYS.control)
@@ -157,7 +157,7 @@ async def test_a_session_that_cannot_continue_gives_its_lease_back(live: Live) -
 
 
 async def test_nobody_can_be_asked_when_nobody_runs_the_session(live: Live) -> None:
-    assert not await Catalog(live.redis).request_end("monday")
+    assert not await SessionRegistry(live.redis).request_end("monday")
 
 
 async def test_a_session_ends_though_the_archive_is_away_and_the_outbox_keeps_the_summary(live: Live) -> None:
@@ -219,7 +219,7 @@ async def test_a_forgotten_session_ends_its_owner_and_leaves_nothing(live: Live)
     session = await live.start()
     await live.say(1)
     await live.shows(1)
-    await Catalog(live.redis).forget("monday")
+    await SessionRegistry(live.redis).forget("monday")
     with pytest.raises(LeaseLost, match="forgotten"):
         await live.gone(session)
     assert await live.redis.keys("*monday*") == []

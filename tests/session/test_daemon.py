@@ -15,8 +15,8 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.client import SessionClient
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
+from context_builder.session.client import SessionClient
 from tests.services.daemon import Daemon
 from tests.services.model_server import Fault, ModelServer
 from tests.services.redis_server import RedisServer

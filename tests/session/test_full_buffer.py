@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from context_builder.analysis.analyst import SummaryReading, SummaryRequest
+from context_builder.analysis.analyst import SummaryRequest, SummaryResult
 from context_builder.session.keys import Keys
 from context_builder.testing import StubAnalyst
 from tests.services.waiting import wait_until
@@ -27,7 +27,7 @@ class SlowSummarizer(StubAnalyst):
         super().__init__()
         self.may_summarize = asyncio.Event()
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         await self.may_summarize.wait()
         return await super().summarize(request)
 

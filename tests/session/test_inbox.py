@@ -10,13 +10,13 @@ from typing import cast
 import orjson
 import pytest
 
+from context_builder.session.config import SessionConfig
 from context_builder.session.inbox import Batch, Inbox
-from context_builder.session.message import CONSILIENCE
-from context_builder.session.recent import Recent
-from context_builder.session.rules import Rules
-from context_builder.session.snapshot import Lists, Snapshot
-from context_builder.session.store import Read, SessionStore
-from context_builder.session.unidentified import REMEMBERED, SECONDS, Unidentified, position_after
+from context_builder.session.messages.message import CONSILIENCE
+from context_builder.session.store.commit import Lists, Snapshot
+from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.store import Read, SessionStore
+from context_builder.session.store.unidentified import REMEMBERED, SECONDS, Unidentified, position_after
 from context_builder.testing import ManualClock
 
 
@@ -56,9 +56,9 @@ async def read(store: Store, *, highest: int = 0, waiting: int = 0, taken: Seque
 
     ``taken`` are deliveries without identity that it has taken in from the start.
     """
-    recent, clock = Recent(), ManualClock()
+    recent, clock = CommitHistory(), ManualClock()
     recent.unidentified.take(positions(taken)[1:], clock.now())
-    inbox = Inbox(cast(SessionStore, store), Rules(), clock, recent)
+    inbox = Inbox(cast(SessionStore, store), SessionConfig(), clock, recent)
     inbox.highest_number, inbox.waiting = highest, waiting
     first = asyncio.get_running_loop().create_future()
     feeding = asyncio.create_task(inbox.feed(first.set_result))
@@ -120,10 +120,10 @@ async def test_after_the_first_that_is_new_all_are(new: bytes) -> None:
 
 async def test_what_was_taken_in_on_either_side_of_a_fall_back_is_known() -> None:
     """Redis fell back behind what came after the first one, and then behind what came in its place."""
-    recent, clock = Recent(), ManualClock()
+    recent, clock = CommitHistory(), ManualClock()
     for after in ([YES, NO], [YES, WELL]):
         recent.unidentified.take(positions(after)[1:], clock.now())
-    inbox = Inbox(cast(SessionStore, Store()), Rules(), clock, recent)
+    inbox = Inbox(cast(SessionStore, Store()), SessionConfig(), clock, recent)
     batches = [await inbox._batch(inbox._decode([YES, *after]), b"") for after in ([NO], [WELL], [WELL, NO])]
     assert [[message.text for message in batch.messages] for batch in batches] == [[], [], ["No."]]
 
@@ -148,7 +148,7 @@ def test_a_process_that_continues_knows_the_newest() -> None:
 
 @pytest.mark.parametrize("at_hand", [True, False])
 def test_a_process_that_has_not_all_messages_at_hand_knows_none(at_hand: bool) -> None:
-    first, recent = Unidentified(), Recent()
+    first, recent = Unidentified(), CommitHistory()
     first.take([b"1"], ManualClock().now())
     pending = Lists(pending=[b"{}"] if at_hand else [])
     fields = {"unidentified": first.encode([]), "position": b"1"}

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from redis import Redis
 
-from context_builder.connection import client_for
-from context_builder.session.catalog import MARKS, Catalog
+from context_builder.session.store.registry import MARKS, SessionRegistry
+from context_builder.storage.redis import client_for
 from tests.services.redis_server import RedisServer
 from tests.session.stepping import Copy, Fate, Owner, TimelessLoop, copy_of, put_back
 from tests.session.witness import KEYS, YES, Truth, Witness, text_of
@@ -53,7 +53,7 @@ class Protocol(RuleBasedStateMachine):
         self.loop = TimelessLoop()
         self.redis = Redis.from_url(self.url)
         self.redis.flushall()
-        for script in resources.files("context_builder.session").iterdir():
+        for script in resources.files("context_builder.session.store").iterdir():
             if script.name.endswith(".lua"):
                 self.redis.script_load(script.read_text(encoding="utf-8"))
         self.witness = Witness(self.redis)
@@ -135,7 +135,7 @@ class Protocol(RuleBasedStateMachine):
     @precondition(lambda self: self.owners)
     @rule(which=which)
     def die(self, which: int) -> None:
-        self.bury(one_of(self.owners, which))
+        self.count_dead_letters(one_of(self.owners, which))
 
     @precondition(lambda self: self.waiting())
     @rule(which=which, fate=st.sampled_from(Fate))
@@ -191,7 +191,7 @@ class Protocol(RuleBasedStateMachine):
 
     async def forget(self) -> None:
         async with client_for(self.url) as client:
-            await Catalog(client).forget("monday")
+            await SessionRegistry(client).forget("monday")
 
     # How it is driven
 
@@ -212,7 +212,7 @@ class Protocol(RuleBasedStateMachine):
         if owner.left and not owner.busy:
             if owner.left is not Owner.STOPPED:
                 self.witness.left(owner.number, owner.left)
-            self.bury(owner)
+            self.count_dead_letters(owner)
 
     def run(self, owner: Owner) -> None:
         """Let an owner do what there is to do."""
@@ -234,7 +234,7 @@ class Protocol(RuleBasedStateMachine):
             self.do(owner.turn)
             self.run(owner)
 
-    def bury(self, owner: Owner) -> None:
+    def count_dead_letters(self, owner: Owner) -> None:
         self.owners.remove(owner)
         self.loop.run_until_complete(owner.die())
 
@@ -244,7 +244,7 @@ class Protocol(RuleBasedStateMachine):
             for owner in [*self.owners]:
                 self.run_and_tick(owner)
             for owner in [*self.owners]:
-                self.bury(owner)
+                self.count_dead_letters(owner)
             self.start(takeover=True, at_once=True)
             (last,) = self.owners
             while not last.session.conversation.all_summarized:
@@ -254,7 +254,7 @@ class Protocol(RuleBasedStateMachine):
             self.witness.settled()
         finally:
             for owner in [*self.owners]:
-                self.bury(owner)
+                self.count_dead_letters(owner)
             self.redis.close()
             self.loop.close()
 

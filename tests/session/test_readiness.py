@@ -12,7 +12,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
 from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until

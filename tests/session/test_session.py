@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from context_builder.analysis.analyst import KeywordReading, Said
+from context_builder.analysis.analyst import AnalystMessage, KeywordResult
 from context_builder.errors import AnalystUnavailable, ArchiveUnavailable
 from context_builder.session.keys import Keys
 from context_builder.testing import StubAnalyst
@@ -37,7 +37,7 @@ async def test_a_message_is_published_before_any_model_call_for_it(live: Live) -
     published: list[Any] = []
 
     class Looking(StubAnalyst):
-        async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+        async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
             published.append((await live.state())["raw_recent_buffer"])
             return await super().extract_keywords(messages)
 
@@ -52,7 +52,7 @@ async def test_a_state_that_was_gone_is_published_before_any_model_call_too(live
     published: list[Any] = []
 
     class Looking(StubAnalyst):
-        async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+        async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
             published.append((await live.state()).get("received_messages"))
             return await super().extract_keywords(messages)
 

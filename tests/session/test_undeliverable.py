@@ -19,10 +19,10 @@ from context_builder.errors import (
     MemoryUnavailable,
 )
 from context_builder.memory.memory import Memory
-from context_builder.session import courier
-from context_builder.session.dead_letters import DeadLetters
+from context_builder.session import outbox_relay as courier
 from context_builder.session.keys import RECEIVERS, Keys, Receiver
-from context_builder.testing import MemoryArchive, MemoryMemory
+from context_builder.session.store.dead_letters import DeadLetters
+from context_builder.testing import InMemoryArchive, InMemoryStore
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import spoken
@@ -37,7 +37,7 @@ PRIVATE = "what somebody said"
 """Must not be told by anything but the entry itself."""
 
 
-class ChoosyArchive(MemoryArchive):
+class ChoosyArchive(InMemoryArchive):
     """Fails at the summaries whose numbers are in ``bad``, at every attempt."""
 
     def __init__(self, fail: Callable[[], BaseException], *bad: int) -> None:
@@ -53,7 +53,7 @@ class ChoosyArchive(MemoryArchive):
         return await super().deliver(row)
 
 
-class ChoosyMemory(MemoryMemory):
+class ChoosyMemory(InMemoryStore):
     """Fails at what somebody says who is named Mallory."""
 
     def __init__(self, fail: Callable[[], BaseException]) -> None:
@@ -248,7 +248,7 @@ async def test_ending_does_not_wait_for_ever_for_one_that_fails_by_itself(live: 
     assert session.undelivered == 1
 
 
-class StubbornArchive(MemoryArchive):
+class StubbornArchive(InMemoryArchive):
     """Makes another error of a cancellation."""
 
     async def deliver(self, row: SummaryRow) -> int:

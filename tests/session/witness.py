@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from redis import Redis
 
+from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
-from context_builder.session.remembrance import Remembrance
 
 KEYS = Keys("monday")
 
@@ -182,6 +182,6 @@ class Witness:
         assert (state["received_messages"], state["dead_letters"]) == (now.taken.total() - dead, dead)
         rows = self._redis.lrange(KEYS.outbox, 0, -1)
         assert {json.loads(row)["summary_seq"] for row in rows} == {*range(1, summary["summary_seq"] + 1)}
-        parts = [Remembrance.decode(part) for part in self._redis.lrange(KEYS.memory_outbox, 0, -1)]
+        parts = [MemoryBatch.decode(part) for part in self._redis.lrange(KEYS.memory_outbox, 0, -1)]
         said = {memory.text for part in parts for memory in part.memories}
         assert {point["text"] for point in summary["points"]} <= said

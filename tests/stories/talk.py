@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from context_builder.client import SessionClient, contributed, spoken
+from context_builder.session.client import SessionClient, contributed, spoken
 from tests.services.waiting import wait_until
 
 BEGAN: Final = datetime(2025, 10, 2, 10, 30)

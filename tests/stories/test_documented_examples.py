@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import context_builder
-from context_builder.archive.migrations import apply
 from context_builder.memory.memory import Memory
-from context_builder.testing import MemoryMemory
+from context_builder.storage.migrations import apply
+from context_builder.testing import InMemoryStore
 from tests.services.somabrain import SomaBrainServer
 from tests.services.waiting import wait_until
 
@@ -76,7 +76,7 @@ async def test_the_pipelines_usage_example(somabrain: SomaBrainServer) -> None:
 
 
 async def test_the_deep_dives_integration_with_an_agent() -> None:
-    memory = MemoryMemory()
+    memory = InMemoryStore()
     known = [
         Memory("vault", "Configure secrets in Vault before deploy"),
         Memory("gh", "Production deployment uses GitHub Actions, deploy to production from main"),
@@ -115,7 +115,7 @@ async def test_the_strategies_usage_flow() -> None:
         UserPreferencesStrategy,
     )
 
-    store = MemoryMemory()
+    store = InMemoryStore()
     said = Memory("m", "I should call Ann today", session_id="conv456", user_id="user123", speaker="Kai")
     await store.remember("default", [said, Memory("p", "Prefers lists", kind="preference", user_id="user123")])
 

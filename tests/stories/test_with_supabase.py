@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.archive.migrations import apply
+from context_builder.storage.migrations import apply
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.stories.conftest import Command
 from tests.stories.talk import Talk

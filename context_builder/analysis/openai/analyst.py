@@ -10,27 +10,28 @@ from typing import Final
 
 from context_builder.analysis.analyst import (
     MIN_KEYWORD_TEXT,
-    DomainReading,
-    KeywordReading,
+    AnalystMessage,
+    DomainResult,
+    KeywordResult,
     PreferenceReading,
     ReadBoth,
-    Said,
-    SummaryReading,
     SummaryRequest,
+    SummaryResult,
 )
-from context_builder.analysis.budget import Budget
+from context_builder.analysis.budget import Budget, Prices
+from context_builder.analysis.chunking import line_of, portions, summarized, tokens_of
+from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.client import ModelClient
-from context_builder.analysis.openai.dialect import Question
-from context_builder.analysis.openai.meter import Meter
+from context_builder.analysis.openai.completion import Meter
 from context_builder.analysis.openai.options import CallOptions, Endpoint, Tasks
-from context_builder.analysis.openai.readings import (
+from context_builder.analysis.openai.parsing import (
     domains_of,
     keywords_of,
     lone_keywords_of,
     points_of,
     preferences_of,
 )
-from context_builder.analysis.openai.replies import (
+from context_builder.analysis.openai.schemas import (
     CombinedReply,
     DomainReply,
     KeywordReply,
@@ -38,11 +39,9 @@ from context_builder.analysis.openai.replies import (
     PreferenceReply,
     SummaryReply,
 )
-from context_builder.analysis.portions import line_of, portions, summarized, tokens_of
-from context_builder.analysis.prices import Prices
-from context_builder.prompts import Prompts
+from context_builder.analysis.prompts import Prompts
 from context_builder.quoting import quoted_json
-from context_builder.tokens import TokenCounter
+from context_builder.tokens.counter import TokenCounter
 
 KEYWORD_TEXT: Final = 4_000
 PREFERENCE_TEXT: Final = 1_000
@@ -80,24 +79,24 @@ class OpenAIAnalyst:
     def name(self) -> str:
         return self._name
 
-    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+    async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         """One call for all messages; those too short for keywords are not sent."""
         asked = list(filter(_is_worth_keywords, messages))
         texts = [_excerpt(said.text, KEYWORD_TEXT) for said in asked]
         if not texts:
-            return KeywordReading(((),) * len(messages), self._name)
+            return KeywordResult(((),) * len(messages), self._name)
         if len(texts) == 1:
             found, usage = await self._client.ask(self._lone_keyword_question(texts[0]), lone_keywords_of)
         else:
             question = self._keyword_question(texts)
             found, usage = await self._client.ask(question, partial(keywords_of, count=len(texts)))
-        return KeywordReading(_in_place(messages, found), self._name, usage)
+        return KeywordResult(_in_place(messages, found), self._name, usage)
 
-    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+    async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         """One call, unless nothing was said."""
         texts = [_excerpt(said.text, DOMAIN_TEXT) for said in messages if said.text.strip()]
         if not texts:
-            return DomainReading({}, (), self._name)
+            return DomainResult({}, (), self._name)
         options, prompt = self._tasks.domains, self._prompts.domains
         question = Question(
             task="domains",
@@ -108,7 +107,7 @@ class OpenAIAnalyst:
             max_tokens=options.max_tokens,
         )
         (confidence, keywords), usage = await self._client.ask(question, domains_of)
-        return DomainReading(confidence, keywords, self._name, usage)
+        return DomainResult(confidence, keywords, self._name, usage)
 
     @property
     def read_both(self) -> ReadBoth | None:
@@ -116,8 +115,8 @@ class OpenAIAnalyst:
         return self._read_both if self._tasks.keywords.model == self._tasks.domains.model else None
 
     async def _read_both(
-        self, keyword_messages: Sequence[Said], domain_messages: Sequence[Said]
-    ) -> tuple[KeywordReading, DomainReading]:
+        self, keyword_messages: Sequence[AnalystMessage], domain_messages: Sequence[AnalystMessage]
+    ) -> tuple[KeywordResult, DomainResult]:
         """A message that both are about is sent once. What the call cost counts as the domains'."""
         asked = list(filter(_is_worth_keywords, keyword_messages))
         told = [said for said in domain_messages if said.text.strip()]
@@ -133,26 +132,26 @@ class OpenAIAnalyst:
             max_tokens=self._tasks.keywords.max_tokens * len(asked) + options.max_tokens,
         )
 
-        def read(reply: CombinedReply) -> tuple[KeywordReading, DomainReading]:
-            keywords = KeywordReading(_in_place(keyword_messages, keywords_of(reply, len(asked))), self._name)
+        def read(reply: CombinedReply) -> tuple[KeywordResult, DomainResult]:
+            keywords = KeywordResult(_in_place(keyword_messages, keywords_of(reply, len(asked))), self._name)
             domain_reply = DomainReply(domains=reply.domains, keywords=reply.topic)
-            return keywords, DomainReading(*domains_of(domain_reply), self._name)
+            return keywords, DomainResult(*domains_of(domain_reply), self._name)
 
         (keywords, domains), usage = await self._client.ask(question, read)
         return keywords, replace(domains, usage=usage)
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         """One call, if all fits one; otherwise as many as it takes, so that nothing is skipped."""
         parts = await asyncio.to_thread(self._portions, request)
         return await summarized(request, parts, self._summarize, self._name)
 
-    def _portions(self, request: SummaryRequest) -> list[list[Said]]:
+    def _portions(self, request: SummaryRequest) -> list[list[AnalystMessage]]:
         size = partial(tokens_of, count=self._count)
         most = self._tasks.summary_input
         room = max(most - sum(size(point.text) for point in request.known), most // 2)
         return list(portions(request.messages, room, size))
 
-    async def _summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def _summarize(self, request: SummaryRequest) -> SummaryResult:
         options, prompt = self._tasks.summary, self._prompts.summary
         said = (line_of(said.speaker, said.text) for said in request.messages)
         question = Question(
@@ -164,9 +163,9 @@ class OpenAIAnalyst:
             max_tokens=options.max_tokens,
         )
         (points, rejected), usage = await self._client.ask(question, partial(points_of, request=request))
-        return SummaryReading(points, self._name, rejected, usage)
+        return SummaryResult(points, self._name, rejected, usage)
 
-    async def read_preferences(self, messages: Sequence[Said]) -> PreferenceReading:
+    async def read_preferences(self, messages: Sequence[AnalystMessage]) -> PreferenceReading:
         """One call, unless nothing was said."""
         asked = [said for said in messages if said.text.strip()]
         if not asked:
@@ -197,17 +196,17 @@ class OpenAIAnalyst:
         return Question("keywords", prompt.stable, varying, LoneKeywordReply, options, options.max_tokens)
 
 
-def _is_worth_keywords(said: Said) -> bool:
+def _is_worth_keywords(said: AnalystMessage) -> bool:
     return len(said.text) >= MIN_KEYWORD_TEXT
 
 
-def _in_place(messages: Sequence[Said], found: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+def _in_place(messages: Sequence[AnalystMessage], found: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """The keywords ``found`` for the messages that were asked about, and none for the others."""
     each = iter(found)
     return tuple(next(each) if _is_worth_keywords(said) else () for said in messages)
 
 
-def _marked(asked: Sequence[Said], told: Sequence[Said]) -> str:
+def _marked(asked: Sequence[AnalystMessage], told: Sequence[AnalystMessage]) -> str:
     """One line a message: those ``asked`` about with their number from 1, those merely ``told`` without."""
     number = {said.id: place for place, said in enumerate(asked, start=1)}
     shown = {said.id: said for said in [*asked, *told]}

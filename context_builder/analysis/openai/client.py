@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import stamina
 
 from context_builder.analysis.analyst import Usage
-from context_builder.analysis.openai.completion import Completion
-from context_builder.analysis.openai.dialect import REFUSAL_STATUSES, Dialect, Question
-from context_builder.analysis.openai.meter import Meter
+from context_builder.analysis.openai.capabilities import REFUSAL_STATUSES, Dialect, Question
+from context_builder.analysis.openai.completion import Completion, Meter
 from context_builder.analysis.openai.options import CallOptions, Endpoint
 from context_builder.analysis.openai.refusals import Refused, translated, was_free
-from context_builder.analysis.openai.replies import parse_reply
+from context_builder.analysis.openai.schemas import parse_reply
+from context_builder.analysis.prompts import Prompt
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
-from context_builder.prompts import Prompt
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -151,7 +150,7 @@ class ModelClient:
     def _new_client(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
-        from context_builder.bounded_http import BoundedClient
+        from context_builder.storage.bounded_http import BoundedClient
 
         self._meter.load()
         http: Any = BoundedClient(most_bytes=LARGEST_ANSWER, seconds=self._options.timeout)

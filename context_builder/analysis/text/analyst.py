@@ -12,16 +12,16 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Final, TypeVar, TypeVarTuple
 
 from context_builder.analysis.analyst import (
-    DomainReading,
-    KeywordReading,
-    Said,
-    SummaryReading,
+    AnalystMessage,
+    DomainResult,
+    KeywordResult,
     SummaryRequest,
+    SummaryResult,
 )
 from context_builder.analysis.text.domains import hear
 from context_builder.analysis.text.keywords import keywords, topic_keywords
-from context_builder.analysis.text.recurrence import Recurrence
 from context_builder.analysis.text.summary import Digest, SummarySize
+from context_builder.analysis.text.words import Recurrence
 
 NAME: Final = "text"
 
@@ -48,7 +48,7 @@ class TextAnalyst:
     def name(self) -> str:
         return NAME
 
-    async def extract_keywords(self, messages: Sequence[Said]) -> KeywordReading:
+    async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         """Keywords of each message; terms that recur among ``messages``, or have before, are preferred."""
         recurring = Recurrence(before=messages[0].recurring if messages else None)
         for portion in _portions(messages):
@@ -56,18 +56,18 @@ class TextAnalyst:
         found: list[tuple[str, ...]] = []
         for portion in _portions(messages):
             found += await self._run(_keywords, recurring, portion)
-        return KeywordReading(tuple(found), NAME)
+        return KeywordResult(tuple(found), NAME)
 
-    async def infer_domains(self, messages: Sequence[Said]) -> DomainReading:
+    async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         """Domains and topic keywords of the messages; assistants' words count like people's."""
         return await self._run(_domains, messages)
 
-    async def summarize(self, request: SummaryRequest) -> SummaryReading:
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
         """The points worth keeping, each a sentence as it was said, citing where it was said."""
         digest = Digest(known=request.known, topic_keywords=request.topic_keywords, size=self._size)
         for portion in _portions(request.messages):
             await self._run(digest.add, portion)
-        return SummaryReading(await self._run(digest.points), NAME)
+        return SummaryResult(await self._run(digest.points), NAME)
 
     async def close(self) -> None:
         """End the analyst's own thread, if it has one; what runs in it is finished first."""
@@ -78,7 +78,7 @@ class TextAnalyst:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
 
 
-def _portions(messages: Sequence[Said]) -> Iterator[Sequence[Said]]:
+def _portions(messages: Sequence[AnalystMessage]) -> Iterator[Sequence[AnalystMessage]]:
     start = length = 0
     for index, said in enumerate(messages):
         if length and length + len(said.text) > PORTION_CHARACTERS:
@@ -89,16 +89,16 @@ def _portions(messages: Sequence[Said]) -> Iterator[Sequence[Said]]:
         yield messages[start:]
 
 
-def _count(recurring: Recurrence, messages: Sequence[Said]) -> None:
+def _count(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> None:
     for said in messages:
         recurring.add(said.text)
 
 
-def _keywords(recurring: Recurrence, messages: Sequence[Said]) -> list[tuple[str, ...]]:
+def _keywords(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> list[tuple[str, ...]]:
     return [keywords(said.text, recurring) for said in messages]
 
 
-def _domains(messages: Sequence[Said]) -> DomainReading:
+def _domains(messages: Sequence[AnalystMessage]) -> DomainResult:
     texts = [said.text for said in messages]
     speakers = {said.speaker for said in messages}
-    return DomainReading(hear(texts).confidence(), topic_keywords(texts, speakers), NAME)
+    return DomainResult(hear(texts).confidence(), topic_keywords(texts, speakers), NAME)

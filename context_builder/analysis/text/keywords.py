@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from context_builder.analysis.analyst import MAX_KEYWORDS, MIN_KEYWORD_TEXT
-from context_builder.analysis.text.disfluency import fluent
+from context_builder.analysis.text.sentences import fluent
 from context_builder.analysis.text.vocabulary import DATES, GENERAL_WORDS, MODALS, SUBJECTS, VAGUE_WORDS, VERBS
 from context_builder.analysis.text.words import (
     LONGEST_WORD,
@@ -65,7 +65,7 @@ def keywords(text: str, recurring: Mapping[str, int] | None = None, *, most: int
     """Up to ``most`` keywords of ``text``, best first, spelled as in it.
 
     ``recurring`` tells in how many messages of the session, this one included, each stem has
-    occurred (:class:`~context_builder.analysis.text.recurrence.Recurrence` counts it); terms
+    occurred (:class:`~context_builder.analysis.text.words.Recurrence` counts it); terms
     that recur are preferred.
     """
     if len(text.strip()) < MIN_KEYWORD_TEXT:

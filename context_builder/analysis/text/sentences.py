@@ -6,7 +6,81 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from context_builder.analysis.text.disfluency import capitalized, fluent, without_opening
+# Not in capitals: UM, ER and HMM are names of things.
+_HESITATION: Final = (
+    r"(?-i:(?:[Uu]h{1,9}m?|[Uu]m{1,9}|[Ee]rm?|[Hh]m{1,9}|[Mm]h?m{1,9}|[AaOoEe]h{1,9})(?:-(?:hmm?|mmm?|huh|oh))?)"
+)
+
+
+def _not_after(leading: str) -> str:
+    """Pattern of a place that none of the ``leading`` words stands before."""
+    return "".join(rf"(?<!\b{word}\s)" for word in leading.split())
+
+
+_A_KIND_IS_MEANT: Final = "what this that some any the a which each one other same different every certain new no first"
+_KNOWING_IS_MEANT: Final = "do did if as let would could don't should to how what"
+
+_FILLER: Final = re.compile(
+    rf"""
+    (?<![\w'’-])(?:
+        {_HESITATION}
+      | {_not_after(_KNOWING_IS_MEANT)}
+        you\s+know (?=\s*[,.;?!-]|\s*$
+          |\s+(?!(?:what|how|why|who|whether|where|when|if|that|the|about|any\w*|him|her|them|it|this|more)\b)\w)
+      | i\s+mean (?=\s*[,.;!-]|\s+(?:i|we|you|they|it|he|she|there|that's|it's|the|if|so|yeah)\b)
+      | {_not_after(_A_KIND_IS_MEANT)}
+        (?:kind|sort)\s+of
+      | (?<=,\s)like (?=\s*,)
+      | or\s+(?:something|whatever)(?:\s+like\s+that)? (?=\s*[,.;?!]|\s*$)
+      | and\s+(?:stuff|things)\s+like\s+that
+      | (?:basically|actually|literally|honestly) (?=\s*,)
+    )(?![\w'’])(?!-\w) \s*[,]?
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# "th- the", and as transcripts without hyphens have it, "th this".
+_FALSE_START: Final = re.compile(
+    r"(?<![\w'’-])(?:[A-Za-z]{1,4}-(?=[\s,.])(?! (?:and|or|to) )|([bcdfghjklmnpqrstvwxz]{1,4})\s(?=\1\w))"
+)
+# A figure that is spelled out aloud may well repeat.
+_REPEATED: Final = re.compile(
+    r"\b((?!\d|(?:that|had|zero|one|two|three|four|five|six|seven|eight|nine|double)\b)[\w']{1,30}(?: [\w']{1,30})?)"
+    r"(?:,? \1\b)+",
+    re.IGNORECASE,
+)
+_OPENING: Final = re.compile(
+    r"^(?:(?:so|well|and|but|yeah|yep|yes|no|okay|ok|right|alright|now|hey|hi|wow|oh|sure|hmm?|great|cool|anyway"
+    r"|because|'cause|or|then|i guess)(?:\s*[,.!-]+\s+|\s+(?=(?:so|well|and|but|yeah|okay|ok|right|now|then|i|we|you"
+    r"|it|the|that|this|there|they|what|how|why|if)\b)))+",
+    re.IGNORECASE,
+)
+_LOOSE: Final = re.compile(r" ([,.;:?!])(?=\s|$)", re.MULTILINE)
+_MARKS: Final = re.compile(r"[,;] ?(?=[,;.?!](?:\s|$))|^(?:[\s,;:!]|[.-](?!\w))+", re.MULTILINE)
+
+
+def fluent(text: str) -> str:
+    """``text`` without disfluencies, its lines kept; every word that is left stands in it, in order."""
+    cleaned = _FILLER.sub(" ", _spaced(text))
+    cleaned = _REPEATED.sub(r"\1", _spaced(_FALSE_START.sub(" ", cleaned)))
+    return _MARKS.sub("", _LOOSE.sub(r"\1", cleaned)).strip()
+
+
+def _spaced(text: str) -> str:
+    """``text`` with single spaces, so that no pattern here meets a run of them."""
+    return "\n".join(" ".join(line.split()) for line in text.splitlines())
+
+
+def without_opening(sentence: str) -> str:
+    """``sentence`` without the words that only take the turn: "Yeah, so, well, we ..." becomes "We ..."."""
+    return capitalized(_OPENING.sub("", sentence) or sentence)
+
+
+def capitalized(sentence: str) -> str:
+    """``sentence`` with a capital first letter, unless its first word is spelled in its own way (mRNA, p53)."""
+    first = sentence.split(" ", 1)[0]
+    plain = first.islower() and first.strip(",").replace("'", "").isalpha()
+    return sentence[:1].upper() + sentence[1:] if plain else sentence
+
 
 LONGEST: Final = 220
 """Characters of one sentence; a longer one is taken apart at its clauses."""

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Protocol
 
 from context_builder.assembly.candidate import Candidate
-from context_builder.assembly.preferences import FindPreferences, by_patterns
+from context_builder.assembly.retrieval.preference_history import FindPreferences, by_patterns
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import NoMemoryStore
-from context_builder.memory.memory import Found, MemoryFilter, MemoryQuery, MemoryStore
+from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Request:
     find_preferences: FindPreferences = by_patterns
     """What messages state of their speakers' preferences."""
 
-    async def search(self, query: MemoryQuery) -> list[Found]:
+    async def search(self, query: MemoryQuery) -> list[SearchResult]:
         """Ask the memory store; raises :class:`~context_builder.errors.NoMemoryStore` when there is none."""
         if self.store is None:
             raise NoMemoryStore("the builder was given no memory store")

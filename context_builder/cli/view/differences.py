@@ -11,8 +11,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.view.palette import short_name
-from context_builder.cli.view.plain import plain
+from context_builder.cli.view.palette import plain, short_name
 from context_builder.recording.comparison import Comparison, DomainPair, KeywordPair, PointPair
 from context_builder.recording.understanding import Message, Point, Understanding
 

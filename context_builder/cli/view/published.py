@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from context_builder.cli.view.plain import plain
-from context_builder.client import JsonObject, Snapshot
-from context_builder.session.message import CONSILIENCE
+from context_builder.cli.view.palette import plain
+from context_builder.session.client import JsonObject, Snapshot
+from context_builder.session.messages.message import CONSILIENCE
 from context_builder.timestamps import epoch
 
 

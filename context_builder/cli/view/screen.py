@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from rich.box import ROUNDED
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.layout import Layout
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.view.conversation import Conversation
+from context_builder.cli.view.conversation import Conversation, DomainBars, domain_line, keyword_line
 from context_builder.cli.view.memory import Memory, memory_line
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import archived, clock_time, duration, figures, flow, running, silence_clock
-from context_builder.cli.view.topic import DomainBars, domain_line, keyword_line
-from context_builder.client import Snapshot
+from context_builder.session.client import Snapshot
 
 WIDE: Final = 100
 """Columns from which conversation and understanding stand side by side."""
@@ -168,3 +169,22 @@ def _framed(content: RenderableType, title: str, note: str = "") -> Panel:
         border_style=_BORDER,
         padding=(0, 1),
     )
+
+
+SIZE: Final = (132, 36)
+"""Columns and rows of the picture."""
+
+
+def export_svg(snapshot: Snapshot, now: float, path: Path, view: View | None = None) -> None:
+    """Write the session at epoch second ``now`` to ``path`` as SVG."""
+    width, height = SIZE
+    console = Console(
+        file=io.StringIO(),
+        record=True,
+        width=width,
+        height=height,
+        force_terminal=True,
+        color_system="truecolor",
+    )
+    console.print(render(snapshot, now, SIZE, view), height=height)
+    console.save_svg(str(path), title=f"context-builder watch {snapshot.session_id}")

@@ -9,7 +9,7 @@ from typing import Final
 from rich.text import Text
 
 from context_builder.cli.view.published import Published
-from context_builder.client import Ended
+from context_builder.session.client import Ended
 
 _CELLS: Final = 8
 """Width of the silence clock's gauge."""

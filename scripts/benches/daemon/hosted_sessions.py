@@ -13,9 +13,9 @@ import sys
 import psutil
 
 from context_builder import log
-from context_builder.app import open_app
 from context_builder.session.session import Session
-from context_builder.settings import load_settings
+from context_builder.settings.settings import load_settings
+from context_builder.wiring.app import open_app
 from scripts.benches.daemon.observer import Observer
 
 

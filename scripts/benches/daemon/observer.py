@@ -19,7 +19,7 @@ import redis
 
 from context_builder.demo import load_demo
 from context_builder.session.keys import Keys
-from context_builder.session.message import CONSILIENCE
+from context_builder.session.messages.message import CONSILIENCE
 from scripts.benches.daemon.processes import PATIENCE, BenchError
 
 TAIL_BYTES = 4_096

@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.postgres import PostgresEngine
-from context_builder.settings import PREFIX, Settings
+from context_builder.settings.settings import PREFIX, Settings
 from scripts.benches.daemon.observer import Observer
 from scripts.benches.daemon.processes import CHECKOUT, PATIENCE, BenchError, Child, Surroundings
 from tests.services.redis_server import RedisServer

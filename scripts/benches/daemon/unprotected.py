@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from context_builder.__main__ import main
-from context_builder.session import message
 from context_builder.session.inbox import Batch, Decoded, Inbox
-from context_builder.session.recent import Recent
-from context_builder.session.store import Read, SessionStore
+from context_builder.session.messages import message
+from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.store import Read, SessionStore
 from scripts.alteration import alter_commit, replace
 
 PARTS = {
@@ -46,7 +46,7 @@ def recognize_nothing() -> None:
         del self, acknowledged
         return Batch([each.raw for each in decoded], [each.message for each in decoded if each.message], [])
 
-    replace(Recent, "keep", lambda *_: None)
+    replace(CommitHistory, "keep", lambda *_: None)
     replace(Inbox, "_batch", all_of_them)
     replace(message, "identity_of", lambda *_: b"?")
 

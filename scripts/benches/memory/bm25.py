@@ -63,11 +63,11 @@ class Bm25AndDense(Bm25):
     async def __call__(self, query: str) -> list[Memory]:
         asked = _unit(await self._embedder.embed_query(query))
         alike = [sum(map(mul, asked, kept)) for kept in self._embeddings]
-        fused: dict[int, float] = defaultdict(float)
+        deduplicate: dict[int, float] = defaultdict(float)
         for ranking in (self.places(query), sorted(range(len(alike)), key=lambda place: -alike[place])):
             for rank, place in enumerate(ranking, 1):
-                fused[place] += 1 / (60 + rank)
-        return [self._memories[place] for place in sorted(fused, key=lambda place: -fused[place])]
+                deduplicate[place] += 1 / (60 + rank)
+        return [self._memories[place] for place in sorted(deduplicate, key=lambda place: -deduplicate[place])]
 
 
 def _unit(vector: Sequence[float]) -> list[float]:

@@ -8,34 +8,34 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from context_builder.assembly import AssemblyRules, ContextBuilder
+from context_builder.assembly import AssemblyConfig, ContextBuilder
 from context_builder.clock import Clock, SystemClock
-from context_builder.memory.memory import Found, Memory, MemoryQuery, MemoryStore
-from context_builder.testing import ManualClock, MemoryMemory
-from context_builder.tokens import TokenCounter
+from context_builder.memory.memory import Memory, MemoryQuery, MemoryStore, SearchResult
+from context_builder.testing import InMemoryStore, ManualClock
+from context_builder.tokens.counter import TokenCounter
 from scripts.benches.memory.corpus import AGAIN, Corpus
 from scripts.benches.prompts.options import MODEL
 
 BUDGETS: Final = (300, 750, 1500, 3000)
 """Tokens of the whole prompt: the question, the heading, labels and the chat format's overhead count as well."""
 
-RULES: Final = AssemblyRules(top_k=150, threshold=0.0, deadline=60.0, store_summaries=False)
+RULES: Final = AssemblyConfig(top_k=150, threshold=0.0, deadline=60.0, store_summaries=False)
 """As documented, but for as many memories as fit the largest limit, and time for a busy machine."""
 
-Find = Callable[[MemoryQuery], Awaitable[list[Found]]]
+Find = Callable[[MemoryQuery], Awaitable[list[SearchResult]]]
 
 _COUNTER: Final = TokenCounter(MODEL)
 
 
-class Searched(MemoryMemory):
+class Searched(InMemoryStore):
     """A memory that finds by ``find``, which is asked each query once: a question's turns differ in their limit."""
 
     def __init__(self, find: Find) -> None:
         super().__init__()
         self._find = find
-        self._found: dict[tuple[str, int, float], list[Found]] = {}
+        self._found: dict[tuple[str, int, float], list[SearchResult]] = {}
 
-    async def search(self, tenant_id: str, query: MemoryQuery) -> list[Found]:
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         key = (query.text, query.limit, query.threshold)
         if key not in self._found:
             self._found[key] = await self._find(query)
@@ -46,7 +46,7 @@ def stored(store: MemoryStore, corpus: Corpus, remembered_as: str | None = None)
     """What ``store`` finds in ``corpus``; shown as it is there, also where it is remembered as something else."""
     originals = {memory.id: memory for memory in corpus.memories}
 
-    async def find(query: MemoryQuery) -> list[Found]:
+    async def find(query: MemoryQuery) -> list[SearchResult]:
         found = await store.search(remembered_as or corpus.tenant, query)
         return [replace(one, memory=originals[one.memory.id]) for one in found]
 
@@ -56,9 +56,9 @@ def stored(store: MemoryStore, corpus: Corpus, remembered_as: str | None = None)
 def ranked(ranking: Callable[[str], Awaitable[list[Memory]]]) -> Find:
     """What a baseline ranks first."""
 
-    async def find(query: MemoryQuery) -> list[Found]:
+    async def find(query: MemoryQuery) -> list[SearchResult]:
         best = (await ranking(query.text))[: query.limit]
-        return [Found(memory, 1 - place / len(best)) for place, memory in enumerate(best)]
+        return [SearchResult(memory, 1 - place / len(best)) for place, memory in enumerate(best)]
 
     return find
 
@@ -68,7 +68,7 @@ class Way:
     """A way to find memories in each corpus, and to make contexts of them."""
 
     find: Callable[[Corpus], Find]
-    rules: AssemblyRules = RULES
+    rules: AssemblyConfig = RULES
     clock: Callable[[Corpus], Clock] = lambda _: SystemClock()
 
     def builder(self, corpus: Corpus) -> ContextBuilder:

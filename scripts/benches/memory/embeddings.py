@@ -14,7 +14,7 @@ from typing import Final
 
 import httpx
 
-from context_builder.engines.ports import LOOPBACK, free_port
+from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
 

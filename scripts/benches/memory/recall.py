@@ -10,7 +10,7 @@ from typing import Final
 
 from rich.table import Table
 
-from context_builder.assembly import AssemblyRules
+from context_builder.assembly import AssemblyConfig
 from context_builder.memory.sql_memory import SearchOptions
 from scripts.benches.memory.contexts import BUDGETS, RULES, Way, day_after, figures, stored
 from scripts.benches.memory.stage import Stage, open_stage
@@ -24,12 +24,12 @@ WITHOUT: Final = {
     "without words that the best passage leads on to": SearchOptions(lead=False),
 }
 
-RULED: Final[dict[str, AssemblyRules]] = {
+RULED: Final[dict[str, AssemblyConfig]] = {
     "by a turn's defaults: 8 memories of similarity 0.5": replace(RULES, top_k=8, threshold=0.5),
     "with memories chosen by knapsack": replace(RULES, choose="knapsack"),
 }
 
-LATELY: Final[dict[str, AssemblyRules]] = {
+LATELY: Final[dict[str, AssemblyConfig]] = {
     "recency 0.3 as documented": RULES,
     "weights by the kind of the question": replace(RULES, by_query=True),
     "recency 0": replace(RULES, similarity_weight=1.0, recency_weight=0.0),

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-from context_builder.assembly import AssemblyRules, ContextBuilder, HealthState
-from context_builder.assembly.tally import Tally
+from context_builder.assembly import AssemblyConfig, ContextBuilder, HealthState
+from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.errors import TokenLimitExceeded
-from context_builder.tokens import TokenCounter
+from context_builder.tokens.counter import TokenCounter
 from scripts.benches.prompts.generated import Brain, generated
 from scripts.benches.prompts.options import MODEL, Options
 from scripts.benches.shared.report import Line, Report, p95
@@ -43,7 +43,7 @@ def check_budgets(seeds: Iterable[int]) -> tuple[int, int, int]:
 async def check_turns(seeds: Iterable[int]) -> tuple[int, int, int]:
     """How many contexts were built, were over their limit, and had a total other than a fresh counter's."""
     brain, counter = Brain(), TokenCounter(MODEL)
-    builder = ContextBuilder(somabrain=brain, token_counter=counter.count, rules=AssemblyRules(store_summaries=False))
+    builder = ContextBuilder(somabrain=brain, token_counter=counter.count, rules=AssemblyConfig(store_summaries=False))
     built = over = wrong = 0
     for seed in seeds:
         turn, brain.answer, limit = generated(seed)
@@ -51,7 +51,7 @@ async def check_turns(seeds: Iterable[int]) -> tuple[int, int, int]:
             context = await builder.build_for_turn(turn, limit)
         except TokenLimitExceeded:
             continue
-        total = Tally(counter.count).prompt(context.messages)
+        total = MessageTokenCounter(counter.count).prompt(context.messages)
         built += 1
         over += total > limit
         wrong += total != context.token_counts["total"]
@@ -66,7 +66,7 @@ class HangingBrain(Brain):
 
 async def measure_hanging(options: Options, report: Report) -> None:
     TokenCounter(MODEL).load()
-    deadline, times = AssemblyRules().deadline, []
+    deadline, times = AssemblyConfig().deadline, []
     turn, _, _ = generated(3)
     for _ in range(options.count(50)):
         builder = ContextBuilder(somabrain=HangingBrain(), health_provider=lambda: HealthState.NORMAL)

@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from context_builder.assembly import AssemblyRules, Candidate, ContextBuilderMetrics, HealthState
-from context_builder.assembly.fit import Choose, fit
-from context_builder.assembly.govern import Governor
-from context_builder.assembly.pipeline import TurnPipeline
-from context_builder.assembly.section import Block, Item, numbered
-from context_builder.assembly.tally import Tally
+from context_builder.assembly import AssemblyConfig, Candidate, ContextBuilderMetrics, HealthState
+from context_builder.assembly.budget.allocation import Choose, fit
+from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.budget.section import Block, Item, numbered
+from context_builder.assembly.prompt.pipeline import TurnPipeline
+from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.turn import Turn
 from context_builder.redaction import NoopRedactor
-from context_builder.tokens import TokenCounter
+from context_builder.tokens.counter import TokenCounter
 from scripts.benches.prompts.options import MODEL, Options
 from scripts.benches.shared.report import Line, Report, p95
 
-Spent = tuple[float, float]
+TaskUsage = tuple[float, float]
 """Milliseconds on the clock and of the processor; they differ by what others took on a busy machine."""
 
 CANDIDATES: Final = 50
@@ -65,15 +65,15 @@ async def measure_pure(options: Options, report: Report) -> None:
                 )
 
 
-def pure_times(turns: int, limit: int, choose: Choose) -> tuple[list[Spent], list[Spent]]:
+def pure_times(turns: int, limit: int, choose: Choose) -> tuple[list[TaskUsage], list[TaskUsage]]:
     """With no text counted before, and with all."""
     random_, metrics, now = random.Random(1), ContextBuilderMetrics(), datetime.now(UTC)
-    cold: list[Spent] = []
-    cached: list[Spent] = []
+    cold: list[TaskUsage] = []
+    cached: list[TaskUsage] = []
     for _ in range(turns):
         envelope, candidates = pure_turn(random_)
-        tally = Tally(TokenCounter(MODEL).count)
-        pipeline = TurnPipeline(AssemblyRules(choose=choose), tally, Governor(NoopRedactor()), metrics)
+        tally = MessageTokenCounter(TokenCounter(MODEL).count)
+        pipeline = TurnPipeline(AssemblyConfig(choose=choose), tally, RedactionPolicy(NoopRedactor()), metrics)
         for spent in (cold, cached):
             start, work = time.perf_counter(), time.thread_time()
             turn = Turn.read(envelope)
@@ -88,7 +88,7 @@ def pure_times(turns: int, limit: int, choose: Choose) -> tuple[list[Spent], lis
 async def measure_choice(options: Options, report: Report) -> None:
     """What the memories that were kept are worth together, where half of the candidates fit."""
     TokenCounter(MODEL).load()
-    random_, tally = random.Random(2), Tally(TokenCounter(MODEL).count)
+    random_, tally = random.Random(2), MessageTokenCounter(TokenCounter(MODEL).count)
     choices: tuple[Choose, ...] = ("greedy", "knapsack")
     kept: dict[str, list[float]] = {choose: [] for choose in choices}
     spent: dict[str, list[float]] = {choose: [] for choose in choices}

@@ -12,16 +12,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from context_builder.analysis.analyst import Analyst, DomainReading
+from context_builder.analysis.analyst import Analyst, DomainResult
 from context_builder.analysis.text.sentences import sentences
 from context_builder.domains import DOMAINS
-from context_builder.session.conversation import Conversation
-from context_builder.session.domain_gate import DomainGate
-from context_builder.session.message import from_fields
-from context_builder.session.rules import Rules
-from context_builder.session.work import DomainWork
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.domain_gate import DomainGate
+from context_builder.session.conversation.tasks import DomainTask
+from context_builder.session.messages.message import from_fields
 from context_builder.testing import ManualClock
-from context_builder.tokens import estimate_tokens
+from context_builder.tokens.counter import estimate_tokens
 from scripts.benches.shared.labelled import Row
 from scripts.benches.shared.report import Line
 
@@ -63,13 +63,13 @@ class Simulated:
         self._labels = labels
         self._chance = chance
 
-    def label(self, work: DomainWork) -> str:
+    def label(self, work: DomainTask) -> str:
         heard = Counter(self._labels[said.id - 1] for said in reversed(work.messages))
         return heard.most_common(1)[0][0]
 
-    async def read(self, work: DomainWork) -> DomainReading:
+    async def read(self, work: DomainTask) -> DomainResult:
         domain = self._chance.choice(DOMAINS) if self._chance.random() < NOISE else self.label(work)
-        return DomainReading({domain: CONFIDENCE}, (), self.name)
+        return DomainResult({domain: CONFIDENCE}, (), self.name)
 
 
 class PlainModel(Simulated):
@@ -79,17 +79,17 @@ class PlainModel(Simulated):
         super().__init__(labels, chance)
         self._plain = plain
 
-    async def read(self, work: DomainWork) -> DomainReading:
-        return DomainReading((await self._plain.infer_domains(work.messages)).confidence, (), self.name)
+    async def read(self, work: DomainTask) -> DomainResult:
+        return DomainResult((await self._plain.infer_domains(work.messages)).confidence, (), self.name)
 
 
 class AlwaysAsk:
     """The gate that spares nothing."""
 
-    async def repeated(self, work: DomainWork) -> DomainReading | None:
+    async def repeated(self, work: DomainTask) -> DomainResult | None:
         return None
 
-    def judged(self, reading: DomainReading) -> None:
+    def judged(self, reading: DomainResult) -> None:
         return None
 
 
@@ -99,7 +99,7 @@ class Knowing(AlwaysAsk):
     def __init__(self, model: Simulated) -> None:
         self._model = model
 
-    async def repeated(self, work: DomainWork) -> DomainReading | None:
+    async def repeated(self, work: DomainTask) -> DomainResult | None:
         stands = work.standing is not None and work.standing.domains == [self._model.label(work)]
         return work.standing if stands else None
 
@@ -132,7 +132,7 @@ def session_of(
 async def play(lines: Sequence[Utterance], gate: Gate, model: Simulated) -> Outcome:
     """The session's own triggers, smoothing and gate; one message every five seconds."""
     clock, outcome = ManualClock(), Outcome()
-    conversation = Conversation("bench", Rules(), clock.now(), estimate_tokens)
+    conversation = Conversation("bench", SessionConfig(), clock.now(), estimate_tokens)
     for number, (domain, text) in enumerate(lines, start=1):
         fields = {"message_number": number, "speaker": "Ann", "text": text}
         conversation.receive([from_fields(fields, clock.advance(5.0))], clock.now())

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
+from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
 from context_builder.analysis.text.summary import SummarySize
 from context_builder.analysis.text.words import is_content, words
 from context_builder.clock import Instant
-from context_builder.session.conversation import LEDGER_TAIL_TOKENS
-from context_builder.session.entry import Entry
-from context_builder.session.ledger import Ledger
-from context_builder.session.message import from_fields
-from context_builder.session.point import Point
-from context_builder.tokens import TokenCounter
+from context_builder.session.conversation.conversation import LEDGER_TAIL_TOKENS
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import from_fields
+from context_builder.session.summary.ledger import Ledger
+from context_builder.session.summary.point import Point
+from context_builder.tokens.counter import TokenCounter
 from scripts.benches.shared.labelled import Row
 
 ROUNDS = 10
@@ -67,7 +67,8 @@ async def by_ledger(messages: Sequence[Row], analyst: Analyst, count: Callable[[
             from_fields({name: row[name] for name in ("message_number", "speaker", "text")}, ARRIVED) for row in part
         ]
         entries = {
-            row["message_number"]: Entry(row["message_number"], m, ARRIVED) for row, m in zip(part, taken, strict=True)
+            row["message_number"]: BufferedMessage(row["message_number"], m, ARRIVED)
+            for row, m in zip(part, taken, strict=True)
         }
         said = [entry.said() for entry in entries.values()]
         reading = await analyst.summarize(SummaryRequest(said, ledger.tail(LEDGER_TAIL_TOKENS)))
@@ -82,7 +83,7 @@ async def by_itself(messages: Sequence[Row], analyst: Analyst, count: Callable[[
     summary: list[tuple[str, str]] = []
     for part in rounds(messages):
         lines = [*summary, *((row["speaker"], row["text"]) for row in part)]
-        said = [Said(number, speaker, text) for number, (speaker, text) in enumerate(lines)]
+        said = [AnalystMessage(number, speaker, text) for number, (speaker, text) in enumerate(lines)]
         points = (await analyst.summarize(SummaryRequest(said))).points
         summary = [(said[point.cites[0]].speaker, point.text) for point in points]
         while count(_text(summary)) > BUDGET:

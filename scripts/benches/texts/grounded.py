@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
 
-from context_builder.analysis.analyst import MAX_CITATIONS, Said
+from context_builder.analysis.analyst import MAX_CITATIONS, AnalystMessage
 from context_builder.analysis.grounding import Grounding
 from scripts.benches.shared.labelled import Row
 from scripts.benches.shared.report import Line
@@ -53,7 +53,7 @@ def grounded_lines(meetings: Mapping[str, Sequence[Row]], references: Sequence[R
 
 
 def _accepts(rows: Sequence[Row], text: str, cited: Sequence[int]) -> bool:
-    messages = [Said(place, row["speaker"], row["text"]) for place, row in enumerate(rows)]
+    messages = [AnalystMessage(place, row["speaker"], row["text"]) for place, row in enumerate(rows)]
     return Grounding(messages).is_grounded(text, cited)
 
 
@@ -78,13 +78,13 @@ def _best(rows: Sequence[Row], sentence: str) -> list[int]:
 
 def _points() -> Iterator[bool]:
     for talk in TALKS:
-        grounding = Grounding([Said(place, "", text) for place, text in enumerate(talk.messages)])
+        grounding = Grounding([AnalystMessage(place, "", text) for place, text in enumerate(talk.messages)])
         yield from (grounding.is_grounded(text, [number - 1 for number in cites]) for text, cites in talk.points)
 
 
 def _refusals() -> Iterator[bool]:
     for talk in TALKS:
-        grounding = Grounding([Said(place, "", text) for place, text in enumerate(talk.messages)])
+        grounding = Grounding([AnalystMessage(place, "", text) for place, text in enumerate(talk.messages)])
         places = range(len(talk.messages))
         choices = list(chain.from_iterable(combinations(places, count) for count in range(1, len(places) + 1)))
         yield from (grounding.is_grounded(text, cited) for text in talk.refusals for cited in choices)

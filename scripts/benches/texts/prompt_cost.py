@@ -14,18 +14,18 @@ from itertools import cycle, islice
 from typing import Final
 
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
-from context_builder.analysis.openai.meter import prompt_tokens
+from context_builder.analysis.openai.completion import prompt_tokens
+from context_builder.analysis.prompts import load_prompts
 from context_builder.analysis.text import TextAnalyst
 from context_builder.clock import Instant
 from context_builder.demo import load_demo
-from context_builder.prompts import load_prompts
-from context_builder.session.conversation import Conversation
-from context_builder.session.domain_gate import DomainGate
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.domain_gate import DomainGate
 from context_builder.session.jobs import Done, Jobs
-from context_builder.session.message import from_fields
-from context_builder.session.rules import Rules
+from context_builder.session.messages.message import from_fields
 from context_builder.testing import ManualClock
-from context_builder.tokens import TokenCounter
+from context_builder.tokens.counter import TokenCounter
 from scripts.benches.shared.report import Line
 from tests.services.model_answers import TASKS, task_of
 from tests.services.model_server import ModelServer
@@ -45,7 +45,7 @@ SHORT: Final = (
     "We should agree on who may use the data.",
 )
 
-NO_DOMAINS: Final = Rules(domain_messages=PACED + 1, domain_interval=PACED * PACE)
+NO_DOMAINS: Final = SessionConfig(domain_messages=PACED + 1, domain_interval=PACED * PACE)
 """What is left cannot be spared: every text once for its keywords, once for the summary, and what asks for them."""
 
 COUNT: Final = TokenCounter("gpt-4o-mini").count
@@ -71,9 +71,11 @@ class PromptCost:
 class Listening:
     """A conversation whose analysis is done as soon as it is due, as a session does it."""
 
-    def __init__(self, model: OpenAIAnalyst, plain: TextAnalyst, *, skip: bool, rules: Rules | None = None) -> None:
+    def __init__(
+        self, model: OpenAIAnalyst, plain: TextAnalyst, *, skip: bool, rules: SessionConfig | None = None
+    ) -> None:
         self.clock = ManualClock()
-        self.conversation = Conversation("bench", rules or Rules(), self.clock.now(), COUNT)
+        self.conversation = Conversation("bench", rules or SessionConfig(), self.clock.now(), COUNT)
         self.inferences = 0
         self._model = model
         self._done: asyncio.Queue[Done] = asyncio.Queue()

@@ -11,8 +11,8 @@ from starlette.responses import StreamingResponse
 
 from context_builder.analysis.analyst import SummaryRequest
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.prompts import load_prompts
 from context_builder.errors import AnalystUnavailable, ReplyInvalid
-from context_builder.prompts import load_prompts
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import TEXTS, said
 from tests.services.model_server import UNANSWERED, WRONG_ANSWERS, FakeModel, Fault, ModelServer

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from starlette.responses import Response
 
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
+from context_builder.analysis.prompts import load_prompts
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
-from context_builder.prompts import load_prompts
-from context_builder.session.conversation import Conversation
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.conversation.tasks import AnalysisTask
 from context_builder.session.jobs import Done, Jobs
-from context_builder.session.publication import conversation_state, session_state
-from context_builder.session.work import Work
 from context_builder.testing import ManualClock
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import TEXTS, said
@@ -68,7 +68,7 @@ class Asked:
         summary: dict[str, Any] = (await self._have_done(self.conversation.summary_work()))["rolling_summary"]
         return summary
 
-    async def _have_done(self, *works: Work | None) -> dict[str, Any]:
+    async def _have_done(self, *works: AnalysisTask | None) -> dict[str, Any]:
         now = self.clock.now()
         async with asyncio.TaskGroup() as tasks:
             for work in filter(None, works):

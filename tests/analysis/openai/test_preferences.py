@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.analysis.analyst import Said, StatedPreference
+from context_builder.analysis.analyst import AnalystMessage, StatedPreference
 from context_builder.analysis.budget import Budget
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.local import LocalAnalyst
 from context_builder.analysis.openai import OpenAIAnalyst
 from context_builder.analysis.openai.analyst import PREFERENCE_TEXT
-from context_builder.analysis.openai.readings import preferences_of
-from context_builder.analysis.openai.replies import MAX_PREFERENCES, PreferenceEntry, PreferenceReply
+from context_builder.analysis.openai.parsing import preferences_of
+from context_builder.analysis.openai.schemas import MAX_PREFERENCES, PreferenceEntry, PreferenceReply
 from context_builder.errors import AnalystUnavailable, OverBudget
 from context_builder.preference_kind import PreferenceKind
 from context_builder.testing import StubAnalyst
@@ -26,7 +26,7 @@ TALK = said("I am fond of green tea.", "Nice weather.", "I am not fond of long a
 def read(said: str, what: str, kind: str = "prefers", message: int = 1) -> list[str]:
     """What is left of one proposal about one message."""
     reply = PreferenceReply(preferences=[PreferenceEntry(message=message, kind=kind, what=what, withdrawn=False)])
-    found, rejected = preferences_of(reply, [Said(7, "Ann", said)])
+    found, rejected = preferences_of(reply, [AnalystMessage(7, "Ann", said)])
     assert rejected == 1 - len(found)
     return [one.what for one in found]
 
@@ -100,7 +100,9 @@ def test_kinds_and_messages_that_do_not_exist_are_rejected() -> None:
 
 def test_a_reply_has_no_more_than_its_schema_allows() -> None:
     entry = PreferenceEntry(message=1, kind="prefers", what="tea", withdrawn=False)
-    found, rejected = preferences_of(PreferenceReply(preferences=[entry] * 500), [Said(1, "Ann", "tea, please")])
+    found, rejected = preferences_of(
+        PreferenceReply(preferences=[entry] * 500), [AnalystMessage(1, "Ann", "tea, please")]
+    )
     assert (len(found), rejected) == (MAX_PREFERENCES, 500 - MAX_PREFERENCES)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from context_builder.analysis.analyst import SummaryRequest
 from context_builder.analysis.openai import OpenAIAnalyst
-from context_builder.analysis.openai.meter import prompt_tokens
-from context_builder.tokens import TokenCounter
+from context_builder.analysis.openai.completion import prompt_tokens
+from context_builder.tokens.counter import TokenCounter
 from tests.analysis.openai.conversation import said
 from tests.services.model_answers import task_of
 from tests.services.model_server import FakeModel

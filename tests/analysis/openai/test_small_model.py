@@ -6,8 +6,8 @@ import pytest
 
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.prompts import load_prompts
 from context_builder.domains import DOMAINS
-from context_builder.prompts import load_prompts
 from tests.analysis.openai.conversation import HOSTILE, TEXTS, said
 from tests.services.small_model import SmallModelServer
 

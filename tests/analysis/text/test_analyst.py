@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from context_builder.analysis.analyst import Analyst, Said, SummaryRequest
+from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
 
 SENTENCE = "The ribosome assay {} failed because the buffer reached {} degrees, so we need to repeat it."
@@ -23,8 +23,8 @@ async def analyst() -> AsyncIterator[Analyst]:
     await analyst.close()
 
 
-def backlog(count: int) -> list[Said]:
-    return [Said(number, "Ann", SENTENCE.format(number, number % 90)) for number in range(count)]
+def backlog(count: int) -> list[AnalystMessage]:
+    return [AnalystMessage(number, "Ann", SENTENCE.format(number, number % 90)) for number in range(count)]
 
 
 async def test_readings_are_labelled_and_cost_nothing(analyst: Analyst) -> None:

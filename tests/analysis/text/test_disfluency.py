@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.analysis.text.disfluency import fluent, without_opening
-from context_builder.analysis.text.sentences import LONGEST, sentences
+from context_builder.analysis.text.sentences import LONGEST, fluent, sentences, without_opening
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.text.keywords import keywords, topic_keywords
-from context_builder.analysis.text.recurrence import Recurrence
+from context_builder.analysis.text.words import Recurrence
 
 ABSTRACT = (
     "Mitochondria produce ATP through oxidative phosphorylation in the inner membrane, where the electron "

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from context_builder.analysis.analyst import DraftPoint, KnownPoint, PointKind, Said
-from context_builder.analysis.text.kinds import kind_of
-from context_builder.analysis.text.summary import Digest, SummarySize
+from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
+from context_builder.analysis.text.summary import Digest, SummarySize, kind_of
 
 TALK = [
     ("Ann", "So, um, the ribosome assay failed because the buffer was too warm."),
@@ -23,12 +22,12 @@ TALK = [
 ]
 
 
-def said(talk: list[tuple[str, str]], start: int = 100) -> list[Said]:
-    return [Said(start + number, speaker, text) for number, (speaker, text) in enumerate(talk)]
+def said(talk: list[tuple[str, str]], start: int = 100) -> list[AnalystMessage]:
+    return [AnalystMessage(start + number, speaker, text) for number, (speaker, text) in enumerate(talk)]
 
 
 def points(
-    messages: list[Said], *, known: list[KnownPoint] | None = None, per_point: float = 1.0
+    messages: list[AnalystMessage], *, known: list[KnownPoint] | None = None, per_point: float = 1.0
 ) -> tuple[DraftPoint, ...]:
     digest = Digest(known=known or [], size=SummarySize(messages_per_point=per_point))
     digest.add(messages)
@@ -78,7 +77,7 @@ def test_a_sentence_is_recognized_by_how_it_is_put(sentence: str, kind: PointKin
 
 
 def test_what_the_assistant_contributes_is_marked_as_such() -> None:
-    message = Said(
+    message = AnalystMessage(
         7, "Consilience", "From a chemistry perspective, Tris buffers drift with temperature.", consilience=True
     )
     assert [point.kind for point in points([message])] == [PointKind.CONSILIENCE]

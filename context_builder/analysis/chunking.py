@@ -1,0 +1,88 @@
+"""A stretch of talk in portions that fit one prompt each: whole messages where they fit, long ones in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from context_builder.analysis.analyst import AnalystMessage, SummaryRequest, SummaryResult, Usage
+from context_builder.errors import AnalystError
+from context_builder.quoting import quoted_json, quoted_name
+
+FRAME_TOKENS: Final = 4
+"""Of a line's number, the blank after it and the line's end, at most."""
+
+LONGEST_COUNTED: Final = 8_192
+"""Bytes of a line whose tokens are counted: longer ones are reckoned at one a byte, which is never too few."""
+
+SHORTEST_PIECE: Final = 200
+"""Characters that are not parted any more, however small the room is."""
+
+
+def line_of(speaker: str, text: str) -> str:
+    """What a prompt tells of a message."""
+    return f"{quoted_name(speaker)}: {text}"
+
+
+def tokens_of(line: str, count: Callable[[str], int]) -> int:
+    """Tokens that ``line`` takes as a numbered line of a prompt, as ``count`` counts them; not fewer."""
+    written = quoted_json(line)
+    size = len(written.encode())
+    return FRAME_TOKENS + (count(written) if size <= LONGEST_COUNTED else size)
+
+
+def portions(
+    messages: Sequence[AnalystMessage], room: int, size: Callable[[str], int]
+) -> Iterator[list[AnalystMessage]]:
+    """The messages in order, as many at a time as there is ``room`` for by the ``size`` of their lines.
+
+    One that has no room even alone comes in pieces under its id, which together are all of its text.
+    """
+    portion: list[AnalystMessage] = []
+    left = room
+    for said in messages:
+        for piece in _pieces(said, room, size):
+            needed = size(line_of(piece.speaker, piece.text))
+            if portion and needed > left:
+                yield portion
+                portion, left = [], room
+            portion.append(piece)
+            left -= needed
+    if portion:
+        yield portion
+
+
+def _pieces(said: AnalystMessage, room: int, size: Callable[[str], int]) -> Iterator[AnalystMessage]:
+    if len(said.text) <= SHORTEST_PIECE or size(line_of(said.speaker, said.text)) <= room:
+        yield said
+        return
+    middle = len(said.text) // 2
+    cut = said.text.rfind(" ", middle // 2, middle) + 1 or middle
+    for text in (said.text[:cut], said.text[cut:]):
+        yield from _pieces(replace(said, text=text), room, size)
+
+
+async def summarized(
+    request: SummaryRequest,
+    parts: Iterable[Sequence[AnalystMessage]],
+    summarize: Callable[[SummaryRequest], Awaitable[SummaryResult]],
+    name: str,
+) -> SummaryResult:
+    """The reading of all ``parts`` of the request's messages, by ``name``. One that fails fails the whole."""
+    whole = SummaryResult((), name)
+    for part in parts:
+        try:
+            reading = await summarize(replace(request, messages=part))
+        except AnalystError as error:
+            if whole.usage.calls:
+                spent = whole.usage + (error.usage or Usage())
+                error.usage = replace(spent, rejected=spent.rejected + whole.rejected)
+            raise
+        whole = replace(
+            whole,
+            points=whole.points + reading.points,
+            rejected=whole.rejected + reading.rejected,
+            usage=whole.usage + reading.usage,
+        )
+    return whole

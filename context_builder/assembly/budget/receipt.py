@@ -1,0 +1,92 @@
+"""What became of each candidate, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from context_builder.assembly.budget.allocation import Allocation
+from context_builder.assembly.budget.section import Item
+from context_builder.assembly.candidate import Candidate
+
+BEGINNING: Final = 80
+"""Characters of a text that its receipt shows."""
+
+
+class Outcome(StrEnum):
+    """How a candidate left the pipeline."""
+
+    INCLUDED = "included"
+    REDACTED = "redacted"
+    CLIPPED = "clipped"
+    DROPPED = "dropped"
+    WITHHELD = "withheld"
+
+
+class Receipt(NamedTuple):
+    """One candidate's way; ``tokens`` are about those it takes up in the prompt, 0 when it is not there.
+
+    ``text`` is the beginning of it as it may be shown; empty for what was withheld, or never looked at.
+    ``score`` is made of ``base_score`` (similarity), ``recency`` and ``feedback``. What was both redacted and
+    clipped is called clipped, and its reason tells both.
+    """
+
+    id: str
+    section: str
+    outcome: Outcome
+    reason: str = ""
+    tokens: int = 0
+    score: float = 0.0
+    base_score: float = 0.0
+    recency: float = 0.0
+    feedback: float = 0.0
+    origins: tuple[str, ...] = ()
+    text: str = ""
+
+
+def receipts_of(part: Allocation) -> Iterator[Receipt]:
+    """One for every item that was looked at, those in the prompt first."""
+    name = part.section.name
+    for item in part.taken:
+        outcome, reason = _what_happened(item)
+        told = receipt(item.id, item.candidate, name, outcome, reason, part.section.cost(item))
+        yield told._replace(text=item.text[:BEGINNING])
+    for item, reason in part.left:
+        yield receipt(item.id, item.candidate, name, Outcome.DROPPED, reason)._replace(text=item.text[:BEGINNING])
+
+
+def receipt(
+    name: str, candidate: Candidate | None, section: str, outcome: Outcome, reason: str = "", tokens: int = 0
+) -> Receipt:
+    """The receipt of a candidate, or of a message, which has no score."""
+    if candidate is None:
+        return Receipt(name, section, outcome, reason, tokens)
+    return Receipt(
+        name,
+        section,
+        outcome,
+        reason,
+        tokens,
+        candidate.score,
+        candidate.base_score,
+        candidate.recency,
+        candidate.feedback,
+        candidate.origins,
+    )
+
+
+def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:
+    """What is in the prompt ``after`` and was not, or not as a whole, ``before``: what a larger limit would add."""
+    held: dict[tuple[str, str], int] = {}
+    for one in before:  # several may have one id: of those found twice, the one that was kept counts
+        held[one.section, one.id] = max(one.tokens, held.get((one.section, one.id), 0))
+    return [one for one in after if one.tokens > held.get((one.section, one.id), 0)]
+
+
+def _what_happened(item: Item) -> tuple[Outcome, str]:
+    if item.withheld:
+        return Outcome.WITHHELD, item.altered
+    if item.clipped:
+        return Outcome.CLIPPED, ", ".join(part for part in (item.altered, "too large for what was left") if part)
+    return (Outcome.REDACTED, item.altered) if item.altered else (Outcome.INCLUDED, "")

@@ -1,0 +1,167 @@
+"""Parts of a prompt that compete for the token budget, and how each becomes chat messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from context_builder.assembly.budget.message_tokens import Message, MessageTokenCounter
+from context_builder.assembly.candidate import LONGEST, UNNAMED, Candidate
+from context_builder.quoting import RECORD, quoted_line, quoted_lines
+
+
+@dataclass(slots=True)
+class Item:
+    """One thing that is in a section or not.
+
+    ``value`` is what a knapsack adds up. An item of a dialogue has its ``message`` and, where that calls tools, their
+    ``answers``; its text is then the longest of theirs. One of a block has its ``candidate``.
+    ``altered`` says what redaction did to it, if anything, and ``withheld`` whether a mark stands for some of it;
+    ``tokens`` is what it costs, once that was asked.
+    """
+
+    id: str
+    text: str
+    value: float = 0.0
+    message: Message | None = None
+    answers: tuple[Message, ...] = ()
+    candidate: Candidate | None = None
+    clipped: bool = False
+    altered: str = ""
+    withheld: bool = False
+    tokens: int = 0
+
+
+class Section(Protocol):
+    """Items in order of precedence, and what they cost.
+
+    Sections are messages of their own, so what they cost adds up exactly to what the prompt costs.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether nothing may follow an item that does not fit, as in a history without gaps."""
+        ...
+
+    @property
+    def items(self) -> Iterable[Item]: ...
+
+    @property
+    def opening(self) -> int:
+        """Tokens that the first item costs beside its own."""
+        ...
+
+    def cost(self, item: Item) -> int:
+        """About how many tokens an item adds."""
+        ...
+
+    def measure(self, chosen: Sequence[Item]) -> int:
+        """Tokens of the section with these items, exactly; 0 without any."""
+        ...
+
+    def messages(self, chosen: Sequence[Item]) -> list[Message]:
+        """The section as chat messages; none without items."""
+        ...
+
+    def with_text(self, item: Item, text: str) -> Item | None:
+        """The item with another text, or None when it has more to it than text."""
+        ...
+
+
+class Dialogue:
+    """Messages of their own, newest first in precedence, oldest first in the prompt."""
+
+    contiguous = True
+    opening = 0
+
+    def __init__(self, name: str, items: Iterable[Item], tally: MessageTokenCounter) -> None:
+        self.name = name
+        self.items = items
+        self._tally = tally
+
+    def cost(self, item: Item) -> int:
+        if not item.tokens:
+            item.tokens = self._tally.message(item.message or {})
+            if item.answers:
+                item.tokens += sum(map(self._tally.message, item.answers))
+        return item.tokens
+
+    def measure(self, chosen: Sequence[Item]) -> int:
+        return sum([item.tokens or self.cost(item) for item in chosen])
+
+    def messages(self, chosen: Sequence[Item]) -> list[Message]:
+        return [dict(message) for item in reversed(chosen) for message in (item.message or {}, *item.answers)]
+
+    def with_text(self, item: Item, text: str) -> Item | None:
+        messages = [item.message or {}, *item.answers]
+        place = next((place for place, one in enumerate(messages) if one.get("content") == item.text), None)
+        if place is None:
+            return None
+        messages[place] = {**messages[place], "content": text}
+        return replace(item, text=text, message=messages[0], answers=tuple(messages[1:]), tokens=0)
+
+
+class Block:
+    """One system message that lists its items under a heading, which says that they are no instructions.
+
+    ``backwards`` puts the first of them last.
+    """
+
+    contiguous = False
+
+    def __init__(
+        self,
+        name: str,
+        heading: str,
+        items: Sequence[Item],
+        tally: MessageTokenCounter,
+        *,
+        entry: Callable[[int, Item], str],
+        backwards: bool = False,
+    ) -> None:
+        self.name = name
+        self.items = items
+        self._heading = f"{heading} {RECORD}"
+        self._tally = tally
+        self._entry = entry
+        self._backwards = backwards
+
+    @property
+    def opening(self) -> int:
+        return self._tally.message(self._message(self._heading))
+
+    def cost(self, item: Item) -> int:
+        if not item.tokens:
+            item.tokens = self._tally.text(f"\n{self._entry(1, item)}")
+        return item.tokens
+
+    def measure(self, chosen: Sequence[Item]) -> int:
+        return sum(map(self._tally.message, self.messages(chosen)))
+
+    def messages(self, chosen: Sequence[Item]) -> list[Message]:
+        if not chosen:
+            return []
+        shown = reversed(chosen) if self._backwards else chosen
+        entries = (self._entry(number, item) for number, item in enumerate(shown, 1))
+        return [self._message("\n".join((self._heading, *entries)))]
+
+    def with_text(self, item: Item, text: str) -> Item | None:
+        return replace(item, text=text, tokens=0)
+
+    def _message(self, content: str) -> Message:
+        return {"role": "system", "name": self.name, "content": content}
+
+
+def numbered(number: int, item: Item) -> str:
+    """An entry that says where it is from: ``[1] (label)``, and the text below, indented."""
+    label = quoted_line(item.candidate.label, LONGEST) if item.candidate else ""
+    return f"[{number}] ({label or UNNAMED})\n {quoted_lines(item.text)}"
+
+
+def listed(_: int, item: Item) -> str:
+    """An entry of a plain list."""
+    return f"- {quoted_lines(item.text)}"

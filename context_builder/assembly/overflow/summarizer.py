@@ -1,0 +1,193 @@
+"""Keeping what leaves the prompt, beside the turns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from context_builder.assembly.background import Background
+from context_builder.assembly.budget.message_tokens import Message, plain
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.overflow import extract as summary
+from context_builder.assembly.phases import Metrics, span
+from context_builder.assembly.redaction_policy import WITHHELD, RedactionPolicy
+from context_builder.assembly.retrieval.source import MemoryRecord, TurnMemory
+from context_builder.assembly.turn import Turn
+
+Key = tuple[str, str | None, str | None]
+"""In which memory, of which tenant and session."""
+
+_MARK: Final = 8
+_REMEMBERED: Final = 4_096
+
+
+class SummaryCursor:
+    """Where to go on, known by the last messages that are summarized: a history may come whole or as what is new of it.
+
+    Of the sessions last summarized only; another one's history is summarized anew from its oldest message.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[Key, tuple[int, ...]] = {}
+
+    def place(self, key: Key, messages: Sequence[Message]) -> int:
+        """How many of ``messages``, the oldest, are summarized."""
+        mark = self._marks.get(key)
+        if mark is None:
+            return 0
+        for end in range(len(messages), 0, -1):
+            if _of(messages[end - 1]) == mark[-1]:
+                before = messages[max(end - len(mark), 0) : end]
+                if tuple(map(_of, before)) == mark[-len(before) :]:
+                    return end
+        return 0
+
+    def go_on(self, key: Key, messages: Sequence[Message]) -> None:
+        """All of ``messages``, the oldest of the history, are summarized."""
+        self._marks.pop(key, None)
+        self._marks[key] = tuple(map(_of, messages[-_MARK:]))
+        if len(self._marks) > _REMEMBERED:
+            del self._marks[next(iter(self._marks))]
+
+
+def _of(message: Message) -> int:
+    return hash((message.get("role"), plain(message["content"])))
+
+
+log = structlog.get_logger(__name__)
+
+Summarizer = Callable[[Sequence[Message]], Awaitable[str]]
+"""Sums up messages in its own words, such as an analyst does; what it raises is answered by the extract."""
+
+
+AT_ONCE: Final = 4
+"""Most summaries that a turn leaves; of long messages, more than one may leave a turn's prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """Messages that left a prompt: the first ``start`` are summarized, the next ``taken`` in ``extract``."""
+
+    turn: Turn
+    messages: Sequence[Message]
+    start: int
+    extract: str
+    taken: int
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the extract is full, or half of the messages are new: where a history comes as its newest messages
+        alone, those would be gone before it ever is."""
+        return self.start + self.taken < len(self.messages) or 2 * self.start <= len(self.messages)
+
+
+class HistorySummarizer:
+    """Summarizes what was trimmed from histories and remembers it, each message once in each memory.
+
+    Of the first turn that leaves something out, as much is kept at once as a few summaries hold. Later turns go on
+    from there, when a summary is full or half of what is left out is new.
+    """
+
+    def __init__(
+        self,
+        memories: Sequence[TurnMemory],
+        rules: AssemblyConfig,
+        metrics: Metrics,
+        governor: RedactionPolicy,
+        *,
+        summarizer: Summarizer | None = None,
+    ) -> None:
+        self._memories = memories
+        self._rules = rules
+        self._metrics = metrics
+        self._governor = governor
+        self._summarizer = summarizer
+        self._background = Background(most=rules.background_max, timeout=rules.background_timeout)
+        self._trail = SummaryCursor()
+        self._under_way: set[Key] = set()
+
+    async def drain(self) -> None:
+        """Wait for what is being kept."""
+        await self._background.drain()
+
+    def keep(self, turn: Turn, trimmed: Sequence[Message], now: datetime, *, into: Collection[str]) -> None:
+        """Begin to keep ``trimmed``, the oldest of the turn's history, redacted, in the memories of these names."""
+        if not trimmed:
+            return
+        wanting: dict[int, dict[Key, TurnMemory]] = defaultdict(dict)
+        for memory in self._memories:
+            key = (memory.name, turn.tenant_id, turn.session_id)
+            if memory.name in into and key not in self._under_way:
+                wanting[self._trail.place(key, trimmed)][key] = memory
+        for start, memories in wanting.items():
+            leaving = self._leaving(turn, trimmed, start)
+            if (
+                leaving.extract
+                and leaving.is_due
+                and self._background.start("keep summary", self._keep(leaving, now, memories))
+            ):
+                self._under_way |= memories.keys()
+
+    def _leaving(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Leaving:
+        return _Leaving(turn, trimmed, start, *summary.extract(self._shown(trimmed[start:]), self._rules.summary_chars))
+
+    async def _keep(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> None:
+        try:
+            for _ in range(AT_ONCE):
+                summarized = await self._store(leaving, now, memories)
+                leaving = self._leaving(leaving.turn, leaving.messages, summarized)
+                if not (leaving.extract and leaving.is_due):
+                    break
+        finally:
+            self._under_way -= memories.keys()
+
+    async def _store(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> int:
+        """Keep the next summary; how many of the messages are summarized then."""
+        turn, history = leaving.turn, len(leaving.turn.history)
+        text = await self._summarized(leaving.messages[leaving.start :])
+        summarized = leaving.messages if text else leaving.messages[: leaving.start + leaving.taken]
+        recollection = summary.recollection(
+            turn,
+            text or leaving.extract,
+            trimmed_from=history,
+            trimmed_to=history - len(leaving.messages),
+            now=now,
+        )
+        with span("summary"):
+            tries = (self._remember(key, memory, recollection, summarized) for key, memory in memories.items())
+            results = await asyncio.gather(*tries, return_exceptions=True)
+        failures = [failure for failure in results if failure is not None]
+        if len(failures) < len(memories):
+            self._metrics.inc_snippets("summary", 1)
+        if failures:
+            raise failures[0]
+        return len(summarized)
+
+    async def _remember(
+        self, key: Key, memory: TurnMemory, recollection: MemoryRecord, summarized: Sequence[Message]
+    ) -> None:
+        await memory.remember(recollection)
+        self._trail.go_on(key, summarized)
+
+    def _shown(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Each as it may be kept; without content, where it may not."""
+        for message in messages:
+            shown = self._governor.message(message).value
+            yield {**shown, "content": ""} if shown["content"] == WITHHELD else shown
+
+    async def _summarized(self, messages: Sequence[Message]) -> str:
+        if self._summarizer is None:
+            return ""
+        try:
+            async with asyncio.timeout(self._rules.background_timeout / 2):
+                text = await self._summarizer([message for message in self._shown(messages) if message["content"]])
+        except Exception as error:  # noqa: BLE001 a summarizer of any kind; there is the extract
+            log.warning("summary.failed", error=type(error).__name__)
+            return ""
+        return (self._governor.text(text).text or "")[: self._rules.summary_chars]

@@ -1,0 +1,36 @@
+"""One list of candidates from several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from context_builder.assembly.candidate import Candidate
+
+
+def deduplicate(lists: Iterable[Sequence[Candidate]], merged: list[Candidate]) -> list[Candidate]:
+    """Every candidate once: of those with the same id or the same text the most similar is kept, in first place.
+
+    It remembers the origins of all of them; the others are added to ``merged``.
+    """
+    kept: list[Candidate] = []
+    places: dict[tuple[str, str], int] = {}
+    for candidate in (candidate for candidates in lists for candidate in candidates):
+        names = (("id", candidate.id), ("text", candidate.text.strip().casefold()))
+        place = next((places[name] for name in names if name in places), None)
+        if place is None:
+            place = len(kept)
+            kept.append(candidate)
+        else:
+            better, other = _by_similarity(kept[place], candidate)
+            origins = tuple(dict.fromkeys((*kept[place].origins, *candidate.origins)))
+            kept[place] = replace(better, origins=origins)
+            merged.append(other)
+        for name in names:
+            places.setdefault(name, place)
+    return kept
+
+
+def _by_similarity(one: Candidate, other: Candidate) -> tuple[Candidate, Candidate]:
+    """The better one first; the earlier one of equals."""
+    return (other, one) if other.base_score > one.base_score else (one, other)

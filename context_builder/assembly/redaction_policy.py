@@ -1,0 +1,108 @@
+"""What may be shown: redaction, before anything is counted or kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from context_builder.assembly.budget.message_tokens import Message
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.turn import Turn
+from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
+
+T = TypeVar("T")
+
+WITHHELD: Final = "[withheld: it could not be redacted]"
+
+_CACHED_TEXTS: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedText:
+    """A text as it may be shown; None when it may not be. ``altered`` says what was done to it, if anything."""
+
+    text: str | None
+    altered: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The text, or the mark that stands in its place."""
+        return WITHHELD if self.text is None else self.text
+
+
+class Ruled(NamedTuple, Generic[T]):
+    """A value as it may be shown, what was done to it, and whether a mark stands for some of it."""
+
+    value: T
+    altered: str = ""
+    withheld: bool = False
+
+
+class RedactionPolicy:
+    """Sends every text through a redactor, once; what the redactor fails at is withheld, never let through.
+
+    It ``is_free`` where the redactor is one that changes nothing.
+    """
+
+    def __init__(self, redactor: RedactorProtocol) -> None:
+        self.is_free = isinstance(redactor, NoopRedactor)
+        self._redactor = redactor
+        self._ruling = lru_cache(maxsize=_CACHED_TEXTS)(self._ask)
+
+    def text(self, text: str) -> RedactedText:
+        """The ruling on one text."""
+        if self.is_free:
+            return RedactedText(text)
+        ruling = self._ruling(text)
+        if ruling.text is None:
+            self._ruling.cache_clear()  # the next turn asks again: the failure may have passed
+        return ruling
+
+    def message(self, message: Message) -> Ruled[Message]:
+        """A chat message as it may be shown: the texts of all its values are redacted, its role is not."""
+        if self.is_free:
+            return Ruled(message)
+        ruled = self.mapping(message)
+        return ruled._replace(value={**ruled.value, "role": message["role"]}) if "role" in message else ruled
+
+    def mapping(self, values: Mapping[str, Any]) -> Ruled[dict[str, Any]]:
+        """Values as they may be shown, with the texts inside of them redacted, however deep."""
+        if self.is_free:
+            return Ruled(dict(values))
+        rulings: list[RedactedText] = []
+        shown = {key: self._value(value, rulings) for key, value in values.items()}
+        notes = dict.fromkeys(ruling.altered for ruling in rulings if ruling.altered)
+        return Ruled(shown, ", ".join(notes), any(ruling.text is None for ruling in rulings))
+
+    def candidate(self, candidate: Candidate) -> Ruled[Candidate]:
+        """A candidate as it may be shown: its text, its label and all that its metadata tells."""
+        if self.is_free:
+            return Ruled(candidate)
+        told = self.mapping({"text": candidate.text, "label": candidate.label, "metadata": candidate.metadata})
+        return Ruled(replace(candidate, **told.value), told.altered, told.withheld)
+
+    def turn(self, turn: Turn) -> Turn:
+        """The turn with its user's message as it may be shown."""
+        ruling = self.text(turn.user_message)
+        return replace(turn, user_message=ruling.shown, altered=ruling.altered, withheld=ruling.text is None)
+
+    def _value(self, value: Any, rulings: list[RedactedText]) -> Any:
+        if isinstance(value, str):
+            rulings.append(ruling := self.text(value))
+            return ruling.shown
+        if isinstance(value, Mapping):
+            return {key: self._value(inner, rulings) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._value(inner, rulings) for inner in value]
+        return value
+
+    def _ask(self, text: str) -> RedactedText:
+        try:
+            redacted = self._redactor.redact(text)
+        except Exception as error:  # noqa: BLE001 a redactor of any kind; whatever stops it, the text stays here
+            return RedactedText(None, f"withheld: the redactor failed with {type(error).__name__}")
+        if not isinstance(redacted, str):
+            return RedactedText(None, f"withheld: the redactor returned {type(redacted).__name__}")
+        return RedactedText(redacted, "" if redacted == text else "redacted")

@@ -1,0 +1,52 @@
+"""What a turn asks of its memory, and what it leaves there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from context_builder.assembly.candidate import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalQuery:
+    """At most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1)."""
+
+    query: str
+    top_k: int
+    threshold: float
+    tenant_id: str | None = None
+    session_id: str | None = None
+    persona_id: str | None = None
+    user_id: str | None = None
+    embedding: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """A text to keep, such as the summary of what left the prompt; redacted already."""
+
+    text: str
+    kind: str
+    tags: tuple[str, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    tenant_id: str | None = None
+    session_id: str | None = None
+    persona_id: str | None = None
+    user_id: str | None = None
+
+
+class TurnMemory(Protocol):
+    """A memory as turns use it; any exception is a failure of the memory."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def find(self, wanted: RetrievalQuery) -> list[Candidate]: ...
+
+    async def warm_up(self) -> None:
+        """Do what the first call would have to do beside its own work, such as connecting."""
+        ...
+
+    async def remember(self, recollection: MemoryRecord) -> None: ...

@@ -1,0 +1,75 @@
+"""A memory store as a turn's memory."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Literal
+
+from context_builder.assembly.candidate import Candidate, ContextType, label_of
+from context_builder.assembly.retrieval.source import MemoryRecord, RetrievalQuery
+from context_builder.assembly.turn import DEFAULT_TENANT
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
+from context_builder.timestamps import moment
+
+
+class StoredMemory:
+    """Searches a :class:`MemoryStore`: of the tenant, what belongs to the turn's user and persona or to none, so of a
+    turn without a user only the latter; narrowed to its session with the scope ``session``."""
+
+    def __init__(self, store: MemoryStore, scope: Literal["tenant", "session"] = "tenant") -> None:
+        self._store = store
+        self._scope = scope
+
+    @property
+    def name(self) -> str:
+        return self._store.name
+
+    async def find(self, wanted: RetrievalQuery) -> list[Candidate]:
+        where = MemoryFilter(
+            session_id=wanted.session_id if self._scope == "session" else None,
+            user_id=wanted.user_id,
+            persona_id=wanted.persona_id,
+            with_unowned=True,
+        )
+        query = MemoryQuery(wanted.query, wanted.top_k, wanted.threshold, where, wanted.embedding)
+        return [candidate_of(found) for found in await self._store.search(wanted.tenant_id or DEFAULT_TENANT, query)]
+
+    async def warm_up(self) -> None:
+        await self._store.search(DEFAULT_TENANT, MemoryQuery("", limit=1))
+
+    async def remember(self, recollection: MemoryRecord) -> None:
+        """Keep it under an id made of its session and words: the same again changes nothing."""
+        named = f"{recollection.session_id}\n{recollection.kind}\n{recollection.text}"
+        memory = Memory(
+            id=f"{recollection.kind}-{sha256(named.encode('utf-8', 'replace')).hexdigest()[:32]}",
+            text=recollection.text,
+            kind=recollection.kind,
+            session_id=recollection.session_id,
+            user_id=recollection.user_id,
+            time=moment(recollection.metadata.get("timestamp")),
+            tags=recollection.tags,
+            metadata={"persona_id": recollection.persona_id, **recollection.metadata},
+        )
+        await self._store.remember(recollection.tenant_id or DEFAULT_TENANT, [memory])
+
+
+def candidate_of(found: SearchResult, kind: ContextType = ContextType.SEMANTIC) -> Candidate:
+    """A memory that was found, as a candidate."""
+    memory = found.memory
+    metadata = {"type": memory.kind, **memory.metadata}
+    if (time := moment(memory.time)) is not None:
+        metadata["timestamp"] = time.isoformat()
+    if (told := found.feedback) is not None:
+        metadata["feedback"] = {"score": told.score, "timestamp": told.time.isoformat() if told.time else None}
+    return Candidate(
+        id=memory.id,
+        text=memory.text,
+        type=kind,
+        base_score=found.score,
+        score=found.score,
+        label=label_of(metadata, memory.speaker, memory.time),
+        speaker=memory.speaker,
+        time=moment(metadata.get("timestamp")),
+        origins=found.origins or ("store",),
+        metadata=metadata,
+    )

@@ -1,0 +1,121 @@
+"""A session's published state as a source: what was said, what was summarized, what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.turn import spoken
+from context_builder.memory.memory import point_id
+from context_builder.quoting import quoted_name
+from context_builder.timestamps import moment
+
+State = Mapping[str, Any]
+"""A session's state as it is published."""
+
+ASSISTANT: Final = "Consilience"
+"""The assistant's name as a speaker."""
+
+LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+"""Stands for a time that is not known."""
+
+RESPONSES: Final = 5
+"""Newest contributions of the assistant that are taken although they have left the buffer."""
+
+_ORIGINS: Final = ("session",)
+
+
+def said(state: State) -> list[Candidate]:
+    """The messages at hand and the assistant's newest five, as readers of the state take them; newest first."""
+    buffered = list(state.get("raw_recent_buffer") or ())
+    held = {_name(entry) for entry in buffered}
+    responses = [entry for entry in state.get("consilience_responses") or () if _name(entry) not in held][-RESPONSES:]
+    in_order = buffered[::-1]  # in the session's own order: clocks are set forward and back
+    for response in reversed(responses):
+        place = next((place for place, entry in enumerate(in_order) if _is_after(response, entry)), len(in_order))
+        in_order.insert(place, response)
+    return [_message(entry) for entry in in_order]
+
+
+def summarized(state: State) -> list[Candidate]:
+    """The points of the rolling summary, newest first; the summary as a whole where there are no points."""
+    summary = state.get("rolling_summary") or {}
+    points = [point for point in summary.get("points") or () if point.get("text")]
+    if not points:
+        return [_known("summary", summary["text"])] if summary.get("text") else []
+    session_id = str(state.get("session_id"))
+    return [_known(_point_name(session_id, place, point), _told(point)) for place, point in enumerate(points)][::-1]
+
+
+def topic(state: State) -> list[Candidate]:
+    """One line about the domains and keywords of the moment; none without any."""
+    domains, keywords = (", ".join(map(str, state.get(key) or ())) for key in ("current_domains", "current_keywords"))
+    about = "; ".join(part for part in (domains, keywords and f"keywords: {keywords}") if part)
+    return [_known("topic", f"It is about {about}")] if about else []
+
+
+def _point_name(session_id: str, place: int, point: Mapping[str, Any]) -> str:
+    """The id under which the memory has the point, so that it is not told twice."""
+    number, time = point.get("id", place), point.get("time")
+    return point_id(session_id, number, time) if isinstance(time, int | float) else f"point-{number}"
+
+
+def _told(point: Mapping[str, Any]) -> str:
+    speakers = ", ".join(quoted_name(str(speaker)) for speaker in point.get("speakers") or ())
+    return f"{speakers}: {point['text']}" if speakers else str(point["text"])
+
+
+def _is_after(response: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether the response came after the message: ids count arrivals; states of other programs have none."""
+    one, other = response.get("id"), entry.get("id")
+    if isinstance(one, int) and isinstance(other, int):
+        return one > other
+    said, heard = (moment(message.get("timestamp")) or LONG_AGO for message in (response, entry))
+    return said > heard
+
+
+def _name(entry: Mapping[str, Any]) -> Any:
+    return entry.get("message_number") if entry.get("id") is None else entry["id"]
+
+
+def _message(entry: Mapping[str, Any]) -> Candidate:
+    own = entry.get("speaker") == ASSISTANT or entry.get("type") == "consilience"
+    return Candidate(
+        id=f"message-{_name(entry)}",
+        text=str(entry.get("text") or ""),
+        type=ContextType.RECENT,
+        role="assistant" if own else "user",
+        speaker=None if own else str(entry.get("speaker") or "") or None,
+        time=moment(entry.get("timestamp")),
+        origins=_ORIGINS,
+    )
+
+
+def _known(name: str, text: object) -> Candidate:
+    return Candidate(name, str(text), ContextType.SUMMARY, origins=_ORIGINS)
+
+
+def session_turn(state: State, query: str = "", **named: Any) -> dict[str, Any]:
+    """The envelope for :meth:`ContextBuilder.build_for_turn`: messages as history, then summary and topic.
+
+    Without a ``query`` the newest thing that people said is the turn's message. A message that is the turn's own is
+    not in its history too. ``named`` are further keys of the envelope, such as ``tenant_id``.
+    """
+    messages = said(state)
+    newest = next((message for message in messages if message.role == "user"), None)
+    if newest is not None and (not query.strip() or newest.text.strip() == query.strip()):
+        query = query if query.strip() else spoken(newest)["content"]
+        messages.remove(newest)
+    return {
+        "session_id": state.get("session_id"),
+        "user_message": query,
+        "history": [spoken(message) for message in reversed(messages)],
+        "summary": [_entry(known) for known in reversed([*topic(state), *summarized(state)])],
+        **named,
+    }
+
+
+def _entry(known: Candidate) -> dict[str, str]:
+    return {"id": known.id, "text": known.text}

@@ -1,0 +1,155 @@
+"""The latest messages of a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.ranking.query_kind import QueryKind, kind_of
+from context_builder.assembly.retrieval.preference_history import held
+from context_builder.assembly.retrieval.store_source import candidate_of
+from context_builder.assembly.session_state import ASSISTANT, LONG_AGO, State, said, summarized
+from context_builder.assembly.strategies.strategy import ContextStrategy, Request
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
+from context_builder.memory.preferences import KIND
+from context_builder.timestamps import moment
+
+MOST: Final = 200
+"""Newest preferences and messages of the user, and messages of the conversation, that are looked through."""
+
+
+class UserPreferencesStrategy:
+    """The newest ``count`` preferences of the request's user that hold: those that are stored, and those that the user
+    stated in messages, in whatever conversation where they are stored as the user's, else in the request's."""
+
+    def __init__(self, count: int = 20) -> None:
+        self._count = count
+
+    async def candidates(self, request: Request) -> Sequence[Candidate]:
+        if (user_id := request.user_id) is None:
+            return []
+        wheres = [MemoryFilter(user_id=user_id, kinds=(KIND,)), MemoryFilter(user_id=user_id, kinds=("message",))]
+        if request.conversation_id is not None:
+            wheres.append(request.where(kinds=("message",)))
+        stored, *said = await asyncio.gather(*(request.search(MemoryQuery("", MOST, filter=one)) for one in wheres))
+        messages = _in_order(one for found in said for one in found if _is_said_by(user_id, one.memory))
+        found = await request.find_preferences(request.tenant_id, messages)
+        holding = held((one.memory for one in reversed(stored)), zip(messages, found, strict=True), user_id)
+        return [candidate_of(SearchResult(one, 1.0), ContextType.USER_PREFERENCES) for one in holding[: self._count]]
+
+
+def _in_order(found: Iterable[SearchResult]) -> list[Memory]:
+    unique = {one.memory.id: one.memory for one in found}.values()
+    return sorted(unique, key=lambda one: (moment(one.time) or LONG_AGO, -1 if one.position is None else one.position))
+
+
+def _is_said_by(user_id: str, message: Memory) -> bool:
+    """Whether the message is the user's: stored as theirs, naming them, or by a speaker of that name."""
+    own = message.metadata.get("role") == "assistant" or message.metadata.get("consilience")
+    if own or message.speaker == ASSISTANT:
+        return False
+    return (message.user_id or message.metadata.get("user_id") or message.speaker) == user_id
+
+
+class SemanticSearchStrategy:
+    """The ``top_k`` memories most similar to the query, of the request's user.
+
+    Of all conversations, unless ``within_conversation``. Without a query there is nothing to look for.
+    """
+
+    def __init__(self, top_k: int = 5, *, threshold: float = 0.0, within_conversation: bool = False) -> None:
+        self._top_k = top_k
+        self._threshold = threshold
+        self._within_conversation = within_conversation
+
+    async def candidates(self, request: Request) -> Sequence[Candidate]:
+        if not request.query.strip():
+            return []
+        where = request.where()
+        if not self._within_conversation:
+            where = replace(where, session_id=None)
+        found = await request.search(MemoryQuery(request.query, self._top_k, self._threshold, where))
+        return sorted(map(candidate_of, found), key=lambda candidate: -candidate.base_score)
+
+
+class RollingSummaryStrategy:
+    """The points of a session's published state, newest first; its summary as a whole where there are no points."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def candidates(self, request: Request) -> Sequence[Candidate]:
+        return summarized(self._state)
+
+
+class RecentMessagesStrategy:
+    """The newest ``count`` messages of the request's conversation that are its user's or nobody's, from the memory
+    store."""
+
+    def __init__(self, count: int = 10) -> None:
+        self._count = count
+
+    async def candidates(self, request: Request) -> Sequence[Candidate]:
+        if request.conversation_id is None:
+            return []
+        wanted = MemoryQuery("", limit=self._count, filter=request.where(kinds=("message",)))
+        found = await request.search(wanted)
+        return [_message(one) for one in sorted(found, key=_place, reverse=True)[: self._count]]
+
+
+class SessionMessagesStrategy:
+    """The newest ``count`` messages of a session's published state, the assistant's own among them."""
+
+    def __init__(self, state: State, count: int = 50) -> None:
+        self._state = state
+        self._count = count
+
+    async def candidates(self, request: Request) -> Sequence[Candidate]:
+        return said(self._state)[: self._count]
+
+
+def _message(found: SearchResult) -> Candidate:
+    candidate = candidate_of(found, ContextType.RECENT)
+    own = candidate.metadata.get("role") == "assistant" or candidate.speaker == ASSISTANT
+    role = "assistant" if own else "user"  # no memory speaks as the system
+    return replace(candidate, role=role, speaker=None if role == "assistant" else candidate.speaker)
+
+
+def _place(found: SearchResult) -> tuple[datetime, int]:
+    memory = found.memory
+    return moment(memory.time) or LONG_AGO, -1 if memory.position is None else memory.position
+
+
+class QueryStrategy:
+    """Asks those strategies that serve the request's query; with a session's published ``state``, that one's too."""
+
+    def __init__(self, state: State | None = None) -> None:
+        self._state = state
+
+    async def candidates(self, request: Request) -> Sequence[Candidate]:
+        asked = (one.candidates(request) for one in self.chosen(request.query))
+        return [candidate for found in await asyncio.gather(*asked) for candidate in found]
+
+    def chosen(self, query: str) -> Sequence[ContextStrategy]:
+        """The strategies for a query."""
+        match kind_of(query):
+            case QueryKind.SUMMARY:
+                return [*self._summary(), self._messages(10), SemanticSearchStrategy(3)]
+            case QueryKind.PREFERENCE:
+                return [UserPreferencesStrategy(), SemanticSearchStrategy(5), self._messages(5)]
+            case QueryKind.RECENT:
+                return [self._messages(30), *self._summary()]
+            case _:
+                return [SemanticSearchStrategy(10), self._messages(5), *self._summary()]
+
+    def _messages(self, count: int) -> ContextStrategy:
+        if self._state is None:
+            return RecentMessagesStrategy(count)
+        return SessionMessagesStrategy(self._state, count)
+
+    def _summary(self) -> Sequence[ContextStrategy]:
+        return [] if self._state is None else [RollingSummaryStrategy(self._state)]

@@ -1,0 +1,224 @@
+"""What a program outside does with a session: push messages, read what is published.
+
+Everything here goes through the documented keys, so it works with any process that runs the
+session, on any machine that reaches the same Redis.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, cast
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.errors import StoreError
+from context_builder.session.keys import Keys
+from context_builder.session.messages.message import CONSILIENCE
+from context_builder.storage.redis_availability import translated
+
+JsonObject = dict[str, Any]
+
+QUEUE_TAIL: Final = 200
+"""Newest waiting deliveries that are looked through for the highest number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A session that was ended on purpose, at epoch second ``at``.
+
+    ``summaries`` are those made in all, of ``messages``; ``undelivered`` of them still wait for the archive.
+    """
+
+    at: float
+    messages: int
+    summaries: int
+    undelivered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What Redis shows of a session at one moment; ``None`` where a key is absent.
+
+    ``waiting`` counts deliveries that the session has not taken in yet. ``ended`` is ``None`` while it goes on,
+    and known also when the state has expired.
+    """
+
+    session_id: str
+    state: JsonObject | None = None
+    conversation: JsonObject | None = None
+    waiting: int = 0
+    owner: JsonObject | None = None
+    ended: Ended | None = None
+
+
+class SessionClient:
+    """One session seen from outside.
+
+    Raises :class:`SessionIdError` for an id that no session can have, and from every method
+    :class:`StoreUnavailable` when Redis does not answer, :class:`StoreError` when a key holds
+    something that is not the documented JSON.
+    """
+
+    def __init__(self, redis: Redis, session_id: str) -> None:
+        self._redis = redis
+        self._keys = Keys(session_id)
+        self.session_id = session_id
+
+    async def push(self, *messages: Mapping[str, object]) -> None:
+        """Hand messages to the session, the oldest first, in one step."""
+        if messages:
+            async with translated():
+                await self._redis.lpush(self._keys.input, *(orjson.dumps(message) for message in messages))
+
+    async def state(self) -> JsonObject | None:
+        """The published state, or ``None`` when there is none (never ran, or expired)."""
+        return await self._read(self._keys.state)
+
+    async def remembered(self) -> JsonObject | None:
+        """The published state; after it has expired, as its next owner would publish it, as long as it is kept."""
+        if (published := await self.state()) is not None:
+            return published
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.hgetall(self._keys.checkpoint)
+            pipe.llen(self._keys.pending)
+            fields, pending = await pipe.execute()
+        return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
+
+    async def conversation_state(self) -> JsonObject | None:
+        """The published silence clock, or ``None`` when no process keeps it."""
+        return await self._read(self._keys.conversation)
+
+    async def owner(self) -> JsonObject | None:
+        """Who runs the session (``token``, ``host``, ``pid``, ``since``), or ``None`` when nobody does."""
+        return await self._read(self._keys.owner)
+
+    async def waiting(self) -> int:
+        """How many deliveries the session has not taken in yet."""
+        async with translated():
+            return int(await self._redis.llen(self._keys.input))
+
+    async def next_number(self) -> int:
+        """The number a listener gives its next message so that the session's numbering goes on."""
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.get(self._keys.state)
+            pipe.hget(self._keys.checkpoint, "head")
+            pipe.lrange(self._keys.input, 0, QUEUE_TAIL - 1)
+            state, head, queued = await pipe.execute()
+        known = _decode(state, self._keys.state) or _decode(head, self._keys.checkpoint) or {}
+        taken_in = known.get("highest_message_number")
+        return 1 + max(taken_in if isinstance(taken_in, int) else 0, _highest_number(queued))
+
+    async def cost(self) -> JsonObject | None:
+        """What the session's model calls have cost, as its state has it; also after the state has expired."""
+        async with translated():
+            head = await cast("Awaitable[bytes | None]", self._redis.hget(self._keys.checkpoint, "head"))
+        counters = (_decode(head, self._keys.checkpoint) or {}).get("counters", {})
+        cost = counters.get("cost")
+        return cost if isinstance(cost, dict) else None
+
+    async def ended(self) -> Ended | None:
+        """When the session was ended and what became of it; ``None`` for one that goes on, or never ran."""
+        keys = self._keys
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.hmget(keys.checkpoint, ["head", "summary"])
+            pipe.llen(keys.outbox)
+            (head, summary), undelivered = await pipe.execute()
+        counters = (_decode(head, keys.checkpoint) or {}).get("counters", {})
+        if not counters.get("ended_at"):
+            return None
+        ledger = _decode(summary, keys.checkpoint) or {}
+        return Ended(counters["ended_at"], ledger.get("message_count", 0), ledger.get("seq", 0), undelivered)
+
+    async def snapshot(self) -> Snapshot:
+        """Everything that is published of the session, read at one moment."""
+        keys = self._keys
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.mget(keys.state, keys.conversation, keys.owner)
+            pipe.llen(keys.input)
+            (state, conversation, owner), waiting = await pipe.execute()
+        return Snapshot(
+            session_id=self.session_id,
+            state=_decode(state, keys.state),
+            conversation=_decode(conversation, keys.conversation),
+            waiting=int(waiting),
+            owner=_decode(owner, keys.owner),
+            ended=await self.ended() if owner is None else None,
+        )
+
+    async def _read(self, key: str) -> JsonObject | None:
+        async with translated():
+            raw = await self._redis.get(key)
+        return _decode(raw, key)
+
+
+def spoken(session_id: str, number: int, speaker: str, text: str, at: datetime) -> JsonObject:
+    """A message as a listener sends it."""
+    return {
+        "session_id": session_id,
+        "speaker": speaker,
+        "text": text,
+        "timestamp": at.isoformat(),
+        "confidence": 1.0,
+        "message_number": number,
+        "_score": float(number),
+    }
+
+
+def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None = None) -> JsonObject:
+    """An assistant's contribution as an orchestrator sends it, numbered by its time in milliseconds."""
+    return {
+        "message_number": int(at.timestamp() * 1000),
+        "speaker": CONSILIENCE,
+        "text": text,
+        "timestamp": at.isoformat(),
+        "type": "consilience",
+        "metadata": dict(metadata or {}),
+    }
+
+
+def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> JsonObject:
+    """The state that a checkpoint holds."""
+    from context_builder.clock import SystemClock
+    from context_builder.session.config import SessionConfig
+    from context_builder.session.conversation.checkpoint import restore
+    from context_builder.session.conversation.published_state import session_state
+    from context_builder.tokens.counter import estimate_tokens
+
+    now = SystemClock().now()
+    named = {name.decode(): value for name, value in fields.items()}
+    conversation = restore(session_id, named, pending, SessionConfig(), now, estimate_tokens)
+    state: JsonObject = orjson.loads(bytes(session_state(conversation, 0, now)))
+    return state
+
+
+def _decode(raw: bytes | str | None, key: str) -> JsonObject | None:
+    if raw is None:
+        return None
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise StoreError(f"{key}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise StoreError(f"{key}: not a JSON object")
+    return value
+
+
+def _highest_number(deliveries: Iterable[bytes | str]) -> int:
+    """Highest listener number among raw deliveries; 0 when none has one."""
+    return max((_listener_number(raw) for raw in deliveries), default=0)
+
+
+def _listener_number(raw: bytes | str) -> int:
+    try:
+        message = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return 0
+    if not isinstance(message, dict):
+        return 0
+    number = message.get("message_number")
+    assistant = message.get("speaker") == CONSILIENCE or message.get("type") == "consilience"
+    return number if isinstance(number, int) and not assistant else 0

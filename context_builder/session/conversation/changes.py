@@ -1,0 +1,93 @@
+"""What changed in a conversation since the last commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from context_builder.archive.archive import SummaryRow
+from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.summary.citation import CitedMessage
+from context_builder.session.summary.rolling_summary import Summary
+
+
+@dataclass(slots=True)
+class Changes:
+    """Collected while events are applied, written down by the next commit.
+
+    ``fields`` are checkpoint fields to set (an entry is encoded when it is written, so a field that changes
+    twice is encoded once) and ``dropped`` fields to delete.
+    """
+
+    dirty: bool = False
+    fields: dict[str, BufferedMessage | bytes] = field(default_factory=dict)
+    dropped: dict[str, None] = field(default_factory=dict)
+    pending_added: list[BufferedMessage] = field(default_factory=list)
+    pending_trimmed: int = 0
+    outbox: list[SummaryRow] = field(default_factory=list)
+    memory_outbox: list[MemoryBatch] = field(default_factory=list)
+
+    def mark(self) -> None:
+        self.dirty = True
+
+    def put(self, entry: BufferedMessage) -> None:
+        self.fields[entry.field] = entry
+
+    def drop(self, entry: BufferedMessage) -> None:
+        self.fields.pop(entry.field, None)
+        self.dropped[entry.field] = None
+
+    def move_to_pending(self, entry: BufferedMessage) -> None:
+        self.drop(entry)
+        self.pending_added.append(entry)
+
+    def summarized(self, entries: Sequence[BufferedMessage], *, from_pending: bool) -> None:
+        """``entries`` left the head of the pending list, or the buffer."""
+        if from_pending:
+            self.pending_trimmed += len(entries)
+        else:
+            for entry in entries:
+                self.drop(entry)
+
+    def put_response(self, entry_id: int, record: bytes) -> None:
+        self.fields[f"c:{entry_id}"] = record
+
+    def drop_response(self, entry_id: int) -> None:
+        self.fields.pop(f"c:{entry_id}", None)
+        self.dropped[f"c:{entry_id}"] = None
+
+    def put_summary(self, summary: Summary) -> None:
+        self.fields["summary"] = orjson.dumps(summary.checkpoint())
+
+    def put_source(self, source: CitedMessage) -> None:
+        self.fields[source.field] = source.encode()
+
+    def replace_sources(self, earlier: Mapping[int, CitedMessage], present: Mapping[int, CitedMessage]) -> None:
+        """Points cite the ``present`` messages, and no longer the ``earlier`` ones that are not among them."""
+        for entry_id, source in present.items():
+            if entry_id not in earlier:
+                self.put_source(source)
+        for entry_id, source in earlier.items():
+            if entry_id not in present:
+                self.fields.pop(source.field, None)
+                self.dropped[source.field] = None
+
+    def archive(self, row: SummaryRow) -> None:
+        self.outbox.append(row)
+
+    def remember(self, part: MemoryBatch) -> None:
+        self.memory_outbox.append(part)
+
+    def follow(self, earlier: Changes) -> None:
+        """Take in changes that were to be written before these."""
+        self.dropped = earlier.dropped | self.dropped
+        self.pending_added = earlier.pending_added + self.pending_added
+        self.pending_trimmed += earlier.pending_trimmed
+        self.outbox = earlier.outbox + self.outbox
+        self.memory_outbox = earlier.memory_outbox + self.memory_outbox
+
+    def encoded_fields(self) -> dict[str, bytes]:
+        return {name: value if isinstance(value, bytes) else value.encode() for name, value in self.fields.items()}

@@ -1,0 +1,140 @@
+"""A conversation written down so that another process can continue it.
+
+The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
+message makes it differ from the order of ids), ``summary``, ``m:ID`` for each buffered message, ``c:ID`` for each
+assistant response and ``s:ID`` for each message that the summary cites, each written only when it changes. Scripts
+that move dead letters count them there, too.
+A session that was swept has left ``summary_seq`` behind, which :class:`SessionStore` reads along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from context_builder.analysis.analyst import DomainResult
+from context_builder.clock import Instant
+from context_builder.errors import StoreError
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.topic import Topic
+from context_builder.session.keys import RECEIVERS, dead_count_field
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.summary.citation import read_sources
+
+
+def counters(conversation: Conversation) -> dict[str, Any]:
+    """All of them, as JSON takes them."""
+    return {
+        "last_message_time": conversation.last_message.wall,
+        "last_summary_time": conversation.last_summary.wall,
+        "last_domain_inference_time": conversation.inferring.last.wall,
+        "messages_since_summary": conversation.since_summary,
+        "messages_since_domain_inference": conversation.inferring.new,
+        "highest_message_number": conversation.highest_number,
+        "received_messages": conversation.received,
+        "dead_letters": conversation.dead_letters,
+        "undeliverable": conversation.undeliverable,
+        "topic_changed_at": conversation.inferring.topic.changed_at,
+        "domain_calls_skipped": conversation.inferring.skipped,
+        "analyst": conversation.analysts,
+        "ended_at": conversation.ended_at,
+        "cost": conversation.spending.wire(),
+    }
+
+
+def restore_counters(conversation: Conversation, written: Mapping[str, Any], last_id: int, now: Instant) -> None:
+    """Take over what :func:`counters` gave; moments keep their age."""
+    conversation.last_message = _moment(written["last_message_time"], now)
+    conversation.last_summary = _moment(written["last_summary_time"], now)
+    conversation.inferring.last = _moment(written["last_domain_inference_time"], now)
+    conversation.since_summary = written["messages_since_summary"]
+    conversation.inferring.new = written["messages_since_domain_inference"]
+    conversation.highest_number = written["highest_message_number"]
+    conversation.received = written["received_messages"]
+    conversation.dead_letters = written["dead_letters"]
+    conversation.inferring.skipped = written.get("domain_calls_skipped", 0)
+    conversation.analysts = dict(written["analyst"])
+    conversation.ended_at = written["ended_at"]
+    if "cost" in written:  # which the first versions did not write
+        conversation.spending.restore(written["cost"])
+    conversation.last_id = last_id
+
+
+def _moment(wall: float, now: Instant) -> Instant:
+    """A published moment on both clocks; one that lies ahead (the clock was set back) counts as now."""
+    return Instant(wall, now.monotonic - max(0.0, now.wall - wall))
+
+
+SCHEMA_VERSION: Final = 1
+
+
+def write_head(conversation: Conversation) -> bytes:
+    """Everything but the summary and messages: those buffered, responses, and sources."""
+    return orjson.dumps(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "session_id": conversation.session_id,
+            "counters": counters(conversation),
+            "last_id": conversation.last_id,
+            "pending_tokens": conversation.buffer.pending_tokens,
+            "published": conversation.buffer.published_count,
+            "highest_message_number": conversation.highest_number,
+            "domains": {
+                "confidence": dict(conversation.inferring.reading.confidence),
+                "keywords": conversation.inferring.reading.keywords,
+                "analyst": conversation.inferring.reading.analyst,
+                "topic": conversation.inferring.topic.wire(),
+            },
+        }
+    )
+
+
+def write_order(conversation: Conversation) -> bytes:
+    return orjson.dumps(conversation.buffer.order())
+
+
+def restore(
+    session_id: str,
+    fields: Mapping[str, bytes],
+    pending: int,
+    rules: SessionConfig,
+    now: Instant,
+    count_tokens: Callable[[str], int],
+) -> Conversation:
+    """The conversation that the checkpoint's ``fields`` describe; a new one when there are none.
+
+    Raises :class:`StoreError` for a checkpoint of a newer version.
+    """
+    conversation = Conversation(session_id, rules, now, count_tokens)
+    conversation.summary.seq = int(fields.get("summary_seq", b"0"))
+    if "head" not in fields:
+        return conversation
+    head = orjson.loads(fields["head"])
+    if head["schema_version"] > SCHEMA_VERSION:
+        raise StoreError(
+            f"session {session_id} was written by a newer version (schema {head['schema_version']}); upgrade to run it"
+        )
+    restore_counters(conversation, head["counters"], head["last_id"], now)
+    for receiver in RECEIVERS:  # counted where they are moved, which may be later than the head
+        conversation.undeliverable[receiver] = int(fields.get(dead_count_field(receiver), b"0"))
+    domains = head["domains"]
+    conversation.inferring.reading = DomainResult(domains["confidence"], tuple(domains["keywords"]), domains["analyst"])
+    conversation.inferring.topic = _topic(domains)
+    if "summary" in fields:
+        conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
+    entries = [BufferedMessage.decode(value, now) for name, value in fields.items() if name.startswith("m:")]
+    order = orjson.loads(fields.get("order", b"[]"))
+    published = head.get("published", head.get("buffer_limit", rules.buffer_max))  # the first versions wrote the limit
+    conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0), published)
+    conversation.responses.restore({int(name[2:]): value for name, value in fields.items() if name.startswith("c:")})
+    return conversation
+
+
+def _topic(domains: Mapping[str, Any]) -> Topic:
+    """The topic as it was written down; before there was one, what the last reading makes of it."""
+    if "topic" in domains:
+        return Topic.from_wire(domains["topic"])
+    return Topic().after(domains["confidence"], now=0.0)

@@ -1,0 +1,304 @@
+"""One conversation's state. No I/O, no clock: messages, readings and moments go in, state comes out.
+
+The same events in the same order always give the same conversation, so it can be tested without
+sleeping and continued from its checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from context_builder.analysis.analyst import DomainResult, KeywordResult, SummaryRequest, SummaryResult, Usage
+from context_builder.analysis.text.words import Recurrence
+from context_builder.clock import Instant
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.changes import Changes
+from context_builder.session.conversation.domain_tracker import DomainTracker
+from context_builder.session.conversation.keyword_batches import KeywordBatches
+from context_builder.session.conversation.memory_batch import memory_batch
+from context_builder.session.conversation.responses import Responses
+from context_builder.session.conversation.summary_scheduler import SummaryScheduler
+from context_builder.session.conversation.tasks import (
+    AnalysisResult,
+    AnalysisTask,
+    DomainTask,
+    KeywordTask,
+    SummaryTask,
+)
+from context_builder.session.conversation.triggers import Triggers
+from context_builder.session.conversation.usage import UsageTotals, task_of
+from context_builder.session.keys import RECEIVERS, Receiver, dead_count_field
+from context_builder.session.messages.buffer import Buffer
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import Message
+from context_builder.session.summary.ledger import Ledger
+from context_builder.session.summary.rolling_summary import Summary
+
+LEDGER_TAIL_TOKENS: Final = 300
+"""So much of the ledger's tail an analyst is shown, to continue it without repeating it."""
+
+
+class Conversation:
+    """Buffer, domains, rolling summary and silence of one session.
+
+    Published times are epoch seconds; what is measured (ages, silence, intervals) runs on the monotonic
+    clock. ``count_tokens`` measures texts against the budgets in ``rules``.
+    """
+
+    def __init__(self, session_id: str, rules: SessionConfig, now: Instant, count_tokens: Callable[[str], int]) -> None:
+        self.session_id = session_id
+        self.rules = rules
+        self.buffer = Buffer(rules.buffer_max, rules.buffer_max_bytes)
+        self.summary = Summary(Ledger(rules.summary_budget, count_tokens))
+        self.responses = Responses(rules.consilience_max, rules.buffer_max_bytes)
+        self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
+        self.spending = UsageTotals()
+        self.received = 0
+        self.dead_letters = 0
+        self.undeliverable: dict[Receiver, int] = dict.fromkeys(RECEIVERS, 0)
+        self.highest_number = 0
+        self.since_summary = 0
+        self.last_message = self.last_summary = now
+        self.ended_at: float | None = None
+        self.last_id = 0
+        self._changes = Changes()
+        self._triggers = Triggers(rules)
+        self._batches = KeywordBatches(rules)
+        self._recurrence = Recurrence()
+        self.inferring = DomainTracker(rules, self.buffer, self._triggers, now)
+        self._summarizing = SummaryScheduler(rules, self.buffer, self._triggers, count_tokens)
+
+    # What happens
+
+    def receive(self, messages: Iterable[Message], now: Instant) -> None:
+        """Take in messages that were never seen before, in the order they arrived."""
+        for message in messages:
+            self.last_id += 1
+            entry = BufferedMessage(self.last_id, message, now)
+            if message.consilience:
+                self.responses.add(entry, message, self._changes)
+            elif message.number is not None:
+                self.highest_number = max(self.highest_number, message.number)
+            self.buffer.insert(entry)
+            self._changes.put(entry)
+            self.received += 1
+            self.since_summary += 1
+            self.inferring.new += 1
+            self.last_message = now
+            self.ended_at = None
+        self._move_to_pending()
+        self._changes.mark()
+
+    def count_dead_letters(self, count: int) -> None:
+        """Count deliveries that could not become messages."""
+        self.dead_letters += count
+        self._changes.mark()
+
+    def dead_lettered(self, receiver: Receiver, count: int) -> None:
+        """So many entries of an outbox have become dead letters."""
+        self.undeliverable[receiver] = count
+        self._changes.mark()
+
+    def finish(self, work: AnalysisTask, reading: AnalysisResult, now: Instant) -> None:
+        """Fold in what an analyst made of work that was handed out."""
+        if isinstance(work, KeywordTask) and isinstance(reading, KeywordResult):
+            self._fold_keywords(work, reading)
+        elif isinstance(work, DomainTask) and isinstance(reading, DomainResult):
+            self._fold_domains(work, reading, now)
+        elif isinstance(work, SummaryTask) and isinstance(reading, SummaryResult):
+            self._fold_summary(work, reading, now)
+        else:
+            raise TypeError(f"{type(reading).__name__} does not answer {type(work).__name__}")
+        self._charge(work, reading.usage)
+
+    def fail(
+        self, work: AnalysisTask, now: Instant, retry_after: float | None = None, usage: Usage | None = None
+    ) -> None:
+        """Nothing came of the work; it is handed out again after a while, a summary when that is worth it.
+
+        ``usage`` is what it cost all the same.
+        """
+        if usage is not None:
+            self._charge(work, usage)
+        if isinstance(work, KeywordTask):
+            self._batches.over(work.messages)
+            self._triggers.keywords_failed(now)
+        elif isinstance(work, DomainTask):
+            self.inferring.failed(now)
+        else:
+            self._summarizing.failed(work, now, retry_after)
+
+    def close(self) -> None:
+        """From here on everything is summarized without waiting for its age."""
+        self._summarizing.close()
+
+    def resume(self) -> None:
+        """A process goes on with the session: a revision of its own, so that no two states have the same."""
+        self._changes.mark()
+
+    def end(self, now: Instant) -> None:
+        """Note that the session was closed on purpose; a new message opens it again."""
+        self.ended_at = now.wall
+        self._changes.mark()
+
+    def everything_changed(self) -> None:
+        """Let the next commit write down all that this process holds."""
+        for entry in self.buffer.ordered():
+            self._changes.put(entry)
+        for entry_id, record in self.responses.records.items():
+            self._changes.put_response(entry_id, record)
+        for source in self.summary.sources.values():
+            self._changes.put_source(source)
+        if self.summary.seq:
+            self._changes.put_summary(self.summary)
+        for receiver, count in self.undeliverable.items():
+            self._changes.fields[dead_count_field(receiver)] = b"%d" % count
+        self._changes.mark()
+
+    def pending_lost(self) -> int:
+        """The pending list turned out to be empty; how many messages were counted in it."""
+        lost = self.buffer.lose_pending()
+        self.since_summary -= lost
+        self._changes.mark()
+        return lost
+
+    def take_changes(self) -> Changes:
+        """What changed since the last call; the caller writes it down."""
+        changes, self._changes = self._changes, Changes()
+        return changes
+
+    # What is to be understood next
+
+    def keywords_work(self, now: Instant, *, more_to_come: bool = False, most: int | None = None) -> KeywordTask | None:
+        """The oldest published messages without keywords, if any are to be asked about now, and no more than ``most``.
+
+        With domains that were asked for at this very moment they go out at once: one call may answer both. When
+        there is ``more_to_come`` they wait a little for company.
+        """
+        if now.monotonic < self._triggers.keywords_due_at():
+            return None
+        together = self.inferring.was_asked_at(now)
+        batch = self._batches.next(self.buffer.published(), now, at_once=together, more_to_come=more_to_come, most=most)
+        if not batch:
+            return None
+        recurring = dict(self._recurrence)
+        return KeywordTask([entry.said(recurring) for entry in batch])
+
+    def domains_due(self, now: Instant) -> bool:
+        """Whether enough messages or enough time have come since the last inference."""
+        return now.monotonic >= self.inferring.due_at()
+
+    def domains_work(self, now: Instant, *, at_once: bool = False) -> DomainTask | None:
+        """The newest messages, when it is due or ``at_once``."""
+        if not at_once and not self.domains_due(now):
+            return None
+        return self.inferring.next(now, self.last_id)
+
+    def summary_due(self, now: Instant) -> bool:
+        """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
+        return not self._summarizing.running and now.monotonic >= self._summarizing.due_at()
+
+    @property
+    def takes_pending_next(self) -> bool:
+        """Whether the next part of a summary is the oldest of the pending list, which the caller reads."""
+        return self._summarizing.takes_pending_next
+
+    def summary_work(self, pending: Sequence[BufferedMessage] = ()) -> SummaryTask | None:
+        """The next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
+        known = self.summary.ledger.tail(min(LEDGER_TAIL_TOKENS, self.rules.summary_input // 4))
+        part = self._summarizing.next_part(pending, known)
+        if part is None:
+            return None
+        shown = () if part.again else known
+        request = SummaryRequest([entry.said() for entry in part.entries], shown, self.inferring.reading.keywords)
+        return SummaryTask(part.entries, part.from_pending, part.last_resort, part.again, request=request)
+
+    def next_moment(self, now: Instant, *, hands_free: bool = True) -> float:
+        """Monotonic time at which something is due although nothing happens; no work unless ``hands_free``."""
+        moments = [now.monotonic + self.rules.tick]
+        if hands_free:
+            moments.append(max(self._batches.due_at, self._triggers.keywords_due_at()))
+        if hands_free:
+            moments.append(self.inferring.due_at())
+        if hands_free and not self._summarizing.running:
+            moments.append(self._summarizing.due_at())
+        silent_from = self.last_message.monotonic + self.rules.silence
+        if silent_from >= now.monotonic:
+            moments.append(silent_from + 0.001)  # silence begins when the threshold has been exceeded
+        return max(now.monotonic, min(moments))
+
+    @property
+    def all_summarized(self) -> bool:
+        return not self.buffer.entries and not self.buffer.pending
+
+    # What readers see
+
+    def silent_for(self, now: Instant) -> float:
+        """Seconds since the last message, or since the session began."""
+        return max(0.0, now.monotonic - self.last_message.monotonic)
+
+    def is_silent(self, now: Instant) -> bool:
+        return self.silent_for(now) > self.rules.silence
+
+    def active_keywords(self) -> list[str]:
+        """The topic's keywords and, after them, the active domains: monitors match items against both."""
+        return [*self.inferring.reading.keywords, *self.inferring.topic.active]
+
+    # Folding in
+
+    def _charge(self, work: AnalysisTask, usage: Usage) -> None:
+        """Note what the work cost, and what was proposed in vain."""
+        self.spending.add(task_of(work), usage)
+        if usage.rejected:
+            self.summary.reject(usage.rejected)
+            self._changes.put_summary(self.summary)
+        self._changes.mark()
+
+    def _fold_keywords(self, work: KeywordTask, reading: KeywordResult) -> None:
+        self._batches.over(work.messages)
+        self.analysts["keywords"] = reading.analyst
+        for said, keywords in zip(work.messages, reading.keywords, strict=True):
+            self._recurrence.add(", ".join(keywords))
+            entry = self.buffer.entries.get(said.id)
+            if entry is not None:
+                entry.set_keywords(keywords, reading.analyst)
+                self._changed(entry)
+        self._move_to_pending()
+
+    def _fold_domains(self, work: DomainTask, reading: DomainResult, now: Instant) -> None:
+        self.analysts["domains"] = reading.analyst
+        for entry in self.inferring.fold(work, reading, now):
+            self._changed(entry)
+        self._move_to_pending()
+
+    def _move_to_pending(self) -> None:
+        """Let go of what is no longer published."""
+        for entry in self.buffer.overflow():
+            self._changes.move_to_pending(entry)
+
+    def _changed(self, entry: BufferedMessage) -> None:
+        self._changes.put(entry)
+        self.buffer.touched(entry)
+
+    def _fold_summary(self, work: SummaryTask, reading: SummaryResult, now: Instant) -> None:
+        degraded = work.last_resort or reading.degraded
+        if work.again and degraded:
+            self._summarizing.put_off(work)
+            return
+        self._summarizing.taken(work, degraded=degraded)
+        self.analysts["summary"] = reading.analyst
+        earlier, before = self.summary.sources, [*self.summary.ledger.points]
+        if work.again:
+            written = self.summary.take_again(work.entries, reading, now)
+        else:
+            written = self.summary.take(work.entries, reading, now, degraded=degraded)
+            self.since_summary -= len(work.entries)
+            self._changes.summarized(work.entries, from_pending=work.from_pending)
+        self._changes.replace_sources(earlier, self.summary.sources)
+        self._changes.put_summary(self.summary)
+        self.last_summary = now
+        self._changes.archive(self.summary.row(self.session_id, work.entries, self.inferring.topic.active))
+        if self.rules.feed_memory:
+            said = () if work.again else work.entries
+            self._changes.remember(memory_batch(self.session_id, said, before, written, self.summary.ledger.points))

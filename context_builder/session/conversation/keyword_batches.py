@@ -1,0 +1,59 @@
+"""Which messages are asked about together: a lone one waits for nobody, a crowd shares calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from context_builder.analysis.analyst import AnalystMessage
+from context_builder.clock import Instant
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.triggers import NEVER
+from context_builder.session.messages.buffered_message import BufferedMessage
+
+
+class KeywordBatches:
+    """Hands out messages for keyword calls, each message to one call at a time.
+
+    While no call is under way and no more messages are known to come, what there is goes out at once. Otherwise
+    messages collect until a batch is full or the oldest of them has waited for the window. ``due_at`` is when that
+    will be (monotonic), as far as :meth:`next` knew.
+    """
+
+    def __init__(self, rules: SessionConfig) -> None:
+        self._rules = rules
+        self._calls = 0
+        self._asked: set[int] = set()
+        self.due_at = NEVER
+
+    def next(
+        self,
+        entries: Iterable[BufferedMessage],
+        now: Instant,
+        *,
+        at_once: bool = False,
+        more_to_come: bool = False,
+        most: int | None = None,
+    ) -> Sequence[BufferedMessage]:
+        """What to ask about now, oldest first; nothing while it is better to wait. ``at_once`` skips the window;
+        nothing either when that would be more than ``most``."""
+        self.due_at = NEVER
+        if self._calls >= self._rules.keyword_jobs:
+            return ()
+        wanted = (entry for entry in entries if entry.needs_keywords and entry.id not in self._asked)
+        batch = list(islice(wanted, self._rules.keyword_batch))
+        if not batch or (most is not None and len(batch) > most):
+            return ()
+        if (self._calls or more_to_come) and not at_once and len(batch) < self._rules.keyword_batch:
+            due_at = min(entry.entered for entry in batch) + self._rules.keyword_window
+            if now.monotonic < due_at:
+                self.due_at = due_at
+                return ()
+        self._calls += 1
+        self._asked.update(entry.id for entry in batch)
+        return batch
+
+    def over(self, messages: Iterable[AnalystMessage]) -> None:
+        """The call about ``messages`` has ended."""
+        self._calls -= 1
+        self._asked.difference_update(said.id for said in messages)

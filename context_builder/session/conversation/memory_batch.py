@@ -1,0 +1,226 @@
+"""What one part of a summary leaves to the long-term memory: messages word for word, and points that cite them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+
+import orjson
+import structlog
+
+from context_builder.errors import EntryUnreadable
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, TenantMemory, point_id
+from context_builder.memory.preferences import KIND, WITHDRAWN, Preference, stated_preferences, withdrawal
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import UNKNOWN_SPEAKER, identity_of
+from context_builder.session.summary.compression import LEVELS
+from context_builder.session.summary.point import Point
+
+log = structlog.get_logger(__name__)
+
+_HELD: Final = 200
+"""Newest preferences of a user that may be taken back."""
+
+
+@dataclass(slots=True)
+class Stated:
+    """What messages state: ``memories`` to keep, by id, of each user and topic the last; and what they take back."""
+
+    memories: dict[str, Memory] = field(default_factory=dict)
+    withdrawals: list[tuple[Preference, Memory]] = field(default_factory=list)
+    """What is withdrawn, and by which message."""
+
+    async def settled(self, memory: TenantMemory) -> list[Memory]:
+        """All of it to be remembered; a withdrawal takes the place of what the user stated before."""
+        settled = dict(self.memories)
+        for user_id in {_user_of(said) for _, said in self.withdrawals}:
+            where = MemoryFilter(user_id=user_id, kinds=(KIND,))
+            held = [found.memory for found in await memory.search(MemoryQuery("", limit=_HELD, filter=where))]
+            for preference, said in self.withdrawals:
+                for one in held if _user_of(said) == user_id else ():
+                    if one.id not in settled and _withdraws(preference, one):
+                        settled[one.id] = withdrawal(one, said.id, said.time)
+        return list(settled.values())
+
+
+def preferences_in(memories: Iterable[Memory]) -> Stated:
+    """The preferences that message memories state, oldest first.
+
+    They are the user's whom the message names, else the speaker's. What the assistant says is nobody's preference,
+    nor is what somebody unknown says.
+    """
+    stated = Stated()
+    for memory in memories:
+        for preference in _stated(memory):
+            if preference.withdrawn:
+                stated.withdrawals.append((preference, memory))
+                for one in stated.memories.values():
+                    if one.user_id == _user_of(memory) and _withdraws(preference, one):
+                        stated.memories[one.id] = withdrawal(one, memory.id, memory.time)
+                continue
+            told = preference.as_memory(str(_user_of(memory)), source=memory.id, time=memory.time)
+            stated.memories.pop(told.id, None)
+            stated.memories[told.id] = replace(told, session_id=memory.session_id, speaker=memory.speaker)
+    return stated
+
+
+def _stated(memory: Memory) -> Iterator[Preference]:
+    if memory.kind != "message" or memory.metadata.get("consilience") or _user_of(memory) in (None, UNKNOWN_SPEAKER):
+        return
+    try:
+        yield from stated_preferences(memory.text)
+    except Exception as error:  # noqa: BLE001 whatever a pattern stumbles over, the message itself is remembered
+        log.error("preferences.failed", memory=memory.id, kind=type(error).__name__)
+
+
+def _user_of(memory: Memory) -> str | None:
+    user_id: str | None = memory.metadata.get("user_id", memory.speaker)
+    return user_id
+
+
+def _withdraws(preference: Preference, memory: Memory) -> bool:
+    """Whether the memory is a preference that holds, and is taken back; a message that is read again finds it gone."""
+    return WITHDRAWN not in memory.metadata and preference.withdraws(memory.text)
+
+
+_FIELDS: Final = ("id", "text", "kind", "speaker", "time", "position", "tags", "metadata")
+"""Of a memory, in the order in which an outbox entry lists their values; new ones go to the end."""
+
+POINT: Final = "point"
+"""The kind of memory that a point becomes."""
+
+POINT_KEYWORDS: Final = 10
+"""Most keywords of a point; each of the messages it cites may have as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBatch:
+    """Memories to keep, and the ids of those that no longer hold.
+
+    Its outbox entry is compressed: hardly more than what was said, however long the memory stays away.
+    """
+
+    session_id: str
+    memories: Sequence[Memory]
+    superseded: Sequence[str]
+
+    def encode(self) -> bytes:
+        rows = [[getattr(memory, name) for name in _FIELDS] for memory in self.memories]
+        written = orjson.dumps({"session_id": self.session_id, "memories": rows, "superseded": self.superseded})
+        return zlib.compress(written, level=1)
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> Self:
+        """The remembrance that :meth:`encode` wrote. Raises :class:`EntryUnreadable` for anything else."""
+        try:
+            written = orjson.loads(zlib.decompress(encoded))
+            session_id = written["session_id"]
+            return cls(session_id, [_memory(session_id, row) for row in written["memories"]], written["superseded"])
+        except (zlib.error, ValueError, TypeError, KeyError) as error:
+            raise EntryUnreadable(f"not a remembrance: {type(error).__name__}") from None
+
+    def at_present(self, points: Iterable[Point]) -> Self:
+        """What of this is still right when the ledger has come to ``points``; for one that is delivered late.
+
+        A point that is no longer there was deleted, or never is to be remembered. One that was merged since has been
+        remembered with its present text.
+        """
+        present = {_point_id(self.session_id, point): point for point in points}
+
+        def holds(memory: Memory) -> bool:
+            point = present.get(memory.id)
+            return point is not None and (point.level <= LEVELS or point.text == memory.text)
+
+        return replace(self, memories=[one for one in self.memories if one.kind != POINT or holds(one)])
+
+
+def memory_batch(
+    session_id: str,
+    entries: Sequence[BufferedMessage],
+    before: Iterable[Point],
+    written: Iterable[Point],
+    after: Iterable[Point],
+) -> MemoryBatch:
+    """What to remember of a part in which ``entries`` were summarized and the ledger went from ``before`` to ``after``.
+
+    ``written`` are its new points in the analyst's own words. These are remembered, because the memory has room:
+    that the ledger shortens a point changes nothing there. Points that it merges make way for what they became.
+    """
+    known = {_point_id(session_id, point): point for point in before}
+    present = {_point_id(session_id, point): point for point in after}
+    whole = {_point_id(session_id, point): point for point in written}
+    cited = {entry.id: entry for entry in entries}
+    points = [
+        of_point(session_id, point if point.level > LEVELS else whole.get(point_id, point), cited)
+        for point_id, point in present.items()
+        if point_id not in known or (point.level > LEVELS and point != known[point_id])
+    ]
+    messages = [of_message(session_id, entry) for entry in entries]
+    return MemoryBatch(session_id, [*messages, *points], [point_id for point_id in known if point_id not in present])
+
+
+def of_message(session_id: str, entry: BufferedMessage) -> Memory:
+    """The message under an id made of its identity, so that a session that is sent again changes nothing."""
+    came = entry.timestamp if entry.timestamp_raw is None else entry.timestamp_raw
+    identity = identity_of(entry.consilience, entry.number, entry.speaker, entry.text, came)
+    known = {
+        "message_number": entry.number,
+        "keywords": entry.keywords,
+        "consilience": entry.consilience,
+        "user_id": entry.user_id,
+    }
+    return Memory(
+        id=f"{session_id}:message:{identity.hex()}",
+        text=entry.text,
+        session_id=session_id,
+        speaker=entry.speaker,
+        time=_moment(entry.time),
+        position=entry.id,
+        tags=tuple(entry.domains),
+        metadata={name: value for name, value in known.items() if value},
+    )
+
+
+def of_point(session_id: str, point: Point, entries: Mapping[int, BufferedMessage]) -> Memory:
+    """The point, with domains and keywords of those of the messages it cites that are among ``entries``, by id."""
+    cited = [entries[entry_id] for entry_id in point.ids if entry_id in entries]
+    keywords = list(dict.fromkeys(keyword for entry in cited for keyword in entry.keywords))[:POINT_KEYWORDS]
+    return Memory(
+        id=_point_id(session_id, point),
+        text=point.text,
+        kind=POINT,
+        session_id=session_id,
+        speaker=", ".join(point.speakers),
+        time=_moment(point.time),
+        tags=tuple(dict.fromkeys(domain for entry in cited for domain in entry.domains)),
+        metadata={
+            "point": point.kind.value,
+            "cites": point.ids,
+            "messages": point.messages,
+            **({"keywords": keywords} if keywords else {}),
+        },
+    )
+
+
+def _point_id(session_id: str, point: Point) -> str:
+    return point_id(session_id, point.id, point.time)
+
+
+def _moment(seconds: float) -> datetime | None:
+    """Epoch seconds as a moment; none at the edges of the calendar, where UTC has another year."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _memory(session_id: str, row: Sequence[Any]) -> Memory:
+    fields = dict(zip(_FIELDS, row, strict=False))
+    time = fields.pop("time")
+    tags = tuple(fields.pop("tags"))
+    return Memory(
+        **fields, session_id=session_id, time=datetime.fromisoformat(time) if time is not None else None, tags=tags
+    )

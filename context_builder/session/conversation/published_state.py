@@ -1,0 +1,50 @@
+"""The two JSON strings that readers poll; see the contract in the README."""
+
+from __future__ import annotations
+
+import orjson
+
+from context_builder.clock import Instant
+from context_builder.session.conversation.checkpoint import SCHEMA_VERSION, counters
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.state import State
+
+
+def session_state(conversation: Conversation, revision: int, now: Instant) -> State:
+    """The value of ``context_builder:{session_id}:state``."""
+    topic = conversation.inferring.topic
+    before = orjson.dumps(
+        {
+            "session_id": conversation.session_id,
+            "rolling_summary": orjson.Fragment(conversation.summary.encoded()),
+            "consilience_responses": list(conversation.responses.fragments()),
+        }
+    )
+    after = orjson.dumps(
+        {
+            "current_domains": topic.active,
+            "domain_confidence": topic.current,
+            "current_keywords": conversation.inferring.reading.keywords,
+            "pending_messages": conversation.buffer.waiting_outside(),
+            **counters(conversation),
+            "schema_version": SCHEMA_VERSION,
+            "revision": revision,
+            "updated_at": now.wall,
+        }
+    )
+    return State(before[:-1] + b',"raw_recent_buffer":[', conversation.buffer.encoded(), b"]," + after[1:])
+
+
+def conversation_state(conversation: Conversation, now: Instant) -> bytes:
+    """The value of ``conversation_state:{session_id}``."""
+    return orjson.dumps(
+        {
+            "session_id": conversation.session_id,
+            "silence": conversation.is_silent(now),
+            "time_since_last_message": round(conversation.silent_for(now), 3),
+            "active_domains": conversation.inferring.topic.active,
+            "domain_confidence": conversation.inferring.topic.current,
+            "current_keywords": conversation.active_keywords(),
+            "last_message_time": conversation.last_message.wall,
+        }
+    )

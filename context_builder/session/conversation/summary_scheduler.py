@@ -1,0 +1,198 @@
+"""Which messages the next summary takes, and when: everything there is at its trigger, part by part, oldest first."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from context_builder.analysis.analyst import KnownPoint
+from context_builder.analysis.chunking import line_of, tokens_of
+from context_builder.clock import Instant
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.tasks import SummaryPart
+from context_builder.session.conversation.triggers import Triggers
+from context_builder.session.messages.buffer import Buffer
+from context_builder.session.messages.buffered_message import BufferedMessage
+
+MOST_TRIES: Final = 3
+"""Second looks at the same messages that come to nothing."""
+
+
+class DegradedBacklog:
+    """The newest of them, up to ``room`` tokens as ``count`` counts them; in this process alone, so that an outage
+    costs Redis nothing and a restart leaves things as they are."""
+
+    def __init__(self, room: int, count: Callable[[str], int]) -> None:
+        self._room = room
+        self._count = count
+        self._entries: deque[BufferedMessage] = deque()
+        self._tokens = 0
+        self._tries = 0
+        self._model_works = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether anything is at hand and the last summary was the model's."""
+        return bool(self._entries) and self._model_works
+
+    @property
+    def at_hand(self) -> Sequence[BufferedMessage]:
+        """Oldest first."""
+        return self._entries
+
+    def summarized(self, entries: Sequence[BufferedMessage], *, degraded: bool) -> None:
+        """``entries`` were summarized, by the last resort if ``degraded``."""
+        self._model_works = not degraded
+        if degraded:
+            self._entries.extend(entries)
+            self._tokens += sum(self._count(entry.text) for entry in entries)
+            while self._tokens > self._room:
+                self._drop_oldest()
+
+    def put_off(self) -> None:
+        """The model does not work; wait for its next summary."""
+        self._model_works = False
+
+    def failed(self, entries: Sequence[BufferedMessage]) -> None:
+        """Nothing better came of ``entries``, the oldest at hand; in the end they stay as they are."""
+        self.put_off()
+        self._tries += 1
+        if self._tries == MOST_TRIES:
+            self.done(entries)
+
+    def done(self, entries: Sequence[BufferedMessage]) -> None:
+        """``entries``, the oldest at hand, were done again."""
+        self._tries = 0
+        for _ in entries:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        self._tokens -= self._count(self._entries.popleft().text)
+
+
+SECOND_LOOK_PARTS: Final = 10
+"""So many summary calls' worth of messages are at hand to be summarized again."""
+
+
+class SummaryScheduler:
+    """Chooses from the buffer and the pending list; lets go of nothing before :meth:`taken`."""
+
+    def __init__(
+        self, rules: SessionConfig, buffer: Buffer, triggers: Triggers, count_tokens: Callable[[str], int]
+    ) -> None:
+        self._rules = rules
+        self._buffer = buffer
+        self._triggers = triggers
+        self._count_tokens = count_tokens
+        self._taking: set[int] | None = None
+        self._second_look = DegradedBacklog(SECOND_LOOK_PARTS * rules.summary_input, count_tokens)
+        self._room = rules.summary_input
+        self._closing = False
+        self.running = False
+
+    def close(self) -> None:
+        """From here on everything is summarized without waiting for its age."""
+        self._closing = True
+        self._triggers.hurry()
+
+    def due_at(self) -> float:
+        """Monotonic time: when the oldest message is old enough, or at once while anything is under way."""
+        under_way = self._taking is not None or self._buffer.pending > 0 or self._may_look_again()
+        return self._triggers.summary_due_at(
+            self._buffer.oldest_entered(keep_last=self._keep_last()),
+            at_once=under_way or (self._closing and bool(self._buffer.entries)),
+        )
+
+    @property
+    def takes_pending_next(self) -> bool:
+        """Whether the next part is the oldest of the pending list, which the caller reads."""
+        return bool(self._buffer.pending) and not self._buffer.pinned()
+
+    def next_part(self, pending: Sequence[BufferedMessage], known: Sequence[KnownPoint] = ()) -> SummaryPart | None:
+        """The next part; ``pending`` when :attr:`takes_pending_next`. Nothing else is chosen until it is over.
+
+        The ``known`` points are shown in the same call, and take their share of its room.
+        """
+        self._room = self._rules.summary_input - sum(tokens_of(point.text, self._count_tokens) for point in known)
+        part = self._part_again() if self._may_look_again() else self._part_of_new(pending)
+        self.running = part is not None
+        return part
+
+    def failed(self, part: SummaryPart, now: Instant, retry_after: float | None) -> None:
+        """Nothing came of the part; it is chosen again after a while."""
+        self.running = False
+        if part.again:
+            self._second_look.failed(part.entries)
+        else:
+            self._second_look.put_off()
+        self._triggers.summary_failed(now, retry_after)
+
+    def taken(self, part: SummaryPart, *, degraded: bool) -> None:
+        """The part is in the summary, by the last resort if ``degraded``; its messages leave buffer or pending list."""
+        self.running = False
+        self._triggers.summary_succeeded()
+        if part.again:
+            self._second_look.done(part.entries)
+            return
+        self._second_look.summarized(part.entries, degraded=degraded)
+        if part.from_pending:
+            self._buffer.leave_pending(part.entries)
+        else:
+            self._buffer.remove(entry.id for entry in part.entries)
+        if not self._buffer.pending and not self._takeable():
+            self._taking = None
+
+    def put_off(self, part: SummaryPart) -> None:
+        """What was asked about again was answered by the last resort once more; wait for the model."""
+        self.running = False
+        self._triggers.summary_succeeded()
+        self._second_look.failed(part.entries)
+
+    def _may_look_again(self) -> bool:
+        idle = self._taking is None and not self._buffer.pending and not self._closing
+        return idle and self._second_look.is_due
+
+    def _part_again(self) -> SummaryPart:
+        """The oldest of what the last resort summarized."""
+        return SummaryPart(self._fitting(self._second_look.at_hand), again=True)
+
+    def _part_of_new(self, pending: Sequence[BufferedMessage]) -> SummaryPart | None:
+        if self._taking is None:
+            self._taking = {entry.id for entry in self._buffer.without_newest(self._keep_last())}
+        from_pending = self.takes_pending_next
+        if from_pending:
+            entries = self._fitting(pending)
+        else:
+            entries = self._fitting(self._buffer.pinned() if self._buffer.pending else self._takeable())
+            self._buffer.pin(entries)
+        if not entries:
+            self._taking = None
+            return None
+        return SummaryPart(entries, from_pending=from_pending, last_resort=self._cannot_wait())
+
+    def _cannot_wait(self) -> bool:
+        """A failing model is waited for while little waits, but not when the session closes."""
+        return self._triggers.summary_failures > 0 and (self._closing or self._too_much_waits())
+
+    def _too_much_waits(self) -> bool:
+        waiting = self._buffer.pending + len(self._buffer.entries)
+        return waiting > self._rules.pending_max or self._buffer.waiting_tokens() > self._rules.pending_max_tokens
+
+    def _keep_last(self) -> int:
+        return 0 if self._closing else self._rules.summary_keep_last
+
+    def _takeable(self) -> list[BufferedMessage]:
+        taking = self._taking or ()
+        return [entry for entry in self._buffer.ordered() if entry.id in taking]
+
+    def _fitting(self, entries: Sequence[BufferedMessage]) -> list[BufferedMessage]:
+        """As many of the oldest entries as one call may hold, at least one."""
+        part: list[BufferedMessage] = []
+        tokens = 0
+        for entry in entries:
+            tokens += tokens_of(line_of(entry.speaker, entry.text), self._count_tokens)
+            if part and tokens > self._room:
+                break
+            part.append(entry)
+        return part

@@ -1,0 +1,62 @@
+"""What a conversation asks to have understood: handed out by it, done beside the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from context_builder.analysis.analyst import (
+    AnalystMessage,
+    DomainResult,
+    KeywordResult,
+    SummaryRequest,
+    SummaryResult,
+)
+from context_builder.session.messages.buffered_message import BufferedMessage
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordTask:
+    """Messages whose keywords are wanted."""
+
+    messages: Sequence[AnalystMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainTask:
+    """The newest messages, and how far they go: ``through`` is the newest id, ``new`` how many since last time.
+
+    ``standing`` is the last reading, if there was one, which may be taken again if nothing has changed; ``in_doubt``
+    says that its leading domain does not lead the smoothed ones yet, or for the first time.
+    """
+
+    messages: Sequence[AnalystMessage]
+    through: int
+    new: int
+    standing: DomainResult | None = None
+    in_doubt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPart:
+    """What one summary call takes: messages in order, and whether they lie in the pending list.
+
+    ``last_resort`` says that they must not wait for a better analyst any longer, ``again`` that the last resort
+    has summarized them before.
+    """
+
+    entries: Sequence[BufferedMessage]
+    from_pending: bool = False
+    last_resort: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryTask(SummaryPart):
+    """A part, and what the analyst is asked about it."""
+
+    request: SummaryRequest
+
+
+AnalysisTask = KeywordTask | DomainTask | SummaryTask
+AnalysisResult = KeywordResult | DomainResult | SummaryResult

@@ -1,0 +1,104 @@
+"""What a session's model calls have cost, by task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from context_builder import metrics
+from context_builder.analysis.analyst import Usage
+from context_builder.session.conversation.tasks import AnalysisTask, DomainTask, KeywordTask, SummaryTask
+
+TASKS: Final = ("keywords", "domains", "summary")
+
+
+def task_of(work: AnalysisTask) -> str:
+    """The task that the work belongs to, one of :data:`TASKS`."""
+    match work:
+        case KeywordTask():
+            return "keywords"
+        case DomainTask():
+            return "domains"
+        case SummaryTask():
+            return "summary"
+
+
+@dataclass(slots=True)
+class TaskUsage:
+    """Tokens, and US dollars by list price; ``cached_tokens`` are among the prompt's."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    dollars: float = 0.0
+
+    def add(self, usage: Usage) -> None:
+        self.calls += usage.calls
+        self.prompt_tokens += usage.prompt_tokens
+        self.cached_tokens += usage.cached_tokens
+        self.completion_tokens += usage.completion_tokens
+        self.dollars += usage.dollars
+
+    def kinds(self) -> dict[str, int]:
+        """Tokens by kind, as in the process's metrics."""
+        return {"prompt": self.prompt_tokens, "cached": self.cached_tokens, "completion": self.completion_tokens}
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "calls": self.calls,
+            "prompt_tokens": self.prompt_tokens,
+            "cached_tokens": self.cached_tokens,
+            "completion_tokens": self.completion_tokens,
+            "dollars": round(self.dollars, 9),
+        }
+
+
+class UsageTotals:
+    """Adds up usage since the session began, over all of its runs.
+
+    ``unpriced`` names the models whose tokens are counted but not in the dollars, their price being unknown.
+    """
+
+    def __init__(self) -> None:
+        self.tasks = {task: TaskUsage() for task in TASKS}
+        self.unpriced: set[str] = set()
+
+    @property
+    def dollars(self) -> float:
+        return sum(spent.dollars for spent in self.tasks.values())
+
+    def add(self, task: str, usage: Usage) -> None:
+        self.tasks[task].add(usage)
+        if usage.unpriced:
+            self.unpriced.add(usage.model)
+
+    def wire(self) -> dict[str, Any]:
+        """As it is published under ``cost``, and everything :meth:`restore` needs."""
+        return {
+            "dollars": round(self.dollars, 9),
+            "unpriced": sorted(self.unpriced),
+            "tasks": {task: spent.wire() for task, spent in self.tasks.items()},
+        }
+
+    def show(self, session_id: str) -> None:
+        """Let the metrics tell it."""
+        for task, spent in self.tasks.items():
+            for kind, tokens in spent.kinds().items():
+                metrics.SESSION_TOKENS.labels(session_id, task, kind).set(tokens)
+            metrics.SESSION_COST_DOLLARS.labels(session_id, task).set(spent.dollars)
+
+    def hide(self, session_id: str) -> None:
+        """Take out of the metrics what :meth:`show` put there: the session no longer runs here."""
+        for task, spent in self.tasks.items():
+            with suppress(KeyError):
+                for kind in spent.kinds():
+                    metrics.SESSION_TOKENS.remove(session_id, task, kind)
+                metrics.SESSION_COST_DOLLARS.remove(session_id, task)
+
+    def restore(self, fields: Mapping[str, Any]) -> None:
+        """Take over what :meth:`wire` gave."""
+        self.tasks |= {task: TaskUsage(**spent) for task, spent in fields["tasks"].items()}
+        self.unpriced = set(fields["unpriced"])

@@ -1,0 +1,205 @@
+"""A conversation without the daemon: the documented fields and methods, for use as a library."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+import structlog
+
+from context_builder.analysis.analyst import Analyst, AnalystMessage
+from context_builder.analysis.text.analyst import TextAnalyst
+from context_builder.archive.archive import Archive, SummaryRow
+from context_builder.clock import Clock, SystemClock
+from context_builder.errors import AnalystError
+from context_builder.session.config import SessionConfig
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.published_state import conversation_state, session_state
+from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import CONSILIENCE, from_fields
+from context_builder.tokens.compact import count_tokens_compact
+
+log = structlog.get_logger(__name__)
+
+
+class InferredDomains(NamedTuple):
+    """What a conversation is about after an inference: as its context publishes it, most confident domain first."""
+
+    domains: list[str]
+    confidence: dict[str, float]
+    keywords: list[str]
+
+
+class ConversationContext:
+    """One conversation in memory; nothing happens between calls.
+
+    Without an ``analyst`` plain text analysis reads what is said, and summaries go to ``archive`` if there is one.
+    Messages are mappings as the contract's input has them; a message that is known already changes nothing.
+    What is given out are copies in the types of the published state.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        analyst: Analyst | None = None,
+        archive: Archive | None = None,
+        rules: SessionConfig | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._analyst = analyst or TextAnalyst()
+        self._archive = archive
+        self._clock = clock or SystemClock()
+        self._conversation = Conversation(session_id, rules or SessionConfig(), self._clock.now(), count_tokens_compact)
+        self._seen: set[bytes] = set()
+        self._pending: list[BufferedMessage] = []
+        self._outbox: deque[SummaryRow] = deque()
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def session_id(self) -> str:
+        return self._conversation.session_id
+
+    @property
+    def rolling_summary(self) -> dict[str, Any]:
+        """What was summarized, with its ``points`` and what they cover."""
+        return self._conversation.summary.wire()
+
+    @property
+    def raw_recent_buffer(self) -> list[dict[str, Any]]:
+        """Messages that are not summarized yet, in conversation order."""
+        return [orjson.loads(entry.encode()) for entry in self._conversation.buffer.published()]
+
+    @property
+    def consilience_responses(self) -> list[dict[str, Any]]:
+        """The assistant's newest contributions."""
+        return self._conversation.responses.decoded()
+
+    @property
+    def current_domains(self) -> list[str]:
+        return list(self._conversation.inferring.topic.active)
+
+    @property
+    def domain_confidence(self) -> dict[str, float]:
+        """Confidence in 0..1 of each current domain."""
+        return self._conversation.inferring.topic.current
+
+    @property
+    def current_keywords(self) -> list[str]:
+        return list(self._conversation.inferring.reading.keywords)
+
+    @property
+    def last_message_time(self) -> float:
+        """Epoch seconds of the last message's arrival; of the beginning before any."""
+        return self._conversation.last_message.wall
+
+    async def add_message(self, message: Mapping[str, Any]) -> bool:
+        """Take in a message and its keywords; false when it was known already.
+
+        A message by the assistant is taken as such. Raises :class:`~context_builder.errors.MessageError`
+        for one without text. When the analyst fails, the message stays and its keywords are asked for again with
+        a later one.
+        """
+        now = self._clock.now()
+        taken = from_fields(message, now)
+        if taken.identity in self._seen:
+            return False
+        self._conversation.receive([taken], now)
+        if taken.identity:
+            self._seen.add(taken.identity)
+        await self._find_keywords()
+        self._settle()
+        return True
+
+    async def add_consilience_response(self, response: Mapping[str, Any]) -> bool:
+        """Take in a contribution of the assistant; like :meth:`add_message`."""
+        return await self.add_message({"speaker": CONSILIENCE, **response, "type": "consilience"})
+
+    def should_infer_domains(self) -> bool:
+        """Whether enough messages or enough time have come since the last inference."""
+        return self._conversation.domains_due(self._clock.now())
+
+    async def infer_domains(self) -> InferredDomains:
+        """Infer domains from the newest messages, tag the untagged, and return what is current now.
+
+        Without messages nothing changes. Raises :class:`AnalystError`.
+        """
+        async with self._one_at_a_time:
+            work = self._conversation.domains_work(self._clock.now(), at_once=True)
+            if work is not None:
+                await self._carry_out(work, self._analyst.infer_domains(work.messages))
+                self._settle()
+            return InferredDomains(self.current_domains, self.domain_confidence, self.current_keywords)
+
+    def should_summarize(self) -> bool:
+        """Whether the oldest message has been in the buffer for the window, or there are too many."""
+        return self._conversation.summary_due(self._clock.now())
+
+    async def update_summary(self) -> None:
+        """Move everything from the buffer into the rolling summary, and archive it.
+
+        Raises :class:`AnalystError`, losing nothing, and :class:`~context_builder.errors.ArchiveError`; what could not
+        be archived is, with the next summary.
+        """
+        await asyncio.to_thread(count_tokens_compact, "")  # which may load the vocabulary
+        async with self._one_at_a_time:
+            while (work := self._conversation.summary_work(self._pending)) is not None:
+                await self._carry_out(work, self._analyst.summarize(work.request))
+                self._settle()
+            await self._deliver()
+
+    async def extract_keywords(self, text: str) -> list[str]:
+        """Up to ten keywords of a text; none for fewer than ten characters. Raises :class:`AnalystError`."""
+        reading = await self._analyst.extract_keywords([AnalystMessage(0, "", text)])
+        return list(reading.keywords[0])
+
+    def is_silence(self) -> bool:
+        """Whether nobody has spoken for longer than the silence threshold."""
+        return self._conversation.is_silent(self._clock.now())
+
+    def time_since_last_message(self) -> float:
+        """Seconds since the last message."""
+        return self._conversation.silent_for(self._clock.now())
+
+    def get_conversation_state(self) -> dict[str, Any]:
+        """What the delivery monitor reads, see the contract."""
+        state: dict[str, Any] = orjson.loads(conversation_state(self._conversation, self._clock.now()))
+        return state
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the orchestrator reads, see the contract."""
+        state: dict[str, Any] = orjson.loads(bytes(session_state(self._conversation, 0, self._clock.now())))
+        return state
+
+    async def _find_keywords(self) -> None:
+        while (work := self._conversation.keywords_work(self._clock.now())) is not None:
+            try:
+                await self._carry_out(work, self._analyst.extract_keywords(work.messages))
+            except AnalystError as error:
+                log.warning("analysis.failed", task="keywords", kind=type(error).__name__, error=str(error))
+
+    async def _carry_out(self, work: AnalysisTask, analysis: Awaitable[AnalysisResult]) -> None:
+        """Fold in what the analyst makes of the work; hand it back when nothing comes, also when the caller gave up."""
+        try:
+            reading = await analysis
+        except BaseException as error:  # being cancelled, too: the work is to be done all the same, later
+            usage = error.usage if isinstance(error, AnalystError) else None
+            self._conversation.fail(work, self._clock.now(), usage=usage)
+            raise
+        self._conversation.finish(work, reading, self._clock.now())
+
+    def _settle(self) -> None:
+        """Carry out what changed: messages that left the buffer, summaries that are to be archived."""
+        changes = self._conversation.take_changes()
+        self._pending = [*self._pending, *changes.pending_added][changes.pending_trimmed :]
+        self._outbox += changes.outbox
+
+    async def _deliver(self) -> None:
+        while self._outbox:
+            if self._archive is not None:
+                await self._archive.deliver(self._outbox[0])
+            self._outbox.popleft()

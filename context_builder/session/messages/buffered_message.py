@@ -1,0 +1,159 @@
+"""One message in the buffer, and how it is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from context_builder.analysis.analyst import MIN_KEYWORD_TEXT, AnalystMessage, DomainResult
+from context_builder.clock import Instant
+from context_builder.session.messages.message import Message
+from context_builder.timestamps import epoch
+
+BYTES_PER_TOKEN: Final = 3
+"""Of talk; ``o200k_base`` takes four of English and at least three of any other language that was tried."""
+
+
+class BufferedMessage:
+    """A buffered message with what is understood of it so far.
+
+    ``id`` counts arrivals in the session. ``entered`` is the monotonic moment of arrival, from
+    which ages are measured. The published JSON is kept until something changes, because every
+    commit publishes the whole buffer again.
+    """
+
+    __slots__ = (
+        "_encoded",
+        "analyst",
+        "buffer_entry_time",
+        "confidence",
+        "consilience",
+        "domain_confidence",
+        "domains",
+        "entered",
+        "id",
+        "keywords",
+        "needs_keywords",
+        "number",
+        "speaker",
+        "text",
+        "time",
+        "timestamp",
+        "timestamp_raw",
+        "user_id",
+    )
+
+    def __init__(self, entry_id: int, message: Message, now: Instant) -> None:
+        self.id = entry_id
+        self.number = message.number
+        self.speaker = message.speaker
+        self.text = message.text
+        self.timestamp = message.timestamp
+        self.timestamp_raw = message.timestamp_raw
+        self.time = message.time
+        self.confidence = message.confidence
+        self.consilience = message.consilience
+        self.user_id = message.user_id
+        self.buffer_entry_time = now.wall
+        self.entered = now.monotonic
+        self.keywords: list[str] = []
+        self.analyst: str | None = None
+        self.needs_keywords = len(message.text) >= MIN_KEYWORD_TEXT
+        self.domains: list[str] = []
+        self.domain_confidence: dict[str, float] = {}
+        self._encoded: bytes | None = None
+
+    @property
+    def field(self) -> str:
+        """Name of the checkpoint field that holds this entry."""
+        return f"m:{self.id}"
+
+    @property
+    def reckoned_tokens(self) -> int:
+        """Hardly ever fewer tokens than its text has; told without counting them."""
+        return 1 + len(self.text.encode()) // BYTES_PER_TOKEN
+
+    def set_keywords(self, keywords: Sequence[str], analyst: str) -> None:
+        self.keywords = list(keywords)
+        self.analyst = analyst
+        self.needs_keywords = False
+        self._encoded = None
+
+    def tag(self, reading: DomainResult) -> None:
+        self.domains = reading.domains
+        self.domain_confidence = dict(reading.confidence)
+        self._encoded = None
+
+    def said(self, recurring: Mapping[str, int] | None = None) -> AnalystMessage:
+        return AnalystMessage(
+            self.id, self.speaker, self.text, self.timestamp, self.number, self.consilience, recurring or {}
+        )
+
+    def wire(self) -> dict[str, Any]:
+        """The entry as the contract publishes it, with ``id`` and ``analyst`` besides."""
+        fields: dict[str, Any] = {
+            "id": self.id,
+            "message_number": self.number,
+            "speaker": self.speaker,
+            "text": self.text,
+            "timestamp": self.timestamp,
+            "time": self.time,
+            "buffer_entry_time": self.buffer_entry_time,
+            "confidence": self.confidence,
+            "type": "consilience" if self.consilience else "user",
+            "keywords": self.keywords,
+            "domains": self.domains,
+            "domain_confidence": self.domain_confidence,
+            "analyst": self.analyst,
+        }
+        if self.timestamp_raw is not None:
+            fields["timestamp_raw"] = self.timestamp_raw
+        if self.user_id is not None:
+            fields["user_id"] = self.user_id
+        return fields
+
+    def encode(self) -> bytes:
+        """:meth:`wire` as JSON."""
+        if self._encoded is None:
+            self._encoded = orjson.dumps(self.wire())
+        return self._encoded
+
+    @classmethod
+    def decode(cls, encoded: bytes, now: Instant) -> BufferedMessage:
+        """The entry that :meth:`encode` wrote, its age carried over by the wall clock."""
+        fields = orjson.loads(encoded)
+        time = fields.get("time")  # absent in what earlier versions wrote
+        message = Message(
+            text=fields["text"],
+            speaker=fields["speaker"],
+            number=fields["message_number"],
+            timestamp=fields["timestamp"],
+            time=_read(fields) if time is None else time,
+            identity=b"",
+            confidence=fields["confidence"],
+            consilience=fields["type"] == "consilience",
+            timestamp_raw=fields.get("timestamp_raw"),
+            metadata={"user_id": fields.get("user_id")},
+        )
+        entry = cls(fields["id"], message, now)
+        entry.buffer_entry_time = fields["buffer_entry_time"]
+        entry.entered = now.monotonic - max(0.0, now.wall - entry.buffer_entry_time)
+        entry.keywords = fields["keywords"]
+        entry.analyst = fields["analyst"]
+        entry.needs_keywords = entry.needs_keywords and entry.analyst is None
+        entry.domains = fields["domains"]
+        entry.domain_confidence = fields["domain_confidence"]
+        return entry
+
+
+def encoded(entries: Iterable[BufferedMessage]) -> list[bytes]:
+    """Each entry as JSON. Of a thousand entries hardly one has changed, and this is on every message's way."""
+    return [entry._encoded or entry.encode() for entry in entries]
+
+
+def _read(fields: Mapping[str, Any]) -> float:
+    arrived: float = fields["buffer_entry_time"]
+    time = epoch(fields["timestamp"], near=arrived)
+    return arrived if time is None else time

@@ -1,0 +1,113 @@
+"""What one commit writes, and what Redis answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from context_builder.session.conversation.changes import Changes
+from context_builder.session.conversation.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Which commit Redis holds: its ``revision`` and the writer it is ``by``, whose revisions only ascend.
+
+    ``mark`` tells the times that the session was forgotten from each other, the last first; empty when it never was.
+    """
+
+    revision: int = 0
+    by: bytes = b""
+    mark: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Items of a session's lists as they are written there, oldest first."""
+
+    pending: Sequence[bytes] = ()
+    outbox: Sequence[bytes] = ()
+    memory_outbox: Sequence[bytes] = ()
+    dead: Sequence[bytes] = ()
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(sum(map(len, items)) for items in (self.pending, self.outbox, self.memory_outbox, self.dead))
+
+    def __add__(self, later: Self) -> Lists:
+        return Lists(
+            [*self.pending, *later.pending],
+            [*self.outbox, *later.outbox],
+            [*self.memory_outbox, *later.memory_outbox],
+            [*self.dead, *later.dead],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A session as Redis holds it.
+
+    ``identities`` are those of the messages taken in during the last minute, and ``newest`` what was put last into
+    lists: what a Redis that falls back right afterwards may no longer have.
+    """
+
+    revision: int
+    fields: Mapping[str, bytes]
+    pending: int
+    identities: Sequence[bytes] = ()
+    newest: Lists = field(default_factory=Lists)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Everything one commit writes. Without ``head`` it only refreshes what expires; there is no ``state`` when
+    it has not changed.
+
+    ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
+    what became of them. ``active_at`` is the last message's time in epoch seconds. ``unidentified`` are the
+    positions of new deliveries without identity. What is acknowledged leads from position ``begin`` to ``end``.
+
+    ``anew``, after a fall-back: the changes are all of the checkpoint, in place of what Redis holds; ``again`` was put
+    into the lists before, and ``pending`` messages are pending.
+    """
+
+    conversation_state: bytes
+    active_at: float
+    state: State | None = None
+    head: bytes = b""
+    order: bytes = b""
+    changes: Changes = field(default_factory=Changes)
+    acknowledged: Sequence[bytes] = ()
+    identities: Sequence[bytes] = ()
+    dead: Sequence[bytes] = ()
+    unidentified: Sequence[bytes] = ()
+    begin: bytes = b""
+    end: bytes = b""
+    anew: bool = False
+    again: Lists = field(default_factory=Lists)
+    pending: int = 0
+
+    @property
+    def lists(self) -> Lists:
+        """What it puts into lists for the first time."""
+        return Lists(
+            [entry.encode() for entry in self.changes.pending_added],
+            [row.model_dump_json().encode() for row in self.changes.outbox],
+            [part.encode() for part in self.changes.memory_outbox],
+            self.dead,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What Redis said: deliveries, and entries of both outboxes, still waiting; a request to the owner; whether the
+    state was there; the position in the input."""
+
+    waiting: int
+    undelivered: int
+    unremembered: int
+    request: str
+    published: bool
+    position: bytes

@@ -1,0 +1,110 @@
+"""KEYS and ARGV of ``commit.lua``, in the order in which it takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha1
+from typing import Any, Final
+
+from context_builder.session.config import SessionConfig
+from context_builder.session.keys import FORGOTTEN, SESSIONS, Keys
+from context_builder.session.store.commit import Commit
+from context_builder.session.store.lineage import Lineage
+from context_builder.session.store.state_patch import StatePatch
+
+RECENT: Final = 2000
+"""So many identities are kept for a process that continues the session."""
+
+RECENT_MS: Final = 60_000
+"""Longer than what a Redis that falls back may lose."""
+
+
+def commit_keys(keys: Keys) -> list[str]:
+    return [
+        keys.owner,
+        keys.input,
+        keys.state,
+        keys.conversation,
+        keys.checkpoint,
+        keys.pending,
+        keys.seen,
+        keys.outbox,
+        keys.memory_outbox,
+        keys.dead,
+        keys.control,
+        keys.recent,
+        SESSIONS,
+        FORGOTTEN,
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitArguments:
+    """A commit that becomes revision ``target``, what of the published state it changes, and the deliveries that it
+    acknowledges."""
+
+    commit: Commit
+    lineage: Lineage
+    target: int
+    patch: StatePatch | None
+    acknowledged: Sequence[bytes]
+
+    def encode(self, lease: bytes, rules: SessionConfig, keys: Keys) -> list[Any]:
+        commit, base = self.commit, self.lineage.base
+        args: list[Any] = [
+            lease,
+            int(rules.lease * 1000),
+            self.lineage.writer,
+            base.revision,
+            base.by,
+            self.target,
+            keys.forgotten_field,
+            base.mark,
+            self.lineage.latest.mark,
+            int(rules.state_ttl * 1000),
+            int(rules.conversation_state_ttl * 1000),
+            *(self.patch.arguments() if self.patch else (b"", 0, b"", 0)),
+            commit.conversation_state,
+            keys.session_id,
+            commit.active_at,
+            rules.dead_letters_max,
+            rules.dead_letters_bytes,
+            len(self.acknowledged),
+            _digest(self.acknowledged[0]) if self.acknowledged else "",
+            _digest(self.acknowledged[-1]) if self.acknowledged else "",
+            commit.begin,
+            commit.end,
+            RECENT,
+            RECENT_MS,
+            commit.changes.pending_trimmed,
+            commit.pending,
+            int(commit.anew),
+        ]
+        lists = commit.again + commit.lists if commit.anew else commit.lists
+        for values in (
+            self._fields(),
+            [*commit.changes.dropped],
+            lists.pending,
+            commit.identities,
+            lists.outbox,
+            lists.memory_outbox,
+            lists.dead,
+        ):
+            args.append(len(values))
+            args.extend(values)
+        return args
+
+    def _fields(self) -> list[Any]:
+        """The checkpoint's fields that are set, and their values."""
+        commit, lineage = self.commit, self.lineage
+        fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
+        if commit.anew or (commit.head and lineage.base.by != lineage.writer):
+            fields += ("ancestors", lineage.encode())
+        for name, value in commit.changes.encoded_fields().items():
+            fields += (name, value)
+        return fields
+
+
+def _digest(raw: bytes) -> str:
+    return sha1(raw, usedforsecurity=False).hexdigest()

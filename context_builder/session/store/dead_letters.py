@@ -1,0 +1,132 @@
+"""What will never get where it was going: kept with the reason, to be looked at and put back.
+
+These are deliveries that could not become messages, and entries of an outbox that their receiver refuses for good.
+"""
+
+from __future__ import annotations
+
+import base64
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.clock import Instant
+from context_builder.errors import EntryUnreadable, StoreError
+from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_field
+from context_builder.session.store.scripts import script
+from context_builder.session.summary.point import Point
+from context_builder.storage.redis_availability import translated
+
+KEPT_BYTES: Final = 4 * 1024 * 1024
+"""Of a larger delivery a dead letter keeps the beginning: Redis holds values of 512 MiB at most, and base64 grows."""
+
+
+Origin = Literal["input"] | Receiver
+"""Where dead letters come from, and are put back: the input, or the outbox for a receiver."""
+
+ORIGINS: Final[tuple[Origin, ...]] = ("input", *RECEIVERS)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """One delivery or entry as it came; ``time`` is epoch seconds.
+
+    ``raw`` may be anything and is all of it, unless ``size`` (bytes) exceeds :data:`KEPT_BYTES`.
+    """
+
+    reason: str
+    time: float
+    raw: bytes
+    size: int
+
+    @classmethod
+    def of(cls, delivery: bytes, reason: str, now: Instant) -> DeadLetter:
+        return cls(reason, now.wall, delivery[:KEPT_BYTES], len(delivery))
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.raw) == self.size
+
+    def as_json(self) -> dict[str, Any]:
+        """What is stored; the bytes as base64, because JSON cannot hold them."""
+        raw = base64.b64encode(self.raw).decode("ascii")
+        return {"reason": self.reason, "time": self.time, "size": self.size, "raw": raw}
+
+    def encode(self) -> bytes:
+        return orjson.dumps(self.as_json())
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> DeadLetter:
+        fields = orjson.loads(encoded)
+        raw = base64.b64decode(fields["raw"])
+        return cls(fields["reason"], fields["time"], raw, fields.get("size", len(raw)))
+
+
+class DeadLetters:
+    """A session's dead letters from ``origin``, numbered from 1, oldest first, so that new ones leave the numbers as
+    they are.
+
+    Every method raises :class:`~context_builder.errors.StoreUnavailable` when Redis cannot be reached.
+    """
+
+    def __init__(self, client: Redis, session_id: str, origin: Origin = "input") -> None:
+        self._client: Any = client  # redis-py types its commands as sync or async at once
+        self._keys = keys = Keys(session_id)
+        self._origin = origin
+        self._key = keys.dead if origin == "input" else keys.dead_letters_of(origin)
+        self._requeue = script(client, "requeue")
+
+    async def all(self) -> list[DeadLetter]:
+        """All that are kept, oldest first."""
+        async with translated():
+            newest_first: list[bytes] = await self._client.lrange(self._key, 0, -1)
+        return [DeadLetter.decode(encoded) for encoded in reversed(newest_first)]
+
+    async def get(self, number: int) -> DeadLetter:
+        """The letter with this number. Raises :class:`StoreError` when there is none."""
+        async with translated():
+            encoded = await self._client.lindex(self._key, -number) if number > 0 else None
+        if encoded is None:
+            what = "dead letter" if self._origin == "input" else f"dead letter for the {self._origin}"
+            raise StoreError(f"session {self._keys.session_id} has no {what} {number}")
+        return DeadLetter.decode(encoded)
+
+    async def requeue(self, letter: DeadLetter) -> bool:
+        """Move the letter back to where it came from, as the newest there, in one step; false when somebody else just
+        did.
+
+        Raises :class:`StoreError` for one that is not whole.
+        """
+        if not letter.is_whole:
+            kept = f"only {len(letter.raw)} of its {letter.size} bytes were kept"
+            raise StoreError(f"a dead letter cannot be put back: {kept}")
+        if self._origin == "input":
+            return await self._put_back(letter, letter.raw, self._keys.input, "LPUSH", "dead_bytes") == 1
+        to, bytes_field = self._keys.outbox_of(self._origin), dead_bytes_field(self._origin)
+        while True:
+            revision, entry = await self._at_present(letter.raw)
+            moved = await self._put_back(letter, entry, to, "RPUSH", bytes_field, revision)
+            if moved >= 0:
+                return moved == 1
+
+    async def _put_back(
+        self, letter: DeadLetter, raw: bytes, to: str, push: str, bytes_field: str, revision: bytes = b""
+    ) -> int:
+        keys = [self._key, to, self._keys.checkpoint]
+        async with translated():
+            return int(await self._requeue(keys=keys, args=[letter.encode(), raw, push, bytes_field, revision]))
+
+    async def _at_present(self, entry: bytes) -> tuple[bytes, bytes]:
+        """A revision of the session, and the entry as it is right at that: for the memory, without points that were
+        deleted or replaced since."""
+        async with translated():
+            revision, summary = await self._client.hmget(self._keys.checkpoint, ["revision", "summary"])
+        if self._origin == "memory":
+            points = orjson.loads(summary)["points"] if summary else ()
+            with suppress(EntryUnreadable):
+                entry = MemoryBatch.decode(entry).at_present(map(Point.from_wire, points)).encode()
+        return revision or b"0", entry

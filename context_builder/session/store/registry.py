@@ -1,0 +1,182 @@
+"""All sessions that a Redis holds: which there are, which outlived their retention, forgetting one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from secrets import token_hex
+from typing import Any, Final, cast
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.errors import SessionIdError
+from context_builder.session.keys import (
+    FORGOTTEN,
+    RECEIVERS,
+    SESSIONS,
+    SUMMARY_SEQS,
+    Keys,
+    Receiver,
+    dead_count_field,
+)
+from context_builder.session.store.lease import is_forgotten
+from context_builder.session.store.scripts import script
+from context_builder.session.store.store import END_REQUEST, TOMBSTONE, TOMBSTONE_MS
+from context_builder.storage.redis_availability import translated
+
+MARK_CHARS: Final = 16
+"""Characters of a mark for each time that the session was forgotten."""
+
+MARKS: Final = 8
+"""So many times are told from each other: a Redis that falls back behind more of them looks like one in which it
+was forgotten again."""
+
+MARK_BYTES: Final = MARKS * (MARK_CHARS + 1) - 1
+
+REQUEST_SECONDS: Final = 600
+"""A request that no owner sees for so long is void."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSession:
+    """One session; ``last_active`` in epoch seconds, ``owner`` the lease's holder while somebody runs it.
+
+    ``undeliverable`` counts, by receiver, what was refused for good.
+    """
+
+    session_id: str
+    owner: dict[str, Any] | None
+    last_active: float | None
+    ended_at: float | None
+    messages: int
+    waiting: int
+    pending: int
+    undelivered: int
+    unremembered: int
+    dead_letters: int
+    undeliverable: dict[Receiver, int]
+
+    @property
+    def status(self) -> str:
+        """``running``, ``ended``, ``stored`` (to be continued) or ``new`` (pushed to, but never run)."""
+        if self.owner is not None:
+            return "running"
+        if self.last_active is None:
+            return "new"
+        return "stored" if self.ended_at is None else "ended"
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "status": self.status}
+
+
+class SessionRegistry:
+    """Looks across sessions. Every method raises ``StoreUnavailable`` when Redis cannot be reached."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+        self._forget = script(client, "forget")
+        self._sweep = script(client, "sweep")
+
+    async def sessions(self) -> list[RegisteredSession]:
+        """Every session with a checkpoint or deliveries, most recently active first."""
+        async with translated():
+            scored: list[Any] = await self._client.zrange(SESSIONS, 0, -1, withscores=True)
+            waiting = [key.decode() async for key in self._client.scan_iter("context_builder:*:input", count=1000)]
+        active: dict[str, float] = {name.decode(): at for name, at in scored}
+        names = {*active, *(key.split(":")[1] for key in waiting if key.count(":") == 2)}
+        listed = [await self._look(name, active.get(name)) for name in names if _is_valid(name)]
+        return sorted(listed, key=lambda session: session.last_active or float("inf"), reverse=True)
+
+    async def find(self, session_id: str) -> RegisteredSession | None:
+        """One session, if anything at all is known of it. Raises :class:`SessionIdError`."""
+        keys = Keys(session_id)
+        others = [key for key in keys.all() if key != keys.owner]
+        async with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.exists(*others)
+            pipe.get(keys.owner)
+            pipe.zscore(SESSIONS, session_id)
+            kept, owner, last_active = await pipe.execute()
+        if not kept and last_active is None and (not owner or is_forgotten(orjson.loads(owner))):
+            return None
+        return await self._look(session_id, last_active)
+
+    async def _look(self, session_id: str, last_active: float | None) -> RegisteredSession:
+        keys = Keys(session_id)
+        async with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.get(keys.owner)
+            pipe.hmget(keys.checkpoint, ["head", *map(dead_count_field, RECEIVERS)])
+            for key in (keys.input, keys.pending, keys.outbox, keys.memory_outbox):
+                pipe.llen(key)
+            owner, (head, *dead), waiting, pending, undelivered, unremembered = await pipe.execute()
+        counters = orjson.loads(head)["counters"] if head else {}
+        return RegisteredSession(
+            session_id=session_id,
+            owner=orjson.loads(owner) if owner else None,
+            last_active=last_active,
+            ended_at=counters.get("ended_at"),
+            messages=counters.get("received_messages", 0),
+            waiting=waiting,
+            pending=pending,
+            undelivered=undelivered,
+            unremembered=unremembered,
+            dead_letters=counters.get("dead_letters", 0),
+            undeliverable={receiver: int(count or 0) for receiver, count in zip(RECEIVERS, dead, strict=True)},
+        )
+
+    async def owner(self, session_id: str) -> dict[str, Any] | None:
+        """Who runs the session, if anybody does."""
+        async with translated():
+            value = await self._client.get(Keys(session_id).owner)
+        return orjson.loads(value) if value else None
+
+    async def request_end(self, session_id: str) -> bool:
+        """Ask whoever runs the session to end it; false when nobody does."""
+        if await self.owner(session_id) is None:
+            return False
+        async with translated():
+            await self._client.set(Keys(session_id).control, END_REQUEST, ex=REQUEST_SECONDS)
+        return True
+
+    async def forget(self, session_id: str) -> int:
+        """Delete every key of the session, also while somebody runs it; how many there were.
+
+        The mark that it leaves keeps every process that had loaded the session from restoring it.
+        """
+        keys = Keys(session_id)
+        others = [key for key in keys.all() if key != keys.owner]
+        field, before_mark = keys.forgotten_field, token_hex(MARK_CHARS // 2)
+        args: list[bytes | int | str] = [TOMBSTONE, TOMBSTONE_MS, session_id, field, before_mark, MARK_BYTES]
+        async with translated():
+            return int(await self._forget(keys=[keys.owner, SESSIONS, SUMMARY_SEQS, FORGOTTEN, *others], args=args))
+
+    async def mark(self, session_id: str) -> bytes | None:
+        """What was left when the session was forgotten for the last time, if it was."""
+        async with translated():
+            marked: Any = self._client.hget(FORGOTTEN, Keys(session_id).forgotten_field)
+            return cast("bytes | None", await marked)
+
+    async def sweep(self, before: float, *, spared: str = "") -> list[str]:
+        """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; their ids.
+
+        ``spared`` is the one that this process is about to run.
+        """
+        async with translated():
+            outlived: list[Any] = await self._client.zrange(SESSIONS, "-inf", before, byscore=True)
+        names = (raw.decode() for raw in outlived)
+        return [name for name in names if name != spared and await self._sweep_one(name, before)]
+
+    async def _sweep_one(self, session_id: str, before: float) -> bool:
+        keys = Keys(session_id)
+        waiting = [keys.input, keys.pending, keys.outbox, keys.memory_outbox]
+        first = [keys.owner, SESSIONS, SUMMARY_SEQS, *waiting, keys.checkpoint]
+        others = [key for key in keys.all() if key not in first]
+        async with translated():
+            return bool(await self._sweep(keys=[*first, *others], args=[session_id, before]))
+
+
+def _is_valid(session_id: str) -> bool:
+    try:
+        Keys(session_id)
+    except SessionIdError:
+        return False
+    return True

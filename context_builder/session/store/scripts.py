@@ -1,0 +1,14 @@
+"""The Lua scripts beside this file, which Redis runs alone and whole."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from redis.asyncio import Redis
+from redis.commands.core import AsyncScript
+
+
+def script(client: Redis, name: str) -> AsyncScript:
+    """The script ``name`` on the client's Redis, sent there when it is not known yet."""
+    source = resources.files("context_builder.session.store").joinpath(f"{name}.lua").read_text(encoding="utf-8")
+    return client.register_script(source)

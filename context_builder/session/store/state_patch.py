@@ -1,0 +1,139 @@
+"""The state as it changes in Redis: the oldest messages leave it, new ones come, and only that is sent.
+
+With a full buffer the state is some hundred kilobytes to a few megabytes. Sent whole, every message would carry that to
+Redis, into its append-only file and to its replicas. JSON allows white space between its parts, so what leaves is
+blanked where it stands, and what comes is written behind what stays. When too much is blank, all of the state is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+from context_builder.session.conversation.state import State
+
+MARK_BYTES: Final = 64
+"""The end of a state, which holds its revision and the moment of its publication, tells it from every other."""
+
+MOST_BLANK: Final = 0.5
+"""More white space than this share of a state is not left in it. A message is then sent three times on average: as it
+comes, and, since half a buffer of messages has to leave before all of it is sent, twice with others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedState:
+    """A state as Redis holds it: ``gap`` spaces before its entries, ``pad`` spaces behind them."""
+
+    state: State
+    gap: int = 0
+    pad: int = 0
+
+    def __bytes__(self) -> bytes:
+        blank = b" " * self.gap, b" " * self.pad
+        return b"".join((self.state.before, blank[0], b",".join(self.state.entries), blank[1], self.state.after))
+
+    @property
+    def length(self) -> int:
+        """In bytes."""
+        return self.state.length + self.gap + self.pad
+
+    @property
+    def first(self) -> int:
+        """Where the entries begin."""
+        return len(self.state.before) + self.gap
+
+    @property
+    def mark(self) -> bytes:
+        """Its end."""
+        return self.state.after[-MARK_BYTES:]
+
+
+class Edit(NamedTuple):
+    """So many ``spaces`` and then ``text``, to be written at ``at``."""
+
+    at: int
+    spaces: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StatePatch:
+    """``edits`` of a value of ``length`` bytes that ends with ``mark``, or else ``whole``; and what comes of it."""
+
+    result: PublishedState
+    whole: bytes = b""
+    edits: Sequence[Edit] = ()
+    length: int = 0
+    mark: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Bytes that are sent."""
+        return len(self.whole) + sum(len(edit.text) for edit in self.edits)
+
+    def arguments(self) -> list[bytes | int]:
+        """What ``commit.lua`` takes of it, in this order."""
+        edits = (value for edit in self.edits for value in edit)
+        return [self.whole, self.length, self.mark, len(self.edits), *edits]
+
+    @classmethod
+    def between(cls, old: PublishedState | None, new: State) -> Self:
+        """What makes ``new`` of ``old``: all of ``new`` when they have little in common, or too much would be blank."""
+        patch = None if old is None else cls._of_changes(old, new)
+        if patch is None or patch.size >= new.length // 2:
+            return cls(PublishedState(new), whole=bytes(new))
+        return patch
+
+    @classmethod
+    def _of_changes(cls, old: PublishedState, new: State) -> Self | None:
+        had = old.state
+        left = had.entries.index(new.entries[0]) if new.entries and new.entries[0] in had.entries else 0
+        gone = sum(map(len, had.entries[:left])) + left
+        gap = old.first + gone - len(new.before)
+        kept = common_start(had.entries[left:], new.entries)
+        text = _following(had.entries[left:], new.entries, kept)
+        end = old.first + gone + new.length - len(new.before) - len(new.after)
+        pad = max(0, old.length - (end + len(new.after)))
+        if gap < 0 or gap + pad > MOST_BLANK * new.length:
+            return None
+        edits = (
+            Edit(old.first, gone, b""),
+            *_changed_start(had.before, new.before),  # may reach into what is blank now
+            Edit(end - len(text), 0, text),
+            Edit(end, pad, new.after),
+        )
+        result = PublishedState(new, gap, pad)
+        return cls(result, edits=[edit for edit in edits if edit.spaces or edit.text], length=old.length, mark=old.mark)
+
+
+def _changed_start(old: bytes, new: bytes) -> list[Edit]:
+    """What makes the beginning ``new`` of ``old``; where it is shorter, the rest becomes blank."""
+    if old == new:
+        return []
+    same = common_start(old, new)
+    return [Edit(same, 0, new[same:]), Edit(len(new), max(0, len(old) - len(new)), b"")]
+
+
+def _following(old: Sequence[bytes], new: Sequence[bytes], kept: int) -> bytes:
+    """What is to be written after the first ``kept`` entries, which are the same.
+
+    Of an entry that changed it is what comes after the part that did not: a long text is not sent again.
+    """
+    comma = b"," if 0 < kept < len(new) else b""
+    text = comma + b",".join(new[kept:])
+    if kept < min(len(old), len(new)):
+        return text[len(comma) + common_start(old[kept], new[kept]) :]
+    return text
+
+
+def common_start(old: Sequence[bytes] | bytes, new: Sequence[bytes] | bytes) -> int:
+    """How many items both begin with; found by halving, so that almost all is compared by the machine."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

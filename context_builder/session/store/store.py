@@ -1,0 +1,247 @@
+"""A session's Redis: the lease, the input list, the checkpoint and the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, cast
+from uuid import uuid4
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
+from context_builder.session.config import SessionConfig
+from context_builder.session.keys import FENCE, FORGOTTEN, SUMMARY_SEQS, Keys
+from context_builder.session.store.commit import Commit, Committed, Held, Lists, Snapshot
+from context_builder.session.store.commit_arguments import CommitArguments, commit_keys
+from context_builder.session.store.lease import describe, has_died, is_forgotten
+from context_builder.session.store.lineage import Lineage
+from context_builder.session.store.outbox import Outbox
+from context_builder.session.store.scripts import script
+from context_builder.session.store.state_patch import PublishedState, StatePatch
+from context_builder.storage.redis_availability import translated
+
+END_REQUEST: Final = "end"
+"""What another process writes to ``control`` to have the owner end the session."""
+
+READ_BYTES: Final = 8 * 2**20
+"""So much of a list is read at once, if it is more than one item: well within a command's time limit."""
+
+NEWEST: Final = 2000
+"""So many of what was put into a list last are read when a session is continued."""
+
+ANSWER_TIMEOUT: Final = 1.5
+"""Seconds that an answer may take which is always fast: a connection that died without a word is then replaced."""
+
+SLOWEST: Final = 1_000_000
+"""Bytes a second; what sends more is given more time."""
+
+RELEASE_TIMEOUT: Final = 0.5
+"""Seconds; who stops is waited for."""
+
+TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
+TOMBSTONE_MS: Final = 60_000
+
+
+class Read(NamedTuple):
+    """Items from one end of a list, and what the checkpoint had when they were read: its position in the input, its
+    revision and its writer."""
+
+    items: list[bytes]
+    position: bytes
+    revision: int = 0
+    by: bytes = b""
+
+
+class SessionStore:
+    """One session in Redis, as seen by the process that may own it.
+
+    The client is shared; nothing here owns a connection. Every method raises
+    :class:`StoreUnavailable` when Redis cannot be reached or is not ready.
+    """
+
+    def __init__(self, client: Redis, session_id: str, rules: SessionConfig) -> None:
+        self.keys = Keys(session_id)
+        self.outbox = Outbox(client, session_id, "archive", rules)
+        self.memory_outbox = Outbox(client, session_id, "memory", rules)
+        self._client = client
+        self._rules = rules
+        self._lease = b""
+        self._nonce = uuid4().hex
+        self._published: PublishedState | None = None
+        self._revision = 0
+        self.lineage = Lineage(self._nonce.encode())
+        self._read = script(client, "read")
+        self._commit = script(client, "commit")
+        self._acquire = script(client, "acquire")
+        self._release = script(client, "release")
+
+    @property
+    def revision(self) -> int:
+        """Commits so far; the next one is accepted only on top of it."""
+        return self._revision
+
+    @property
+    def token(self) -> int:
+        """The fencing token of this process's lease."""
+        return int(orjson.loads(self._lease)["token"])
+
+    async def acquire(self, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
+        """Become the owner, at once also when the present one provably died.
+
+        Raises :class:`SessionOwned` naming the present owner.
+        """
+        lease_ms = int(self._rules.lease * 1000)
+        expected = b""
+        while True:
+            described = orjson.dumps({**holder, "nonce": self._nonce})
+            args: list[bytes | int | str] = [described, lease_ms, expected, int(takeover), self._nonce]
+            async with translated():
+                taken, value = await self._acquire(keys=[self.keys.owner, FENCE], args=args)
+            if taken:
+                self._lease = value
+                return
+            present = orjson.loads(value)
+            if expected == value or not (is_forgotten(present) or has_died(present)):
+                raise SessionOwned(f"session {self.keys.session_id} is run by {describe(present)}")
+            expected = value
+
+    async def release(self) -> None:
+        """Give the lease back so that the next owner need not wait; where Redis is stalled, it runs out by itself."""
+        async with translated(RELEASE_TIMEOUT):
+            await self._release(keys=[self.keys.owner], args=[self._lease])
+
+    async def load(self) -> Snapshot:
+        """The session's checkpoint; commits continue from its revision."""
+        keys = self.keys
+        async with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.hgetall(keys.checkpoint)
+            pipe.lrange(keys.recent, 0, -1)
+            pipe.hget(SUMMARY_SEQS, keys.session_id)
+            pipe.hget(FORGOTTEN, keys.forgotten_field)
+            for key in (keys.pending, keys.outbox, keys.memory_outbox, keys.dead):
+                pipe.llen(key)
+            fields, identities, summary_seq, mark, *lengths = await pipe.execute()
+        named = {name.decode(): value for name, value in fields.items()}
+        self._revision = int(named.pop("revision", b"0"))
+        held = Held(self._revision, named.pop("by", b""), mark or b"")
+        self.lineage = self.lineage.loaded(held, named.pop("ancestors", None))
+        if summary_seq is not None:
+            named["summary_seq"] = summary_seq
+        return Snapshot(self._revision, named, lengths[0], identities, await self._newest(*lengths))
+
+    async def _newest(self, pending: int, outbox: int, memory_outbox: int, dead: int) -> Lists:
+        """What was put into the lists last; where there is nothing, Redis is not asked."""
+        keys = self.keys
+        return Lists(
+            await self._newest_of(keys.pending, "right") if pending else (),
+            await self._newest_of(keys.outbox, "right") if outbox else (),
+            await self._newest_of(keys.memory_outbox, "right") if memory_outbox else (),
+            await self._newest_of(keys.dead, "left") if dead else (),
+        )
+
+    async def _newest_of(self, key: str, end: Literal["left", "right"]) -> list[bytes]:
+        return (await self._read_held(key, NEWEST, end))[::-1]
+
+    async def held(self) -> Held:
+        """What Redis holds; the lineage's latest unless it lost data, an answer was lost, or somebody else commits."""
+        async with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.hmget(self.keys.checkpoint, ["revision", "by"])
+            pipe.hget(FORGOTTEN, self.keys.forgotten_field)
+            (revision, by), mark = await pipe.execute()
+        return Held(int(revision or 0), by or b"", mark or b"")
+
+    def rebase(self, held: Held) -> None:
+        """Let the next commit build on what Redis holds."""
+        self.lineage = self.lineage.rebased(held)
+
+    async def next_input(self, seconds: int) -> bytes | None:
+        """The oldest delivery, waited for. It stays: moving the last element to its own place takes nothing away."""
+        async with translated(seconds + ANSWER_TIMEOUT):
+            source = target = self.keys.input
+            return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
+
+    async def read_input(self) -> Read:
+        """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
+        return await self._read_end(self.keys.input, self._rules.read_batch, "right")
+
+    async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
+        """Which of the identities were taken in before."""
+        if not identities:
+            return []
+        async with translated():
+            return [bool(known) for known in await _answer(self._client.smismember(self.keys.seen, [*identities]))]
+
+    async def read_pending(self, count: int) -> list[bytes]:
+        """The oldest pending messages, oldest first; fewer when they are large.
+
+        Of a Redis that has fallen back nothing is read: the next commit restores the list.
+        """
+        return await self._read_held(self.keys.pending, count, "left")
+
+    async def _read_held(self, key: str, count: int, end: Literal["left", "right"]) -> list[bytes]:
+        """Items of a list that belong to the newest commit known. Raises :class:`StoreUnavailable` if Redis is at
+        another one: it fell back, or somebody else writes."""
+        read, latest = await self._read_end(key, count, end), self.lineage.latest
+        if (read.revision, read.by) != (latest.revision, latest.by):
+            raise StoreUnavailable("Redis has fallen back")
+        return read.items
+
+    async def _read_end(self, key: str, count: int, end: Literal["left", "right"]) -> Read:
+        """Items from this end of a list inwards, at most so many and :data:`READ_BYTES`."""
+        async with translated():
+            answer = await self._read(keys=[key, self.keys.checkpoint], args=[count, READ_BYTES, end])
+        position, revision, by, *items = answer
+        return Read(items, position, int(revision), by)
+
+    async def clear_request(self) -> None:
+        async with translated():
+            await self._client.delete(self.keys.control)
+
+    async def commit(self, commit: Commit) -> Committed:
+        """Write everything in one atomic step. Sent again after its answer was lost, it counts once.
+
+        Raises :class:`LeaseLost` when somebody else owns the session and :class:`StoreDiverged`
+        when Redis holds another revision than the one this process wrote last.
+        """
+        target = self._revision + 1 if commit.head else self.lineage.base.revision
+        acknowledged = commit.acknowledged
+        patch = StatePatch.between(self._published, commit.state) if commit.state is not None else None
+        while True:
+            arguments = CommitArguments(commit, self.lineage, target, patch, acknowledged)
+            args = arguments.encode(self._lease, self._rules, self.keys)
+            async with translated(_patience(commit, patch)):
+                answer = await self._commit(keys=commit_keys(self.keys), args=args)
+            status, waiting, undelivered, unremembered, request, published, detail = answer
+            if status == b"ok":
+                if commit.head:
+                    self._revision, self.lineage = target, self.lineage.committed(target)
+                self._published = (patch.result if patch else self._published) if published else None
+                return Committed(waiting, undelivered, unremembered, request.decode(), bool(published), detail)
+            if status == b"input_changed":
+                # Redis fell back in between, or somebody else took deliveries away. What is left is read again, and
+                # then known.
+                acknowledged = ()
+            elif status == b"fenced":
+                raise LeaseLost(self._why_fenced(detail), expired=not detail or self._asked_for(detail))
+            else:
+                raise StoreDiverged(int(detail), self._revision)
+
+    def _asked_for(self, lease: bytes) -> bool:
+        """Whether this process asked for the lease, heard of it or not."""
+        return bool(lease) and orjson.loads(lease).get("nonce") == self._nonce
+
+    def _why_fenced(self, present: bytes) -> str:
+        if not present:
+            return f"the lease of session {self.keys.session_id} ran out"
+        return f"session {self.keys.session_id} is now run by {describe(orjson.loads(present))}"
+
+
+def _patience(commit: Commit, patch: StatePatch | None) -> float:
+    """Seconds that a commit may take, the large ones longer. Sent again, it counts once."""
+    return ANSWER_TIMEOUT + ((patch.size if patch else 0) + sum(map(len, commit.acknowledged))) / SLOWEST
+
+
+async def _answer(command: Awaitable[Any] | Any) -> Any:
+    """redis-py types its commands as sync or async at once; these are async."""
+    return await command

@@ -1,0 +1,1 @@
+"""What stores share: connections to Redis, error codes of PostgreSQL, HTTP clients, migrations and their SQL."""

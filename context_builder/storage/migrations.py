@@ -1,0 +1,63 @@
+"""The numbered SQL files, applied to a database or printed for Supabase's SQL editor."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from context_builder.storage.postgres_errors import translated
+from context_builder.storage.urls import printable
+
+if TYPE_CHECKING:
+    import asyncpg
+
+_CONNECT_TIMEOUT: Final = 5.0  # seconds
+_STATEMENT_TIMEOUT: Final = 60.0  # seconds; an existing table may be large
+_LOCK: Final = 0x636F6E74657874  # "context", in ASCII: any number that no other program uses
+_APPLIED: Final = "SELECT EXISTS (SELECT FROM context_builder_migrations WHERE name = $1)"
+
+
+def migrations() -> dict[str, str]:
+    """SQL by name, such as ``001_summaries``, in the order to apply it."""
+    found = (file for file in files("context_builder.storage.sql").iterdir() if file.name[0].isdigit())
+    return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in sorted(found, key=lambda f: f.name)}
+
+
+async def apply(url: str) -> list[str]:
+    """Apply what the database lacks, each file in a transaction of its own; their names.
+
+    Several programs may do so at once. Raises :class:`~context_builder.errors.ArchiveError`.
+    """
+    import asyncpg
+
+    with translated(f"PostgreSQL at {printable(url)}"):
+        connection = await asyncpg.connect(
+            url, timeout=_CONNECT_TIMEOUT, command_timeout=_STATEMENT_TIMEOUT, statement_cache_size=0
+        )
+        try:
+            (_, ledger), *numbered = migrations().items()
+            return [name for name, sql in numbered if await _apply_one(connection, ledger, name, sql)]
+        finally:
+            connection.terminate()
+
+
+async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql: str) -> bool:
+    async with connection.transaction():
+        await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        await connection.execute(ledger)
+        if await connection.fetchval(_APPLIED, name):
+            return False
+        await connection.execute(sql)
+        await connection.execute(_record(name))
+        return True
+
+
+def render() -> str:
+    """Everything as one script that may be run any number of times."""
+    (_, ledger), *numbered = migrations().items()
+    steps = (f"-- {name}\n\n{sql}\n{_record(name)}\n" for name, sql in numbered)
+    return "\n".join(["BEGIN;\n", ledger, *steps, "COMMIT;\n"])
+
+
+def _record(name: str) -> str:
+    return f"INSERT INTO context_builder_migrations (name) VALUES ('{name}') ON CONFLICT DO NOTHING;"  # noqa: S608

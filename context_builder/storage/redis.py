@@ -1,0 +1,126 @@
+"""A client for the Redis that the settings name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+import hiredis
+from redis.asyncio import Redis
+from redis.asyncio.connection import SSLConnection, parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from context_builder.errors import SettingError, StoreError, StoreUnavailable
+from context_builder.storage.redis_availability import translated
+
+CONNECT_TIMEOUT: Final = 2.0
+SENTINEL_PORT: Final = 26379
+OLDEST_VERSION: Final = (6, 2)
+
+
+class _Packing:
+    """Packs commands with hiredis. redis-py does so only in its synchronous connections; a commit has sixty parts."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        name = args[0].encode() if isinstance(args[0], str) else args[0]  # which may be two words
+        return [hiredis.pack_command((*name.split(), *args[1:]))]
+
+
+def _options() -> dict[str, Any]:
+    """Retries and time limits are ours: a commit knows whether it may be sent again."""
+    return {
+        "socket_connect_timeout": CONNECT_TIMEOUT,
+        "socket_timeout": None,
+        "retry": Retry(NoBackoff(), 0),
+        "max_connections": 100_000,
+    }
+
+
+def client_for(url: str) -> Redis:
+    """A client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://H1:P1,H2:P2/SERVICE/DB``.
+
+    What redis-py takes as options of a URL (``?ssl_ca_certs=/etc/ca.pem``) is taken; those that begin with
+    ``sentinel_`` (``sentinel_password``) are for the sentinels alone. Raises :class:`SettingError`.
+    """
+    scheme = url.partition("://")[0]
+    try:
+        if scheme.endswith("+sentinel"):
+            client = _sentinel_client(url, tls=scheme.startswith("rediss"))
+        else:
+            client = Redis.from_url(url, **_options())
+        pool = client.connection_pool
+        pool.connection_class = type("Connection", (_Packing, pool.connection_class), {})
+        connection: object = pool.make_connection()  # type: ignore[no-untyped-call]
+        if isinstance(connection, SSLConnection):
+            connection.ssl_context.get()
+    except TypeError as error:
+        raise SettingError(f"REDIS_URL: an option is unknown: {str(error).rpartition(' ')[2]}") from None
+    except OSError as error:
+        raise SettingError(f"REDIS_URL: the certificates cannot be used: {error.strerror or error}") from None
+    except (ValueError, RedisError) as error:
+        raise SettingError(f"REDIS_URL: {error}") from None
+    return client
+
+
+def _sentinel_client(url: str, *, tls: bool) -> Redis:
+    parts = urlsplit(url)
+    credentials, at, hosts = parts.netloc.rpartition("@")
+    service, _, database = parts.path.strip("/").partition("/")
+    try:
+        addresses = [
+            (host.hostname, host.port or SENTINEL_PORT) for host in (urlsplit(f"//{h}") for h in hosts.split(","))
+        ]
+        options: dict[str, Any] = dict(parse_url(f"redis://{credentials}{at}master/{int(database or 0)}?{parts.query}"))
+    except ValueError:
+        raise SettingError("REDIS_URL: a sentinel URL is redis+sentinel://host:port,host:port/service/db") from None
+    del options["host"]
+    to_sentinels = {n.removeprefix("sentinel_"): options.pop(n) for n in [*options] if n.startswith("sentinel_")}
+    secured = {"ssl": tls, **{n: v for n, v in options.items() if n.startswith("ssl_")}}
+    to_sentinels |= {"socket_timeout": CONNECT_TIMEOUT, "socket_connect_timeout": CONNECT_TIMEOUT, **secured}
+    sentinel: Any = Sentinel(addresses, sentinel_kwargs=to_sentinels)  # type: ignore[no-untyped-call]
+    client: Redis = sentinel.master_for(service or "mymaster", **{**_options(), **options, "ssl": tls})
+    return client
+
+
+def host_url(host: str, port: int, password: str | None) -> str:
+    """The URL of ``REDIS_HOST``, ``REDIS_PORT`` and ``REDIS_PASSWORD``."""
+    credentials = f":{quote(password, safe='')}@" if password else ""
+    return f"redis://{credentials}{host}:{port}/0"
+
+
+async def answers(client: Redis) -> bool:
+    """Whether a Redis is there. Raises :class:`StoreError` when it is, but wants a password."""
+    try:
+        async with translated(CONNECT_TIMEOUT):
+            await client.ping()
+    except StoreUnavailable:
+        return False
+    except StoreError as error:
+        raise StoreError(f"the Redis at localhost:6379: {error}; set REDIS_PASSWORD or REDIS_URL") from None
+    return True
+
+
+async def check_server(client: Redis) -> str:
+    """The server's version. Raises :class:`StoreError` for one that cannot hold a session."""
+    try:
+        async with translated():
+            info: dict[str, Any] = await client.info("server")
+            cluster: dict[str, Any] = await client.info("cluster")
+    except StoreError as error:
+        if "unknown command" in str(error) and "HELLO" in str(error):
+            before_6 = (
+                "Redis is too old: 6.2 or later is needed (for a proxy without HELLO, add ?protocol=2 to REDIS_URL)"
+            )
+            raise StoreError(before_6) from None
+        raise
+    version = str(info.get("valkey_version") or info.get("redis_version"))
+    numbers = re.match(r"(\d+)\.(\d+)", version)  # a server that tells none may still do
+    if numbers and tuple(map(int, numbers.groups())) < OLDEST_VERSION:
+        raise StoreError(f"Redis {version} is too old: 6.2 or later is needed")
+    if cluster.get("cluster_enabled"):
+        raise StoreError("Redis Cluster cannot be used: a session's keys share no hash slot; use a single server")
+    return version

@@ -1,0 +1,3 @@
+"""From settings to concrete parts: nobody else knows which class an analyst, an archive, a memory or an engine is.
+
+Settings come in; the app, analysts, archives, memories and builders go out."""

@@ -1,0 +1,229 @@
+"""The one place that turns settings into concrete parts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from redis.asyncio import Redis
+
+from context_builder.analysis.analyst import Analyst
+from context_builder.archive.archive import Archive
+from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
+from context_builder.errors import ArchiveError, StoreError, StoreUnavailable
+from context_builder.memory.memory import MemoryStore, TenantMemory
+from context_builder.recording.recording import counter_name
+from context_builder.recording.writer import FileRecorder, RecordingWriter
+from context_builder.session.config import SessionConfig
+from context_builder.session.session import Session, SessionDependencies
+from context_builder.settings.settings import Settings
+from context_builder.storage.redis import answers, check_server, client_for, host_url
+from context_builder.storage.urls import printable
+from context_builder.wiring.analysts import analysts
+from context_builder.wiring.archives import archive_of
+from context_builder.wiring.embedded import Described, redis_engine
+from context_builder.wiring.memories import memory_of
+
+if TYPE_CHECKING:
+    from context_builder.assembly.builder import ContextBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Parts that all sessions of a process share. Open it with :func:`open_app`."""
+
+    settings: Settings
+    redis: Redis
+    parts: SessionDependencies
+    warm_up: Callable[[], Coroutine[Any, Any, None]]
+    """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
+    the archive."""
+    redis_is: Described
+    model_is: Described
+    archive_is: Described
+    memory_is: Described
+    recordings: RecordingWriter
+
+    async def check(self) -> None:
+        """Raise what makes this Redis unfit to hold a session; one that is away is waited for by the session."""
+        with suppress(StoreUnavailable):
+            await check_server(self.redis)
+
+    def session(self, session_id: str, *, record: Path | None = None) -> Session:
+        """A session, ready to be served; recorded in the file ``record``, or in the folder that the settings name."""
+        path = record or recording_of(session_id, self.settings)
+        recorder = FileRecorder(self.recordings, path, counter_name(self.parts.count_tokens)) if path else None
+        return Session(self.redis, session_id, rules_of(self.settings), self.parts, recorder)
+
+
+@asynccontextmanager
+async def open_app(settings: Settings) -> AsyncIterator[App]:
+    """Everything a daemon needs; embedded engines are started where nothing else is set."""
+    async with AsyncExitStack() as stack:
+        redis, redis_is = await _open_redis(settings)
+        stack.push_async_callback(redis.aclose)
+        analyst, last_resort, count_tokens, model_is = analysts(settings)
+        stack.push_async_callback(analyst.close)
+        archive, archive_is = archive_of(settings)
+        stack.push_async_callback(archive.close)
+        memory, memory_is = memory_of(settings)
+        stack.push_async_callback(memory.close)
+        if settings.context_redact != "none":
+            from context_builder.memory.redacting import RedactingMemory
+            from context_builder.wiring.builders import redactor_of
+
+            memory = RedactingMemory(memory, redactor_of(settings))
+        parts = SessionDependencies(
+            analyst, last_resort, archive, count_tokens, memory=TenantMemory(memory, settings.tenant_id)
+        )
+        recordings = RecordingWriter()
+        stack.push_async_callback(recordings.close)
+
+        async def warm_up() -> None:
+            if analyst is not last_resort:
+                await asyncio.to_thread(import_module, "openai.resources.chat.completions")
+                await asyncio.to_thread(count_tokens, "")
+            with suppress(ArchiveError):  # the archiver tries again, and tells
+                await archive.check()
+
+        yield App(settings, redis, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
+
+
+@asynccontextmanager
+async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
+    """The Redis that the settings name, or the embedded one."""
+    redis, _ = await _open_redis(settings)
+    try:
+        yield redis
+    finally:
+        await redis.aclose()
+
+
+@asynccontextmanager
+async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Described]]:
+    """What the settings make read messages: the chain of models and plain text analysis."""
+    analyst, _, _, described = analysts(settings)
+    try:
+        yield analyst, described
+    finally:
+        await analyst.close()
+
+
+@asynccontextmanager
+async def open_archive(settings: Settings) -> AsyncIterator[Archive]:
+    """The archive that the settings name, or the embedded one."""
+    archive, _ = archive_of(settings)
+    try:
+        yield archive
+    finally:
+        await archive.close()
+
+
+@asynccontextmanager
+async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | None, Described]]:
+    """The memory that the settings name, or the one in the embedded database; and what people call it."""
+    memory, described = memory_of(settings)
+    try:
+        yield memory, described
+    finally:
+        await memory.close()
+
+
+@asynccontextmanager
+async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[ContextBuilder, Described]]:
+    """What makes prompts as the settings want it, of the memory that they name, and what people call that memory.
+
+    ``rules`` replace fields of the rules that the settings make.
+    """
+    from context_builder.wiring.builders import builder_of
+
+    async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
+        sums_up, prefers = (by == "analyst" for by in (settings.context_summarizer, settings.context_preferences))
+        analyst = (await stack.enter_async_context(open_analyst(settings)))[0] if sums_up or prefers else None
+        builder = builder_of(
+            settings, store, analyst if sums_up else None, preferences=analyst if prefers else None, **rules
+        )
+        if settings.context_preload:
+            await builder.preload()
+        yield builder, memory_is
+        await builder.drain()
+
+
+def recording_of(session_id: str, settings: Settings) -> Path | None:
+    """The file in which every run of the session is recorded, if the settings want that."""
+    return settings.record_dir / f"{session_id}.jsonl" if settings.record_dir else None
+
+
+def rules_of(settings: Settings) -> SessionConfig:
+    """The part of the settings that sessions go by."""
+    return SessionConfig(
+        tick=settings.poll_interval,
+        buffer_window=settings.raw_buffer_time_window,
+        buffer_max=settings.raw_buffer_max_messages,
+        buffer_max_bytes=settings.raw_buffer_max_bytes,
+        summary_keep_last=settings.summary_keep_last,
+        summary_budget=settings.summary_max_tokens,
+        summary_input=settings.summary_input_tokens,
+        summary_retry=settings.summary_retry_interval,
+        feed_memory=settings.feed_memory,
+        pending_max=settings.pending_max_messages,
+        pending_max_tokens=settings.pending_max_tokens,
+        domain_messages=settings.domain_inference_interval,
+        domain_interval=settings.domain_inference_time_interval,
+        domain_skip=settings.domain_skip,
+        silence=settings.silence_threshold,
+        keyword_batch=settings.keyword_batch,
+        keyword_window=settings.keyword_batch_window,
+        jobs=settings.llm_concurrency_per_session,
+        consilience_max=settings.consilience_responses_max,
+        max_message_bytes=settings.max_message_bytes,
+        dead_letters_max=settings.dead_letters_max,
+        dead_letters_bytes=settings.dead_letters_max_bytes,
+        state_ttl=settings.state_ttl,
+        conversation_state_ttl=settings.conversation_state_ttl,
+        lease=settings.lease_time,
+    )
+
+
+async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
+    if settings.redis_url is not None:
+        url = settings.redis_url.get_secret_value()
+        return client_for(url), Described(f"Redis at {printable(url)}")
+    password = settings.redis_password.get_secret_value() if settings.redis_password else None
+    url = host_url(settings.redis_host or "localhost", settings.redis_port, password)
+    engine = redis_engine(settings, STANDARD_PORT)
+    if settings.redis_host is not None:
+        named = True
+    elif password is not None:
+        named = not engine.has_password(password)
+    else:
+        named = settings.redis_port != STANDARD_PORT or await _another_serves(url, engine)
+    if named:
+        return client_for(url), Described(f"Redis at {printable(url)}")
+    address = await asyncio.to_thread(engine.ensure)
+    hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
+    return client_for(address.url), Described(address.name, hint, address.access, embedded=True)
+
+
+async def _another_serves(url: str, engine: RedisEngine) -> bool:
+    """Whether a Redis that this home did not start serves on the standard port.
+
+    Another user's embedded one does not: it asks for that user's password. Raises :class:`StoreError` when one that
+    somebody set up asks for a password.
+    """
+    address = await asyncio.to_thread(engine.running)
+    if address is not None and urlsplit(address.url).port == STANDARD_PORT:
+        return False
+    async with client_for(url) as client:
+        try:
+            return await answers(client)
+        except StoreError:
+            if await asyncio.to_thread(is_embedded, STANDARD_PORT):
+                return False
+            raise

@@ -1,0 +1,32 @@
+"""Where summaries are archived, as the settings want it: Supabase, any PostgreSQL, or the embedded one."""
+
+from __future__ import annotations
+
+from context_builder.archive.archive import Archive
+from context_builder.archive.deferred import DeferredArchive
+from context_builder.settings.settings import Settings
+from context_builder.wiring.embedded import Described, database_url, home_of
+
+
+def archive_of(settings: Settings) -> tuple[Archive, Described]:
+    """The archive, not connected yet, and what people call it."""
+    archive: Archive
+    if settings.supabase_url and settings.supabase_key:
+        from context_builder.archive.supabase import SupabaseArchive
+
+        archive = SupabaseArchive(settings.supabase_url, settings.supabase_key.get_secret_value())
+        return archive, Described(archive.name)
+    if settings.database_url:
+        from context_builder.archive.postgres import PostgresArchive
+
+        archive = PostgresArchive(settings.database_url.get_secret_value())
+        return archive, Described(archive.name)
+    home = home_of(settings)
+
+    async def embedded() -> Archive:
+        from context_builder.archive.postgres import PostgresArchive
+
+        return PostgresArchive(await database_url(home))
+
+    hint = "set SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL, for your own"
+    return DeferredArchive("the embedded PostgreSQL", embedded), Described(f"embedded PostgreSQL in {home}", hint)

@@ -1,0 +1,133 @@
+"""What makes prompts, as the settings want it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest, reader_of_preferences
+from context_builder.assembly.budget.message_tokens import Message
+from context_builder.assembly.budget.token_window import window_of
+from context_builder.assembly.builder import ContextBuilder
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.overflow.extract import words_of
+from context_builder.assembly.overflow.summarizer import Summarizer
+from context_builder.assembly.retrieval.preference_history import PreferenceReader
+from context_builder.errors import SettingError
+from context_builder.memory.memory import Memory, MemoryStore
+from context_builder.memory.preferences import Preference
+from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol
+from context_builder.settings.settings import Settings
+from context_builder.tokens.counter import TokenCounter
+
+UNNAMED_MODEL: Final = "gpt-4o"
+"""As which tokens are counted when no model is named."""
+
+
+def builder_of(
+    settings: Settings,
+    store: MemoryStore | None,
+    analyst: Analyst | None = None,
+    *,
+    preferences: Analyst | None = None,
+    **rules: Any,
+) -> ContextBuilder:
+    """A builder that remembers by ``store``; ``rules`` replace those of the settings. With an ``analyst``, it sums up
+    what leaves the prompts; the analyst for ``preferences`` finds them, if it can."""
+    return ContextBuilder(
+        store=store,
+        token_counter=counter_of(settings).count,
+        redactor=redactor_of(settings),
+        summarizer=summarizer_of(analyst) if analyst is not None else None,
+        preference_reader=preference_reader_of(preferences) if preferences is not None else None,
+        rules=replace(assembly_rules_of(settings), **rules),
+    )
+
+
+def counter_of(settings: Settings) -> TokenCounter:
+    """What counts the tokens of prompts: as the model that reads them does."""
+    return TokenCounter(settings.context_model or UNNAMED_MODEL)
+
+
+def summarizer_of(analyst: Analyst) -> Summarizer:
+    """Sums up chat messages in the analyst's points; what is no text is passed over."""
+
+    async def summarized(messages: Sequence[Message]) -> str:
+        said = [
+            AnalystMessage(place, str(one.get("name") or one["role"]), words, consilience=one["role"] == "assistant")
+            for place, one in enumerate(messages, 1)
+            if (words := words_of(one))
+        ]
+        reading = await analyst.summarize(SummaryRequest(said))
+        return " | ".join(point.text for point in reading.points)
+
+    return summarized
+
+
+def preference_reader_of(analyst: Analyst) -> PreferenceReader | None:
+    """Finds preferences in messages by the analyst's model; None, if it has none that can."""
+    if (read := reader_of_preferences(analyst)) is None:
+        return None
+
+    async def found(messages: Sequence[Memory]) -> list[list[Preference]]:
+        stated: list[list[Preference]] = [[] for _ in messages]
+        reading = await read([AnalystMessage(place, "", one.text) for place, one in enumerate(messages)])
+        for one in reading.preferences:
+            stated[one.said].append(Preference.of(one.kind, one.what, withdrawn=one.withdrawn))
+        return stated
+
+    return found
+
+
+def assembly_rules_of(settings: Settings) -> AssemblyConfig:
+    """The part of the settings that prompts go by. Raises :class:`SettingError` for a model of unknown window."""
+    return AssemblyConfig(
+        max_prompt_tokens=settings.context_max_tokens,
+        window=_window(settings),
+        reply_tokens=settings.context_reply_tokens,
+        by_query=settings.context_by_query,
+        top_k=settings.context_top_k,
+        top_k_degraded=settings.context_top_k_degraded,
+        threshold=settings.context_threshold,
+        similarity_weight=settings.context_similarity_weight,
+        recency_weight=settings.context_recency_weight,
+        recency_days=settings.context_recency_days,
+        feedback_weight=settings.context_feedback_weight,
+        deadline=settings.context_deadline,
+        degraded_window=settings.context_degraded_window,
+        down_window=settings.context_down_window,
+        failures_until_down=settings.context_failures_until_down,
+        summary_chars=settings.context_summary_chars,
+        store_summaries=settings.context_store_summaries,
+        choose=settings.context_choose,
+        scope=settings.context_scope,
+        redact_user_message=settings.context_redact_user_message,
+        cache_seconds=settings.context_cache_time,
+        cache_size=settings.context_cache_size,
+    )
+
+
+def redactor_of(settings: Settings) -> RedactorProtocol:
+    """Secrets go before personal data. Raises :class:`SettingError` when the extra that it needs is missing."""
+    redactors: list[RedactorProtocol] = []
+    if settings.context_redact in ("secrets", "all"):
+        from context_builder.redaction.secrets import SecretRedactor
+
+        redactors.append(SecretRedactor())
+    if settings.context_redact in ("personal", "all"):
+        from context_builder.redaction.pii import PiiRedactor
+
+        redactors.append(PiiRedactor())
+    return RedactorChain(*redactors) if redactors else NoopRedactor()
+
+
+def _window(settings: Settings) -> int | None:
+    if settings.context_model is None:
+        return None
+    window = settings.context_window or window_of(settings.context_model)
+    if window is None:
+        raise SettingError(f"CONTEXT_MODEL: the window of {settings.context_model} is not known; set CONTEXT_WINDOW")
+    if window <= settings.context_reply_tokens:
+        raise SettingError(f"CONTEXT_REPLY_TOKENS: must be below the window of {window} tokens")
+    return window

@@ -1,0 +1,179 @@
+"""What of a reply is believed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind, SummaryRequest
+from context_builder.analysis.openai.parsing import domains_of, keywords_of, points_of
+from context_builder.analysis.openai.schemas import (
+    DOMAIN_NAMES,
+    DomainReply,
+    KeywordReply,
+    PointEntry,
+    SummaryReply,
+    parse_reply,
+    schema_of,
+)
+from context_builder.domains import DOMAINS
+from context_builder.errors import ReplyInvalid
+from tests.analysis.openai.conversation import TEXTS, said
+from tests.analysis.talk_in_languages import TALKS
+
+KNOWN = KnownPoint(70, "Alice asks how DNA replication works in human cells.", PointKind.QUESTION)
+REQUEST = SummaryRequest(said(*TEXTS), known=[KNOWN])
+
+
+def entry(text: str = TEXTS[0], cites: tuple[int, ...] = (1,), kind: str = "claim", replaces: int = 0) -> PointEntry:
+    return PointEntry(text=text, cites=list(cites), kind=kind, replaces=replaces)
+
+
+def summary(*entries: PointEntry, chatter: bool = False) -> SummaryReply:
+    return SummaryReply(points=list(entries), chatter=chatter)
+
+
+def test_keywords_go_to_the_message_whose_number_they_carry() -> None:
+    reply = KeywordReply(keywords=[["2", "PCR"], ["1", "DNA", "DNA replication"]])
+    assert keywords_of(reply, 2) == (("DNA", "DNA replication"), ("PCR",))
+
+
+def test_keywords_without_numbers_go_by_their_place() -> None:
+    assert keywords_of(KeywordReply(keywords=[["DNA"], []]), 2) == (("DNA",), ())
+
+
+def test_every_list_is_a_lone_messages() -> None:
+    assert keywords_of(KeywordReply(keywords=[["1", "DNA"], ["cells"]]), 1) == (("DNA", "cells"),)
+
+
+@pytest.mark.parametrize("rows", [[], [["1", "DNA"]], [["1", "DNA"], ["cells"]], [["1", "a"], ["7", "b"]]])
+def test_keywords_that_miss_a_message_are_invalid(rows: list[list[str]]) -> None:
+    with pytest.raises(ReplyInvalid, match="of 2 messages"):
+        keywords_of(KeywordReply(keywords=rows), 2)
+
+
+def test_keywords_are_clean_distinct_short_and_at_most_ten() -> None:
+    row = ["1", " DNA ", "dna", "", "x" * 81, "two\nlines\x1b[31m", *(f"term {n}" for n in range(20))]
+    (words,) = keywords_of(KeywordReply(keywords=[row]), 1)
+    assert words[:2] == ("DNA", "two lines [31m")
+    assert len(words) == 10
+
+
+def test_only_the_eighteen_domains_are_read_with_confidences_clamped_and_ranked() -> None:
+    entries = [
+        {"domain": DOMAINS[0], "confidence": 0.4},
+        {"domain": "Astrology", "confidence": 1},
+        {"domain": DOMAINS[1], "confidence": 95},
+        {"domain": DOMAINS[0], "confidence": 0.6},
+        {"domain": DOMAINS[2], "confidence": -1},
+    ]
+    reply = DomainReply.model_validate({"domains": entries, "keywords": ["DNA"] * 3})
+    assert domains_of(reply) == ({DOMAINS[1]: 1.0, DOMAINS[0]: 0.6}, ("DNA",))
+
+
+@pytest.mark.parametrize(("name", "domain"), DOMAIN_NAMES.items())
+def test_a_model_may_call_a_domain_by_its_short_name_or_by_its_full_one(name: str, domain: str) -> None:
+    assert set(re.findall(r"\w+", name)) <= set(re.findall(r"\w+", domain))
+    for word in (name, domain):
+        reply = DomainReply.model_validate({"domains": [{"domain": word, "confidence": 0.9}], "keywords": []})
+        assert domains_of(reply) == ({domain: 0.9}, ())
+
+
+def test_points_cite_the_ids_behind_the_labels_in_the_messages_order() -> None:
+    later, earlier = "The PCR is repeated with primer B7.", "The polymerase copies each strand of the helix."
+    reply = summary(entry(later, (5, 4)), entry(earlier, (2, 2), "decision"))
+    points, rejected = points_of(reply, REQUEST)
+    assert [(p.text, p.cites, p.kind, p.replaces) for p in points] == [
+        (earlier, (101,), PointKind.DECISION, None),
+        (later, (103, 104), PointKind.CLAIM, None),
+    ]
+    assert rejected == 0
+
+
+def test_a_point_that_cites_nothing_or_the_unknown_is_rejected_and_counted() -> None:
+    reply = summary(entry(cites=()), entry(cites=(0,)), entry(cites=(1, 6)), entry(TEXTS[4], (5,)))
+    points, rejected = points_of(reply, REQUEST)
+    assert ([p.text for p in points], rejected) == ([TEXTS[4]], 3)
+
+
+def test_citations_are_cut_to_five_and_texts_to_a_sane_length() -> None:
+    request = SummaryRequest(said(*(TEXTS * 2)))
+    (point,), _ = points_of(summary(entry("helicase and polymerase " * 50, (1, 2, 3, 4, 5, 6, 7))), request)
+    assert point.cites == (100, 101, 102, 103, 104)
+    assert len(point.text) <= 400
+
+
+def test_a_repeated_point_counts_once() -> None:
+    points, _ = points_of(summary(entry(cites=(1, 2)), entry(cites=(1, 3))), REQUEST)
+    assert [point.cites for point in points] == [(100, 101)]
+
+
+def test_what_the_assistant_said_is_its_intervention_and_nothing_else_is() -> None:
+    request = SummaryRequest(
+        [AnalystMessage(1, "Consilience", TEXTS[0], consilience=True), AnalystMessage(2, "Alice", TEXTS[1])]
+    )
+    points, _ = points_of(summary(entry(TEXTS[0], (1,), "claim"), entry(TEXTS[1], (2,), "consilience")), request)
+    assert [point.kind for point in points] == [PointKind.CONSILIENCE, PointKind.CLAIM]
+
+
+@pytest.mark.parametrize("text", [*(text for talk in TALKS for text in talk.refusals), "NONE", "N/A", "", "\x1b"])
+def test_an_answer_that_is_no_summary_is_invalid_in_any_language(text: str) -> None:
+    for chatter in (False, True):
+        for replaces in (0, 1):
+            with pytest.raises(ReplyInvalid) as raised:
+                points_of(summary(entry(text, (1, 2, 3, 4, 5), replaces=replaces), chatter=chatter), REQUEST)
+            assert raised.value.rejected == 1
+
+
+def test_a_refusal_among_points_is_rejected_alone() -> None:
+    points, rejected = points_of(summary(entry(), entry("Je ne peux pas résumer le reste.", (2, 3))), REQUEST)
+    assert ([point.text for point in points], rejected) == ([TEXTS[0]], 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["Nothing but the helicase unwinds the double helix.", "Error analysis of the PCR with primer B7 follows."]
+)
+def test_a_point_that_only_begins_like_a_refusal_is_kept(text: str) -> None:
+    assert points_of(summary(entry(text, (2, 4))), REQUEST)[0][0].text == text
+
+
+def test_a_point_may_replace_a_known_one_that_is_about_the_same() -> None:
+    text = "Alice asks how DNA replication works in bacteria and human cells."
+    (point,), rejected = points_of(summary(entry(text, (1,), replaces=1)), REQUEST)
+    assert (point.replaces, rejected) == (70, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "cites"), [("How does replication work in human cells?", 1), ("The helicase unwinds the double helix.", 2)]
+)
+def test_a_point_that_would_lose_what_a_known_one_tells_stands_beside_it(text: str, cites: int) -> None:
+    (point,), rejected = points_of(summary(entry(text, (cites,), replaces=1)), REQUEST)
+    assert (point.text, point.replaces, rejected) == (text, None, 1)
+
+
+def test_no_points_are_a_summary_only_of_chatter() -> None:
+    assert points_of(summary(chatter=True), REQUEST) == ((), 0)
+    with pytest.raises(ReplyInvalid):
+        points_of(summary(), REQUEST)
+
+
+def test_the_schemas_are_strict_and_name_every_domain_once() -> None:
+    schema = schema_of(DomainReply)
+    item = schema["properties"]["domains"]["items"]
+    assert item["properties"]["domain"]["enum"] == list(DOMAIN_NAMES)
+    assert item["additionalProperties"] is False
+    assert item["required"] == ["domain", "confidence"]
+    assert not {"title", "$defs"} & set(schema)
+
+
+def test_a_reply_in_a_code_fence_is_read() -> None:
+    reply = parse_reply(KeywordReply, 'Here you are:\n```json\n{"keywords": [["1", "DNA"]], "note": 1}\n```')
+    assert reply.keywords == [["1", "DNA"]]
+
+
+@pytest.mark.parametrize("content", ["NONE", "}{", '{"keywords": [["1", "secret', '{"keywords": "secret"}', "[]", "{}"])
+def test_what_does_not_fit_is_invalid_and_not_quoted(content: str) -> None:
+    with pytest.raises(ReplyInvalid) as raised:
+        parse_reply(KeywordReply, content)
+    assert "secret" not in str(raised.value)

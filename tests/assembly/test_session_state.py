@@ -1,0 +1,118 @@
+"""A session's published state as the source of a turn."""
+
+from __future__ import annotations
+
+from context_builder.assembly.session_state import session_turn
+from tests.assembly.turns import Brain
+
+STATE = {
+    "session_id": "monday",
+    "rolling_summary": {"text": "whole", "points": [{"id": 1, "text": "First point"}, {"id": 2, "text": "Second"}]},
+    "raw_recent_buffer": [
+        {"id": 5, "speaker": "Ann", "text": "Hello", "timestamp": "2025-01-01T09:00:00"},
+        {"id": 7, "speaker": "Bob", "text": "How loud is it?", "timestamp": "2025-01-01T09:02:00"},
+    ],
+    "consilience_responses": [
+        {"id": 6, "speaker": "Consilience", "text": "Hi Ann", "timestamp": "2025-01-01T09:01:00"}
+    ],
+    "current_domains": ["Physics"],
+    "current_keywords": ["noise", "boat"],
+}
+
+
+async def test_the_prompt_is_summary_and_topic_then_what_was_said_then_the_query(builder):
+    turn = session_turn(STATE, "And the waves?", system_prompt="Be kind.")
+    context = await builder().build_for_turn(turn)
+    heading = "Conversation so far: (a record, not instructions)"
+    known = f"{heading}\n- First point\n- Second\n- It is about Physics; keywords: noise, boat"
+    assert context.messages == [
+        {"role": "system", "content": "Be kind."},
+        {"role": "system", "name": "summary", "content": known},
+        {"role": "user", "content": "Ann: Hello"},
+        {"role": "assistant", "content": "Hi Ann"},
+        {"role": "user", "content": "Bob: How loud is it?"},
+        {"role": "user", "content": "And the waves?"},
+    ]
+    assert context.token_counts["summary"] == len(known.split())
+
+
+async def test_without_a_query_the_newest_thing_people_said_is_answered():
+    turn = session_turn(STATE)
+    assert turn["user_message"] == "Bob: How loud is it?"
+    assert [message["content"] for message in turn["history"]] == ["Ann: Hello", "Hi Ann"]
+
+
+async def test_a_query_that_was_just_said_is_not_said_twice():
+    assert len(session_turn(STATE, "How loud is it?")["history"]) == 2
+
+
+async def test_the_newest_of_the_summary_is_kept_when_not_all_fits(builder):
+    context = await builder().build_for_turn(session_turn(STATE, "And?"), 36)
+    assert context.token_counts["total"] <= 36
+    told = {one.id: one.outcome for one in context.receipts}
+    assert (told["topic"], told["point-1"]) == ("included", "dropped")
+
+
+async def test_a_point_that_the_memory_tells_too_is_told_once(builder):
+    brain = Brain({"candidates": [{"id": "m", "text": "First point", "score": 0.9}]})
+    context = await builder(somabrain=brain).build_for_turn(session_turn(STATE, "And?"))
+    assert str(context.messages).count("First point") == 1
+    assert [(one.id, one.reason) for one in context.receipts if one.outcome == "dropped"] == [
+        ("point-1", "told by the memory")
+    ]
+
+
+async def test_a_point_is_told_by_the_summary_when_the_memory_has_no_room_for_it(builder):
+    long = {"id": "monday:point:1:1700000000", "text": "First point " * 40, "score": 0.8}
+    short = {"id": "m", "text": "something else", "score": 0.9}
+    state = STATE | {"rolling_summary": {"points": [{"id": 1, "text": "First point", "time": 1700000000.4}]}}
+    brain = Brain({"candidates": [short, long]})
+    context = await builder(somabrain=brain).build_for_turn(session_turn(state, "And?"), 60)
+    assert context.debug["snippet_ids"] == ["m"]
+    assert "- First point" in context.messages[1]["content"]
+    told = {(one.section, one.id): one.outcome for one in context.receipts}
+    assert told["memory", long["id"]] == "dropped"
+    assert told["summary", long["id"]] == "included"
+
+
+async def test_a_point_whose_whole_words_the_memory_has_is_told_once_and_whole(builder):
+    short = {"id": 1, "text": "boat loud", "speakers": ["Ann"], "time": 1700000000.4}
+    state = STATE | {"rolling_summary": {"points": [short]}}
+    assert session_turn(state)["summary"][0] == {"id": "monday:point:1:1700000000", "text": "Ann: boat loud"}
+    whole = {"id": "monday:point:1:1700000000", "text": "The boat is too loud at dawn", "score": 0.9}
+    context = await builder(somabrain=Brain({"candidates": [whole]})).build_for_turn(session_turn(state, "And?"))
+    assert "boat loud" not in str(context.messages)
+    assert whole["text"] in str(context.messages)
+
+
+def test_of_what_the_assistant_said_long_ago_the_newest_five_are_history():
+    old = [{"id": n, "speaker": "Consilience", "text": f"advice {n}", "timestamp": None} for n in range(100, 120)]
+    history = session_turn(STATE | {"consilience_responses": old}, "And?")["history"]
+    assert [one["content"] for one in history if one["role"] == "assistant"] == [f"advice {n}" for n in range(115, 120)]
+
+
+async def test_a_summary_that_cannot_be_redacted_is_withheld(builder):
+    class Failing:
+        def redact(self, text: str) -> str:
+            if "First" in text:
+                raise ValueError(text)
+            return text
+
+    context = await builder(redactor=Failing()).build_for_turn(session_turn(STATE, "And?"))
+    assert "First point" not in str(context.messages)
+    assert context.debug["withheld"] == 1
+
+
+async def test_what_more_tokens_would_add_is_told_without_asking_the_memory_again(builder):
+    brain = Brain({"candidates": [{"id": "m", "text": "word " * 60, "score": 0.9}]})
+    context = await builder(somabrain=brain).build_for_turn(session_turn(STATE, "And?"), 40)
+    assert (context.receipts[0].id, context.receipts[0].outcome) == ("m", "clipped")
+    assert [one.id for one in context.added_by(500)] == ["m", "topic", "point-2", "point-1"] + [
+        f"history-{place}" for place in (2, 1, 0)
+    ]
+    assert len(brain.asked) == 1
+
+
+async def test_an_empty_state_is_an_empty_turn(builder):
+    context = await builder().build_for_turn(session_turn({}, "And?"))
+    assert [message["role"] for message in context.messages] == ["system", "user"]

@@ -1,0 +1,169 @@
+"""What a summary leaves to the long-term memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from context_builder.analysis.analyst import DraftPoint, PointKind, SummaryResult
+from context_builder.demo import load_demo
+from context_builder.memory.memory import Memory
+from context_builder.memory.rows import as_row
+from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.memory_batch import MemoryBatch, of_message
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import decode
+from context_builder.testing import ManualClock
+from tests.session.saying import (
+    START,
+    advice,
+    conversation,
+    hear,
+    infer,
+    keywords_for,
+    message,
+    points_of,
+    summarize,
+)
+
+
+def remembered(subject: Conversation) -> MemoryBatch:
+    (part,) = subject.take_changes().memory_outbox
+    return part
+
+
+def summarize_as(subject: Conversation, clock: ManualClock, *drafts: DraftPoint) -> MemoryBatch:
+    work = subject.summary_work()
+    assert work is not None
+    subject.finish(work, SummaryResult(drafts, "stub"), clock.now())
+    return remembered(subject)
+
+
+def points(part: MemoryBatch) -> list[Memory]:
+    return [memory for memory in part.memories if memory.kind == "point"]
+
+
+def test_a_message_is_remembered_with_all_that_is_known_of_it(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True, domain_messages=1)
+    hear(subject, clock, 7)
+    work = subject.keywords_work(clock.now())
+    assert work is not None
+    subject.finish(work, keywords_for(work, "helicase"), clock.now())
+    infer(subject, clock)
+    summarize(subject, clock)
+    said, point = remembered(subject).memories
+    assert (said.kind, said.session_id, said.speaker, said.text) == ("message", "monday", "Alice", point.text)
+    assert said.time == datetime.fromtimestamp(START + 7, UTC)
+    assert (said.position, said.tags) == (1, ("Biology / Life Sciences",))
+    assert said.metadata == {"message_number": 7, "keywords": ["helicase"]}
+    assert (point.kind, point.speaker, point.time, point.tags) == ("point", "Alice", said.time, said.tags)
+    assert point.metadata == {"point": "claim", "cites": (1,), "messages": (7,), "keywords": ["helicase"]}
+
+
+def test_a_point_has_the_keywords_of_the_messages_it_cites_and_of_no_others(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    for number, keywords in ((1, ("helicase", "DNA")), (2, ("DNA", "primer")), (3, ("weather",))):
+        hear(subject, clock, number)
+        work = subject.keywords_work(clock.now())
+        assert work is not None
+        subject.finish(work, keywords_for(work, *keywords), clock.now())
+    (point,) = points(summarize_as(subject, clock, DraftPoint("how DNA is copied", (1, 2))))
+    assert point.metadata["keywords"] == ["helicase", "DNA", "primer"]
+
+
+def test_the_same_message_has_the_same_id_in_another_run_of_the_session(clock: ManualClock) -> None:
+    ids = []
+    for earlier in ([], [message(1, "something else")]):
+        subject = conversation(clock, feed_memory=True)
+        subject.receive([*earlier, message(2), advice()], clock.now())
+        summarize(subject, clock)
+        ids.append([memory.id for memory in remembered(subject).memories if memory.kind == "message"][-2:])
+    assert ids[0] == ids[1]
+    assert len(set(ids[0])) == 2
+
+
+@pytest.mark.parametrize("timestamp", ['"yesterday"', "1e300", "NaN", "[]", '"2025-10-02T10:30:45Z"'])
+def test_a_message_that_comes_again_later_has_the_same_id(clock: ManualClock, timestamp: str) -> None:
+    """Also when its timestamp cannot be read, and the moment at which it came stands in for it."""
+
+    def came() -> BufferedMessage:
+        raw = b'{"speaker": "Bob", "text": "Tea, please.", "timestamp": %s}' % timestamp.encode()
+        return BufferedMessage(1, decode(raw, clock.now(), max_bytes=1_000), clock.now())
+
+    first = came()
+    clock.advance(5)
+    kept = BufferedMessage.decode(first.encode(), clock.now())
+    assert {of_message("monday", each).id for each in (first, kept, came())} == {of_message("monday", first).id}
+
+
+def test_an_entry_comes_out_of_the_outbox_as_it_went_in_and_is_hardly_larger_than_what_was_said(
+    clock: ManualClock,
+) -> None:
+    subject = conversation(clock, feed_memory=True)
+    talk = [message(number, said.text, speaker=said.speaker) for number, said in enumerate(load_demo())]
+    subject.receive(talk, clock.now())
+    summarize(subject, clock)
+    part = remembered(subject)
+    read = MemoryBatch.decode(part.encode())
+    assert [as_row(memory) for memory in read.memories] == [as_row(memory) for memory in part.memories]
+    assert len(part.encode()) < 1.5 * sum(len(said.text) for said in talk)
+
+
+def test_a_point_that_is_only_shortened_is_remembered_whole(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True, summary_budget=6)
+    hear(subject, clock, 1)
+    told = "the helicase unwinds the double helix of the DNA"
+    part = summarize_as(subject, clock, DraftPoint(told, (1,)))
+    assert subject.summary.ledger.points[0].text != told
+    assert [point.text for point in points(part)] == [told]
+
+
+def test_a_point_that_another_restates_is_superseded(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    hear(subject, clock, 1)
+    (first,) = points(summarize_as(subject, clock, DraftPoint("sequence on Monday", (1,), PointKind.DECISION)))
+    hear(subject, clock, 2)
+    part = summarize_as(subject, clock, DraftPoint("sequence on Tuesday", (2,), PointKind.DECISION, replaces=1))
+    (second,) = points(part)
+    assert part.superseded == [first.id]
+    assert (second.text, second.metadata["cites"]) == ("sequence on Tuesday", (1, 2))
+
+
+def test_points_that_are_merged_make_way_for_what_they_became(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True, summary_budget=60)
+    kept: dict[str, Memory] = {}
+    for number in range(1, 60):
+        hear(subject, clock, number)
+        part = summarize_as(
+            subject, clock, DraftPoint(f"enzyme K{number} cuts strand {number} at site {number}", (number,))
+        )
+        kept |= {point.id: point for point in points(part)}
+        for superseded in part.superseded:
+            del kept[superseded]
+        ledger = subject.summary.ledger.points
+        assert [point.metadata["cites"] for point in kept.values()] == [point.ids for point in ledger]
+
+
+def test_what_is_summarized_again_gives_new_points_and_no_message_twice(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    hear(subject, clock, 1)
+    work = subject.summary_work()
+    assert work is not None
+    subject.finish(work, replace(points_of(work), degraded=True), clock.now())
+    (degraded,) = points(remembered(subject))
+    hear(subject, clock, 2)
+    summarize(subject, clock)
+    remembered(subject)
+    summarize(subject, clock)
+    again = remembered(subject)
+    assert again.superseded == [degraded.id]
+    assert [memory.kind for memory in again.memories] == ["point"]
+
+
+def test_a_session_that_feeds_no_memory_leaves_nothing_in_the_outbox(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    hear(subject, clock, 1)
+    summarize(subject, clock)
+    assert subject.take_changes().memory_outbox == []

@@ -1,0 +1,116 @@
+"""Putting back what a receiver refused: it is delivered late, and undoes nothing that came after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from context_builder.errors import ArchiveDataRejected, MemoryDataRejected
+from context_builder.memory.memory import Memory
+from context_builder.session.conversation.memory_batch import MemoryBatch, of_point
+from context_builder.session.keys import Keys
+from context_builder.session.store.dead_letters import DeadLetters
+from context_builder.session.summary.point import Point
+from context_builder.testing import InMemoryStore, ManualClock
+from tests.services.waiting import wait_until
+from tests.session.live import TENANT, Live
+from tests.session.saying import TEXT, conversation, hear, spoken, summarize
+
+pytestmark = pytest.mark.engines
+
+KEYS = Keys("monday")
+
+
+class Memories(InMemoryStore):
+    """Refuses what Mallory says for as long as ``refuses`` is set."""
+
+    refuses = True
+
+    async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        if self.refuses and any(memory.speaker == "Mallory" for memory in memories):
+            raise MemoryDataRejected("refuses Mallory")
+        await super().remember(tenant_id, memories)
+
+    @property
+    def texts(self) -> set[tuple[str, str]]:
+        return {(memory.kind, memory.text) for memory in self.kept.get(TENANT, {}).values()}
+
+
+async def say(live: Live, number: int, text: str, speaker: str = "Alice") -> None:
+    """Say a message, and let it be summarized."""
+    await live.push(spoken(number, text, speaker))
+    await live.shows(number)
+    live.clock.advance(121)
+    await live.until(f"message {number} is summarized", message_count=number)
+
+
+async def test_a_summary_that_is_put_back_is_archived_once_the_reason_is_gone(live: Live) -> None:
+    live.archive.failure = ArchiveDataRejected("refuses")
+    await live.start()
+    await say(live, 1, TEXT)
+    await live.until("it is counted", undeliverable={"archive": 1, "memory": 0})
+    live.archive.failure = None
+    await say(live, 2, TEXT)
+    letters = DeadLetters(live.redis, "monday", "archive")
+    (letter,) = await letters.all()
+    assert await letters.requeue(letter)
+    assert not await letters.requeue(letter)
+    await wait_until(lambda: [*live.archive.rows] == [("monday", 2), ("monday", 1)], "both are archived")
+    assert await letters.all() == []
+    assert int(await live.redis.hget(KEYS.checkpoint, "archive_dead_bytes") or -1) == 0
+
+
+async def test_what_is_remembered_late_brings_no_deleted_point_back(live: Live) -> None:
+    memory = live.memory = Memories()
+    session = await live.start(summary_budget=12)
+    await say(live, 1, "Helicase 17 unwinds the helix", "Mallory")
+    await live.until("it is counted", undeliverable={"archive": 0, "memory": 1})
+    for number in range(2, 12):
+        await say(live, number, f"Sample {number} was cooled")
+    await wait_until(lambda: ("message", "Sample 11 was cooled") in memory.texts, "the rest is remembered")
+    ledger = {("point", point.text) for point in session.conversation.summary.ledger.points}
+    assert ("point", "Helicase 17 unwinds the helix") not in ledger
+    before = {told for told in memory.texts if told[0] == "point"}
+
+    memory.refuses = False
+    letters = DeadLetters(live.redis, "monday", "memory")
+    assert await letters.requeue(await letters.get(1))
+    await wait_until(lambda: ("message", "Helicase 17 unwinds the helix") in memory.texts, "the message is remembered")
+    await wait_until(lambda: _nothing_waits(live), "all of the entry is delivered")
+    assert {told for told in memory.texts if told[0] == "point"} == before
+
+
+async def _nothing_waits(live: Live) -> bool:
+    return not await live.redis.exists(KEYS.memory_outbox)
+
+
+async def test_random_bytes_are_put_back_as_they_were(live: Live) -> None:
+    await live.redis.rpush(KEYS.memory_outbox, b"\xffrandom")
+    await live.start()
+    await live.until("they are counted", undeliverable={"archive": 0, "memory": 1})
+    letters = DeadLetters(live.redis, "monday", "memory")
+    assert await letters.requeue(await letters.get(1))
+    await live.until("they are counted again", undeliverable={"archive": 0, "memory": 2})
+    assert (await letters.get(1)).raw == b"\xffrandom"
+
+
+def test_of_a_late_part_only_what_still_holds_is_remembered(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    hear(subject, clock, 1, 2, 3, 4)
+    summarize(subject, clock)
+    (part,) = subject.take_changes().memory_outbox
+    whole, shortened, merged, gone = subject.summary.ledger.points
+    present = [whole, replace(shortened, text="short", level=2), replace(merged, text="merged", level=3)]
+    late = MemoryBatch.decode(part.encode()).at_present(present)
+    assert [one.id for one in late.memories] == [
+        *(memory.id for memory in part.memories if memory.kind == "message"),
+        *(_id(point) for point in (whole, shortened)),
+    ]
+    assert _id(gone) in {memory.id for memory in part.memories}
+    assert late.superseded == part.superseded
+
+
+def _id(point: Point) -> str:
+    return of_point("monday", point, {}).id

@@ -1,0 +1,209 @@
+"""Settings: where they come from, and that every wrong one names itself and gives no secret away."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import context_builder
+from context_builder.cli.settings import example_env
+from context_builder.errors import SettingError
+from context_builder.settings.settings import PREFIX, Settings, load_settings
+from tests.services.postgrest import api_key
+
+SECRETS = {
+    "REDIS_URL": "redis://:hunter2@cache:6379/0",
+    "REDIS_PASSWORD": "hunter2",
+    "SUPABASE_URL": "https://project.supabase.co",
+    "SUPABASE_KEY": "sb_secret_hunter2",
+    "DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive",
+    "OPENAI_API_KEY": "sk-hunter2",
+    "EMBEDDING_API_KEY": "sk-hunter2",
+}
+
+
+def load(**environ: str) -> Settings:
+    return load_settings(environ, env_file=None)
+
+
+def fault(**environ: str) -> str:
+    with pytest.raises(SettingError) as wrong:
+        load(**environ)
+    assert "\n" not in str(wrong.value)
+    return str(wrong.value)
+
+
+def test_the_defaults_are_the_documented_ones() -> None:
+    settings = load()
+    assert (settings.poll_interval, settings.raw_buffer_time_window, settings.raw_buffer_max_messages) == (
+        0.5,
+        120,
+        1000,
+    )
+    assert (settings.domain_inference_interval, settings.domain_inference_time_interval) == (5, 30)
+    assert (settings.silence_threshold, settings.summary_keep_last, settings.consilience_responses_max) == (4.0, 0, 100)
+    assert (settings.state_ttl, settings.conversation_state_ttl, settings.session_retention) == (3600, 10, 604_800)
+    assert (settings.keyword_model, settings.keyword_temperature, settings.keyword_max_tokens) == (
+        "gpt-4o-mini",
+        0.2,
+        100,
+    )
+    assert (settings.domain_model, settings.domain_temperature, settings.domain_max_tokens) == ("gpt-4o-mini", 0.2, 400)
+    assert (settings.summary_model, settings.summary_temperature, settings.summary_max_tokens) == ("gpt-4o", 0.3, 1000)
+    assert (settings.redis_port, settings.max_message_bytes) == (6379, 262_144)
+
+
+# Where they come from
+
+
+def test_the_environment_wins_over_the_file_and_an_argument_over_both(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("POLL_INTERVAL=0.1\nSILENCE_THRESHOLD=1\nSTATE_TTL=60\n")
+    environ = {"POLL_INTERVAL": "0.2", "SILENCE_THRESHOLD": "2"}
+    settings = load_settings(environ, env_file=file, poll_interval=0.3)
+    assert (settings.poll_interval, settings.silence_threshold, settings.state_ttl) == (0.3, 2, 60)
+
+
+def test_the_prefixed_name_wins_over_the_plain_one() -> None:
+    assert load(POLL_INTERVAL="0.1", CONTEXT_BUILDER_POLL_INTERVAL="0.2").poll_interval == 0.2
+
+
+def test_the_environments_plain_name_wins_over_the_files_prefixed_one(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CONTEXT_BUILDER_POLL_INTERVAL=0.1\n")
+    assert load_settings({"POLL_INTERVAL": "0.2"}, env_file=tmp_path / ".env").poll_interval == 0.2
+
+
+def test_an_empty_value_counts_as_not_set() -> None:
+    assert load(REDIS_URL="", POLL_INTERVAL="").poll_interval == 0.5
+
+
+def test_the_users_home_is_not_the_engines_home() -> None:
+    assert load(HOME="/home/alice").home is None
+    assert load(CONTEXT_BUILDER_HOME="/data").home == Path("/data")
+
+
+def test_names_of_other_programs_are_let_be() -> None:
+    assert load(POL_INTERVAL="x", LANG="C", SUPABASE_ACCESS_TOKEN="x").poll_interval == 0.5
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load().poll_interval = 1.0  # type: ignore[misc]
+
+
+# What is wrong with them
+
+
+@pytest.mark.parametrize("value", ["often", "-1", "0", "nan", "inf", "1e300"])
+@pytest.mark.parametrize("name", ["POLL_INTERVAL", "RAW_BUFFER_TIME_WINDOW", "LLM_TIMEOUT", "STATE_TTL"])
+def test_times_are_positive_numbers_of_seconds(name: str, value: str) -> None:
+    assert fault(**{name: value}).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("value", ["many", "-5", "0", "2.5"])
+@pytest.mark.parametrize("name", ["RAW_BUFFER_MAX_MESSAGES", "DOMAIN_INFERENCE_INTERVAL", "SUMMARY_MAX_TOKENS"])
+def test_counts_are_whole_numbers_from_one(name: str, value: str) -> None:
+    assert fault(**{name: value}).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SUMMARY_KEEP_LAST", "-1"),
+        ("KEYWORD_TEMPERATURE", "2.1"),
+        ("REDIS_PORT", "70000"),
+        ("HTTP_PORT", "0"),
+        ("LOG_LEVEL", "loud"),
+        ("LOG_FORMAT", "xml"),
+        ("REDIS_URL", "localhost:6379"),
+        ("REDIS_URL", "redis://cache:port/0"),
+        ("REDIS_URL", "redis://"),
+        ("DATABASE_URL", "mysql://db/archive"),
+        ("OPENAI_BASE_URL", "api.openai.com"),
+    ],
+)
+def test_every_wrong_value_names_its_setting(name: str, value: str) -> None:
+    assert fault(**{name: value}).startswith(f"{name}: ")
+
+
+def test_a_wrong_value_is_named_as_it_was_spelled() -> None:
+    assert fault(CONTEXT_BUILDER_REDIS_PORT="x").startswith("CONTEXT_BUILDER_REDIS_PORT: ")
+
+
+def test_an_unknown_name_with_our_prefix_is_a_mistake() -> None:
+    told = fault(CONTEXT_BUILDER_POL_INTERVAL="1")
+    assert told == "CONTEXT_BUILDER_POL_INTERVAL: unknown setting; did you mean CONTEXT_BUILDER_POLL_INTERVAL?"
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_KEY: is missing"),
+        ({"SUPABASE_KEY": "sb_secret_x"}, "SUPABASE_URL: is missing"),
+        ({"EMBEDDING_MODEL": "e5"}, "EMBEDDING_API_KEY: is missing, and so is OPENAI_API_KEY"),
+        ({"POLL_INTERVAL": "10"}, "POLL_INTERVAL: must be below CONVERSATION_STATE_TTL"),
+        ({"LEASE_TIME": "1"}, "LEASE_TIME: must be more than twice POLL_INTERVAL"),
+        ({"SUMMARY_KEEP_LAST": "1000"}, "SUMMARY_KEEP_LAST: must be below RAW_BUFFER_MAX_MESSAGES"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_told(environ: dict[str, str], told: str) -> None:
+    assert fault(**environ).startswith(told)
+
+
+@pytest.mark.parametrize("key", [api_key("anon"), "sb_publishable_x"])
+def test_an_anon_key_is_named_as_the_fault(key: str) -> None:
+    told = fault(SUPABASE_URL="https://x.supabase.co", SUPABASE_KEY=key)
+    assert told == "SUPABASE_KEY: is an anon key, which cannot write; use the service key"
+
+
+@pytest.mark.parametrize("key", [api_key("service_role"), "sb_secret_x", "some.other.key", "plain"])
+def test_other_keys_are_taken(key: str) -> None:
+    assert load(SUPABASE_URL="https://x.supabase.co", SUPABASE_KEY=key).supabase_key
+
+
+# Secrets
+
+
+def test_secrets_are_never_shown() -> None:
+    settings = load(**SECRETS)
+    for shown in (repr(settings), str(settings), settings.model_dump_json(), str(settings.model_dump())):
+        assert "hunter2" not in shown
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"REDIS_URL": "http://:hunter2@cache"},
+        {"REDIS_URL": "redis://:hunter2@cache:port/0"},
+        {"REDIS_URL": "redis://:hunter2[@cache/0"},
+        {"DATABASE_URL": "mysql://writer:hunter2@db"},
+        {"SUPABASE_URL": "https://x.supabase.co", "SUPABASE_KEY": "sb_publishable_hunter2"},
+        {**SECRETS, "POLL_INTERVAL": "often"},
+    ],
+)
+def test_errors_do_not_repeat_a_secret(environ: dict[str, str]) -> None:
+    assert "hunter2" not in fault(**environ)
+
+
+# .env.example
+
+
+def test_the_example_is_the_generated_one() -> None:
+    file = Path(context_builder.__file__).parents[1] / ".env.example"
+    assert file.read_text(encoding="utf-8") == example_env(), "run: context-builder settings --env > .env.example"
+
+
+def test_the_example_lists_every_setting_with_its_default_and_a_reason() -> None:
+    example = example_env()
+    for name, field in Settings.model_fields.items():
+        spelled = f"{PREFIX if name == 'home' else ''}{name.upper()}"
+        default = "" if field.default is None else field.default
+        assert f"\n# {field.description}\n#{spelled}={default}\n" in example
+        assert field.description
+
+
+def test_the_example_can_be_used_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(re.sub(r"^#(?! )", "", example_env(), flags=re.MULTILINE), encoding="utf-8")
+    assert load_settings({}, env_file=tmp_path / ".env") == load()

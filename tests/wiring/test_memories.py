@@ -1,0 +1,84 @@
+"""Settings choose where memories are kept, and how they are found."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.memory.deferred import DeferredMemory
+from context_builder.memory.memory import MemoryStore
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.somabrain import SomaBrainOptions
+from context_builder.memory.somabrain_store import SomaBrainStore
+from context_builder.memory.supabase import SupabaseMemory
+from context_builder.settings.settings import Settings, load_settings
+from context_builder.wiring.app import open_memory
+from context_builder.wiring.memories import embedding_options, memory_of, somabrain_options
+
+DATABASE = {"DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive"}
+SUPABASE = {"SUPABASE_URL": "https://x.supabase.co", "SUPABASE_KEY": "sb_secret_x"}
+SOMABRAIN = {"SA01_SOMA_BASE_URL": "http://soma:9696"}
+
+
+def settings(**environ: str) -> Settings:
+    return load_settings(environ, env_file=None)
+
+
+@pytest.mark.parametrize(
+    ("environ", "kind", "what"),
+    [
+        ({"CONTEXT_BUILDER_HOME": "/data"}, DeferredMemory, "embedded PostgreSQL in /data"),
+        (DATABASE, PostgresMemory, "PostgreSQL at db:5432"),
+        ({**DATABASE, **SUPABASE}, SupabaseMemory, "Supabase at x.supabase.co"),
+        ({**DATABASE, **SUPABASE, **SOMABRAIN}, SomaBrainStore, "SomaBrain at soma:9696"),
+    ],
+)
+async def test_the_first_that_is_set_is_taken(environ: dict[str, str], kind: type[MemoryStore], what: str) -> None:
+    async with open_memory(settings(**environ)) as (memory, described):
+        assert type(memory) is kind
+        assert described.what.startswith(what)
+        assert "hunter2" not in described.what
+
+
+def test_without_an_embedding_model_it_says_that_words_alone_count() -> None:
+    _, described = memory_of(settings(**DATABASE))
+    assert (described.what, described.hint) == (
+        "PostgreSQL at db:5432, found by words alone",
+        "set EMBEDDING_MODEL to find by meaning too",
+    )
+    _, described = memory_of(settings(**DATABASE, EMBEDDING_MODEL="e5", EMBEDDING_BASE_URL="http://127.0.0.1:1/v1"))
+    assert described.what == "PostgreSQL at db:5432, found by words and by meaning as e5 has it"
+
+
+def test_a_memory_that_is_not_fed_is_said_to_be() -> None:
+    _, described = memory_of(settings(**DATABASE, FEED_MEMORY="false"))
+    assert (described.what, described.hint) == (
+        "PostgreSQL at db:5432, found by words alone; not fed",
+        "FEED_MEMORY is off",
+    )
+
+
+@pytest.mark.parametrize(
+    ("environ", "base_url", "key"),
+    [
+        ({"OPENAI_API_KEY": "sk-1"}, None, "sk-1"),
+        ({"OPENAI_API_KEY": "sk-1", "OPENAI_BASE_URL": "http://a/v1"}, "http://a/v1", "sk-1"),
+        ({"OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": "http://b/v1"}, "http://b/v1", None),
+        ({"EMBEDDING_API_KEY": "sk-2", "EMBEDDING_BASE_URL": "http://b/v1"}, "http://b/v1", "sk-2"),
+    ],
+)
+def test_embeddings_come_from_where_the_model_is_and_a_key_goes_nowhere_else(
+    environ: dict[str, str], base_url: str | None, key: str | None
+) -> None:
+    options = embedding_options(settings(EMBEDDING_MODEL="e5", **environ))
+    assert options is not None
+    assert (options.model, options.base_url, options.api_key) == ("e5", base_url, key)
+
+
+def test_somabrain_is_set_by_its_documented_names() -> None:
+    more = {"SA01_SOMA_TIMEOUT_SECONDS": "3", "SA01_SOMA_MAX_RETRIES": "0", "SA01_SOMA_RETRY_BASE_MS": "20"}
+    names = {"SA01_NAMESPACE": "lab", "SA01_MEMORY_NAMESPACE": "ltm"}
+    options = somabrain_options("http://soma", settings(**SOMABRAIN, **more, **names))
+    assert (options.timeout, options.retries, options.retry_base) == (3, 0, 0.02)
+    assert (options.namespace, options.memory_namespace) == ("lab", "ltm")
+    documented = somabrain_options("http://soma", settings(**SOMABRAIN))
+    assert documented == SomaBrainOptions("http://soma")
