@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from context_builder.memory.embedder import Embedder
-from context_builder.memory.sql_errors import translated
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
+from context_builder.storage.postgres import TIMEOUT, PostgresPool
+from context_builder.storage.store_errors import MEMORY_ERRORS
 
 if TYPE_CHECKING:
     import asyncpg
-
-TIMEOUT: Final = 5.0
-"""Seconds to connect, and to run a statement, before the memory counts as unavailable."""
 
 ROLE: Final = "context_builder_app"
 
@@ -36,14 +31,13 @@ class PostgresFunctions:
     """Calls the functions at ``url``, each in a transaction of its tenant. Works through a transaction pooler."""
 
     def __init__(self, url: str, *, timeout: float = TIMEOUT) -> None:
-        self._url = url
-        self._timeout = timeout
-        self._pool: asyncpg.Pool | None = None
-        self._opening = asyncio.Lock()
+        self._pool = PostgresPool(
+            url, MEMORY_ERRORS, max_connections=_MAX_CONNECTIONS, timeout=timeout, reset=_nothing_to_reset
+        )
 
     @property
     def name(self) -> str:
-        return f"PostgreSQL at {urlsplit(self._url).netloc.rpartition('@')[2] or 'localhost'}"
+        return self._pool.name
 
     async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
         named = {"tenant": tenant_id} | {name: _encoded(value) for name, value in arguments.items()}
@@ -55,31 +49,12 @@ class PostgresFunctions:
             return rows
 
     async def close(self) -> None:
-        if self._pool is not None:
-            self._pool.terminate()
-            self._pool = None
+        await self._pool.close()
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[asyncpg.Connection]:
-        with translated(self.name):
-            async with asyncio.timeout(2 * self._timeout):
-                pool = self._pool or await self._opened()
-                async with pool.acquire() as connection, connection.transaction():
-                    yield connection
-
-    async def _opened(self) -> asyncpg.Pool:
-        async with self._opening:
-            vendor = await asyncio.to_thread(importlib.import_module, "asyncpg")
-            self._pool = self._pool or await vendor.create_pool(
-                self._url,
-                min_size=0,
-                max_size=_MAX_CONNECTIONS,
-                timeout=self._timeout,
-                command_timeout=self._timeout,
-                statement_cache_size=0,
-                reset=_nothing_to_reset,
-            )
-            return self._pool
+        async with self._pool.connected() as pool, pool.acquire() as connection, connection.transaction():
+            yield connection
 
 
 class PostgresMemory(SqlMemory):

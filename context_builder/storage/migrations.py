@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from context_builder.storage.postgres_errors import translated
+from context_builder.storage.postgres import TIMEOUT, translated
+from context_builder.storage.store_errors import ARCHIVE_ERRORS
 from context_builder.storage.urls import printable
 
 if TYPE_CHECKING:
     import asyncpg
 
-_CONNECT_TIMEOUT: Final = 5.0  # seconds
 _STATEMENT_TIMEOUT: Final = 60.0  # seconds; an existing table may be large
 _LOCK: Final = 0x636F6E74657874  # "context", in ASCII: any number that no other program uses
 _APPLIED: Final = "SELECT EXISTS (SELECT FROM context_builder_migrations WHERE name = $1)"
@@ -30,9 +30,9 @@ async def apply(url: str) -> list[str]:
     """
     import asyncpg
 
-    with translated(f"PostgreSQL at {printable(url)}"):
+    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS):
         connection = await asyncpg.connect(
-            url, timeout=_CONNECT_TIMEOUT, command_timeout=_STATEMENT_TIMEOUT, statement_cache_size=0
+            url, timeout=TIMEOUT, command_timeout=_STATEMENT_TIMEOUT, statement_cache_size=0
         )
         try:
             (_, ledger), *numbered = migrations().items()

@@ -1,0 +1,136 @@
+"""A pool of connections to PostgreSQL, opened when it is first used, and what PostgreSQL's errors mean.
+
+Codes and classes (their first two characters): https://www.postgresql.org/docs/current/errcodes-appendix.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final
+
+from context_builder.errors import ContextBuilderError
+from context_builder.storage.store_errors import StoreErrors
+from context_builder.storage.urls import printable
+
+if TYPE_CHECKING:
+    import asyncpg
+
+TIMEOUT: Final = 5.0
+"""Seconds to connect, and to run a statement, before a store counts as unavailable."""
+
+SQLSTATE_LENGTH: Final = 5
+"""By which a code is told from an HTTP status."""
+
+_TRANSIENT: Final = (
+    "08",  # connection
+    "25006",  # read-only after a failover
+    "40",  # rolled back: deadlock, serialization
+    "53",  # out of memory, disk or connections
+    "55P03",  # lock not available
+    "57",  # operator intervention: shutdown, starting up, cancelled
+    "58",  # system error
+    "XX",  # internal error
+)
+"""The same statement may succeed later."""
+
+_INVALID_DATA: Final = (
+    "22",  # data exception: out of range, unreadable, too long
+    "23",  # a constraint of the table
+    "44",  # the check option of a view
+    "54",  # beyond a limit of the program, such as the size of an index entry
+)
+"""The statement fails for what is in it, however often it is sent; one with other data may succeed."""
+
+
+class PostgresPool:
+    """Connections to the database at ``url``, at most so many.
+
+    Connects at first use. Works through a transaction pooler: it keeps no prepared statements.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        errors: StoreErrors,
+        *,
+        max_connections: int,
+        timeout: float = TIMEOUT,
+        reset: Callable[[asyncpg.Connection], Awaitable[None]] | None = None,
+    ) -> None:
+        self._url = url
+        self._errors = errors
+        self._max_connections = max_connections
+        self._timeout = timeout
+        self._reset = reset
+        self._pool: asyncpg.Pool | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"PostgreSQL at {printable(self._url)}"
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[asyncpg.Pool]:
+        """The pool, with errors translated and time bounded.
+
+        The pool bounds a connect and a statement by itself, but not the wait for a free connection.
+        """
+        with translated(self.name, self._errors):
+            async with asyncio.timeout(2 * self._timeout):
+                yield self._pool or await self._opened()
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            self._pool.terminate()  # no statement is worth waiting for: whoever sent it sends it again
+            self._pool = None
+
+    async def _opened(self) -> asyncpg.Pool:
+        async with self._opening:
+            vendor = await asyncio.to_thread(importlib.import_module, "asyncpg")
+            self._pool = self._pool or await vendor.create_pool(
+                self._url,
+                min_size=0,
+                max_size=self._max_connections,
+                timeout=self._timeout,
+                command_timeout=self._timeout,
+                statement_cache_size=0,
+                reset=self._reset,
+            )
+            return self._pool
+
+
+def explained(store: str, errors: StoreErrors, sqlstate: str, message: str) -> ContextBuilderError:
+    """The error for an SQLSTATE.
+
+    ``message`` is PostgreSQL's primary message; its detail is left out, because that quotes rows.
+    """
+    if sqlstate.startswith(_TRANSIENT):
+        return errors.unavailable(f"{store}: {message} ({sqlstate})")
+    for prefix, advice in errors.advice.items():
+        if sqlstate.startswith(prefix):
+            return errors.rejected(f"{store} {advice}")
+    refusal = errors.data_rejected if sqlstate.startswith(_INVALID_DATA) else errors.rejected
+    return refusal(f"{store} refuses: {message} ({sqlstate})")
+
+
+@contextmanager
+def translated(store: str, errors: StoreErrors) -> Iterator[None]:
+    """Raise asyncpg's errors as the store's."""
+    import asyncpg
+
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        raise explained(store, errors, error.sqlstate or "XX000", error.args[0]) from None
+    except asyncpg.exceptions.ClientConfigurationError:
+        raise errors.rejected(f"{store} cannot be used: its URL is not one of PostgreSQL") from None
+    except TimeoutError:
+        raise errors.unavailable(f"{store} does not answer in time") from None
+    except (OSError, asyncpg.InterfaceError) as error:
+        if isinstance(error, ValueError):  # the client cannot encode a value
+            raise errors.data_rejected(f"{store} cannot be sent this: {type(error).__name__}") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        raise errors.unavailable(f"{store} cannot be reached: {reason}") from None

@@ -1,0 +1,77 @@
+"""What a store's failures are called: worth another try, refused, or refused for what is in it; and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from context_builder.errors import (
+    ArchiveDataRejected,
+    ArchiveRejected,
+    ArchiveUnavailable,
+    ContextBuilderError,
+    MemoryDataRejected,
+    MemoryRejected,
+    MemoryUnavailable,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreErrors:
+    """The errors of one kind of store.
+
+    ``advice`` says for an SQLSTATE or its beginning what is wrong with a database and what to do about it,
+    ``api_advice`` the same for codes that only Supabase's API answers with, or that mean something else there.
+    """
+
+    unavailable: type[ContextBuilderError]
+    rejected: type[ContextBuilderError]
+    data_rejected: type[ContextBuilderError]
+    advice: Mapping[str, str]
+    api_advice: Mapping[str, str]
+
+
+_MIGRATE: Final = "run `context-builder migrate`"
+_MIGRATE_PROJECT: Final = "run the SQL that `context-builder migrate` prints in Supabase's SQL editor"
+_KEY_REFUSED: Final = "refuses SUPABASE_KEY; use the project's service key"
+_DATABASE: Final = {
+    "28": "refuses this role or password; correct its URL",
+    "3D000": "has no such database; create it or correct its URL",
+}
+_API: Final = dict.fromkeys(("PGRST301", "PGRST302", "PGRST303", "401", "403"), _KEY_REFUSED)
+
+ARCHIVE_ERRORS: Final = StoreErrors(
+    ArchiveUnavailable,
+    ArchiveRejected,
+    ArchiveDataRejected,
+    advice={
+        "42P01": f"has no table context_summaries; {_MIGRATE}",
+        "42703": f"lacks a column of context_summaries; {_MIGRATE}",
+        "42P10": f"lacks the unique index of context_summaries; {_MIGRATE}",
+        "42501": "does not allow this role to use context_summaries; grant it, or use the owner's",
+        **_DATABASE,
+    },
+    api_advice={
+        "PGRST205": f"has no table context_summaries; {_MIGRATE_PROJECT}",
+        "42501": "does not let SUPABASE_KEY use context_summaries; use the project's service key",
+        **_API,
+    },
+)
+
+MEMORY_ERRORS: Final = StoreErrors(
+    MemoryUnavailable,
+    MemoryRejected,
+    MemoryDataRejected,
+    advice={
+        "42P01": f"has no table of memories; {_MIGRATE}",
+        "42883": f"lacks the functions of the memory; {_MIGRATE}",
+        "42501": "does not let this role at these memories",
+        **_DATABASE,
+    },
+    api_advice={
+        "PGRST202": "lacks the functions of the memory; run the SQL that `context-builder migrate` prints",
+        "42501": _KEY_REFUSED,
+        **_API,
+    },
+)
