@@ -54,7 +54,8 @@ class _NotTaken(Exception):
 
 
 class OutboxRelay:
-    """Beside the session's loop, which it never slows or ends. ``deliver`` is idempotent, so an entry may go out twice.
+    """Beside the session's loop, which it never slows or ends. ``deliver`` is idempotent, so an entry may go out twice;
+    ``forget`` deletes all that was ever delivered of the session.
 
     ``receiver`` is what people call where it goes, ``deliveries`` counts by outcome, and ``dead_lettered`` is told of
     each dead letter.
@@ -64,6 +65,7 @@ class OutboxRelay:
         self,
         outbox: Outbox,
         deliver: Callable[[bytes], Awaitable[None]],
+        forget: Callable[[], Awaitable[object]],
         receiver: str,
         deliveries: Counter,
         clock: Clock,
@@ -76,6 +78,8 @@ class OutboxRelay:
         """Attempts in a row at which the receiver took nothing."""
         self._outbox = outbox
         self._deliver = deliver
+        self._forget = forget
+        self._has_tried = False
         self._deliveries = deliveries
         self._clock = clock
         self._dead_lettered = dead_lettered
@@ -108,6 +112,12 @@ class OutboxRelay:
                         pass
             self._is_delivering = False
 
+    async def take_back(self) -> None:
+        """Delete what may have been delivered although the session was forgotten: a delivery may have been under way
+        then, for as long as its machine stood still."""
+        if self._has_tried:
+            await self._forget()
+
     async def _deliver_oldest(self) -> bool:
         entry = await self._outbox.at(0)
         if entry is None:
@@ -126,6 +136,7 @@ class OutboxRelay:
 
     async def _error_of(self, entry: bytes) -> BaseException | None:
         """Why the entry was not delivered; None when it was."""
+        self._has_tried = True
         try:
             await self._deliver(entry)
         except BaseException as error:  # noqa: BLE001 a receiver or a decoder may fail in any way
@@ -213,7 +224,10 @@ def archiver(
         else:  # Redis lost what the archive kept, be it the whole session or its last moments
             log.warning("summary.renumbered", taken=row.summary_seq, **about)
 
-    return OutboxRelay(outbox, deliver, archive.name, metrics.SUMMARIES_ARCHIVED, clock, dead_lettered)
+    async def forget() -> None:
+        await archive.forget(outbox.session_id)
+
+    return OutboxRelay(outbox, deliver, forget, archive.name, metrics.SUMMARIES_ARCHIVED, clock, dead_lettered)
 
 
 def _decoded(entry: bytes) -> SummaryRow:
@@ -243,4 +257,7 @@ def rememberer(
         fed = {"memories": len(part.memories), "preferences": len(preferences)}
         log.info("memory.fed", session_id=part.session_id, **fed)
 
-    return OutboxRelay(outbox, deliver, memory.name, metrics.MEMORY_FED, clock, dead_lettered)
+    async def forget() -> None:
+        await memory.forget_session(outbox.session_id)
+
+    return OutboxRelay(outbox, deliver, forget, memory.name, metrics.MEMORY_FED, clock, dead_lettered)

@@ -20,13 +20,14 @@ from context_builder import metrics
 from context_builder.analysis.analyst import Analyst
 from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, SystemClock
-from context_builder.errors import SessionOwned, StoreUnavailable
+from context_builder.errors import ContextBuilderError, LeaseLost, SessionOwned, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
 from context_builder.session.committer import Committer
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.domain_gate import DomainGate
+from context_builder.session.failures import reason_of
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Dispatch, Done, Jobs
 from context_builder.session.outbox_relay import OutboxRelay, archiver, rememberer
@@ -146,9 +147,22 @@ class Session:
             metrics.SESSIONS.inc()
             try:
                 await self.run()
+            except LeaseLost:
+                await self._take_back_if_forgotten()
+                raise
             finally:
                 metrics.SESSIONS.dec()
                 await self.shutdown()
+
+    async def _take_back_if_forgotten(self) -> None:
+        """Unless somebody has begun the session anew: what is delivered then is theirs."""
+        try:
+            held = await self._store.held()
+            if self._store.lineage.was_forgotten(held) and not held.revision:
+                for courier in self._couriers:
+                    await courier.take_back()
+        except ContextBuilderError as error:
+            log.error("session.forgotten_in_part", advice="forget it again", error=reason_of(error))
 
     async def startup(self, *, takeover: bool = False, wait: bool = True) -> bool:
         """Become the owner, continue from the checkpoint, publish. False when stopped before that."""
