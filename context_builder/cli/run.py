@@ -32,10 +32,6 @@ def run_session(
     session_id: SESSION_ID,
     takeover: TAKEOVER = False,
     no_wait: NO_WAIT = False,
-    record: Annotated[
-        Path | None,
-        typer.Option("--record", help="File that keeps all that happens, to replay-log and diff.", dir_okay=False),
-    ] = None,
 ) -> None:
     """Keep a conversation's state in Redis until Ctrl-C; start it again and it continues.
 
@@ -48,7 +44,7 @@ def run_session(
 
         REDIS_URL=redis://cache:6379/0 OPENAI_API_KEY=... context-builder run session-123
     """
-    run(serve(session_id, record, takeover=takeover, wait=not no_wait), interrupted=0)
+    run(serve(session_id, None, takeover=takeover, wait=not no_wait), interrupted=0)
 
 
 async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:

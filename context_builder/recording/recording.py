@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from context_builder.clock import Instant
 from context_builder.errors import RecordingError
 from context_builder.recording.lines import SCHEMA
-from context_builder.tokens.counter import ENCODING, TokenCounter, estimate_tokens
-
-ESTIMATE: Final = "estimate"
-"""Name of the token count that needs no vocabulary; the other one is called by its encoding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +69,6 @@ class Recording:
             raise RecordingError(
                 f"{self.path}: was made by a newer version, {begin.more['version']}; upgrade to read it"
             )
-
-
-def counter_name(count_tokens: Callable[[str], int]) -> str:
-    """What a recording calls a way to count tokens."""
-    return ESTIMATE if count_tokens is estimate_tokens else ENCODING
-
-
-def counter_named(name: str) -> Callable[[str], int]:
-    """The way to count tokens that :func:`counter_name` named."""
-    return estimate_tokens if name == ESTIMATE else TokenCounter(name).count
 
 
 def _parse(number: int, raw: bytes) -> Line | None:

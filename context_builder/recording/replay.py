@@ -11,12 +11,13 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.errors import RecordingError
 from context_builder.recording.lines import digest, ids_of, read_message, read_reading, read_rules, read_usage
-from context_builder.recording.recording import Line, Recording, counter_named
+from context_builder.recording.recording import Line, Recording
 from context_builder.recording.works import Works, read_entries
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.conversation.tasks import AnalysisTask
+from context_builder.tokens.counter import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Player:
     def __init__(self, begin: Line) -> None:
         written = begin.more
         fields = {name: orjson.dumps(value) for name, value in written["fields"].items()}
-        rules, count = read_rules(written["rules"]), counter_named(written["tokens"])
+        rules, count = read_rules(written["rules"]), TokenCounter(written["tokens"]).count
         self.session_id: str = written["session_id"]
         self._version: str = written["version"]
         self._conversation = checkpoint.restore(self.session_id, fields, written["pending"], rules, begin.at, count)

@@ -8,8 +8,6 @@ a third of a second, at the first count (:mod:`context_builder.tokens.compact` c
 from __future__ import annotations
 
 import lzma
-import math
-import re
 from base64 import b64decode
 from collections.abc import Iterator
 from functools import cache, cached_property, lru_cache
@@ -129,30 +127,3 @@ def slices(text: str) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:]
-
-
-_PIECE: Final = re.compile(r"(?P<ascii>[A-Za-z]+)|(?P<number>\d+)|(?P<letters>\w+)|(?P<sign>[!-~])|(?P<line>\n+)|\S")
-
-
-def estimate_tokens(text: str) -> int:
-    """About how many tokens ``text`` has, without a vocabulary.
-
-    A token a word of up to eight letters, a sign, three digits; 0.7 a letter of other scripts; 5 %
-    on top. On English talk that is 18 % more than ``o200k_base`` counts on average, and less than
-    it for about one text in a hundred; a run of random letters is underestimated about fourfold.
-    """
-    tokens = 0.0
-    for match in _PIECE.finditer(text):
-        length = match.end() - match.start()
-        match match.lastgroup:
-            case "ascii":
-                tokens += math.ceil(length / 8)
-            case "number":
-                tokens += math.ceil(length / 3)
-            case "letters":
-                tokens += 0.7 * length
-            case "sign" | "line":
-                tokens += 1
-            case _:
-                tokens += 2
-    return math.ceil(tokens * 1.05)

@@ -18,13 +18,13 @@ from context_builder.archive.archive import Archive
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
 from context_builder.errors import ArchiveError, StoreError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
-from context_builder.recording.recording import counter_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.config import SessionConfig
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
 from context_builder.storage.redis import answers, check_server, client_for, host_url
 from context_builder.storage.urls import printable
+from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.archives import archive_of
 from context_builder.wiring.embedded import Described, redis_engine
@@ -58,7 +58,7 @@ class App:
     def session(self, session_id: str, *, record: Path | None = None) -> Session:
         """A session, ready to be served; recorded in the file ``record``, or in the folder that the settings name."""
         path = record or recording_of(session_id, self.settings)
-        recorder = FileRecorder(self.recordings, path, counter_name(self.parts.count_tokens)) if path else None
+        recorder = FileRecorder(self.recordings, path, ENCODING) if path else None
         return Session(self.redis, session_id, rules_of(self.settings), self.parts, recorder)
 
 

@@ -1,4 +1,4 @@
-"""``record``, ``run --record``, ``replay-log`` and ``diff`` as they are typed."""
+"""``record``, ``replay-log`` and ``diff`` as they are typed."""
 
 from __future__ import annotations
 
@@ -107,11 +107,10 @@ async def test_another_model_needs_one_that_can_be_asked(recording: Recording) -
     assert (await invoke("diff", recording.path, recording.path, "--model", "gpt-4.1-mini")).exit_code == 2
 
 
-@pytest.mark.parametrize("asked_by", ["option", "setting", "command", "command alone"])
+@pytest.mark.parametrize("asked_by", ["setting", "command", "command alone"])
 async def test_a_run_is_recorded(redis: Redis, redis_server: RedisServer, tmp_path: Path, asked_by: str) -> None:
     path = tmp_path / "monday.jsonl"
     arguments = {
-        "option": ["run", "monday", "--record", str(path)],
         "setting": ["run", "monday"],
         "command": ["record", "monday", str(path)],
         "command alone": ["record", "monday"],

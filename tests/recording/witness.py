@@ -12,7 +12,7 @@ from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.state import State
 from context_builder.session.session import Session, SessionDependencies
-from context_builder.tokens.counter import estimate_tokens
+from context_builder.tokens.counter import count_tokens
 from tests.session.live import TICK, Live
 
 RULES: dict[str, Any] = {
@@ -50,7 +50,7 @@ class Recorded(Live):
         self.witnesses: list[Witness] = []
 
     def session(self, session_id: str = "monday", **rules: Any) -> Session:
-        parts = SessionDependencies(self.analyst, self.last_resort, self.archive, estimate_tokens, self.clock)
+        parts = SessionDependencies(self.analyst, self.last_resort, self.archive, count_tokens, self.clock)
         witness = Witness(self.writer, self.path)
         self.witnesses.append(witness)
         return Session(self.client, session_id, SessionConfig(**{"tick": TICK, **RULES, **rules}), parts, witness)

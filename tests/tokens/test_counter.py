@@ -12,7 +12,7 @@ from importlib.resources import files
 import pytest
 
 from context_builder.tokens import counter as tokens
-from context_builder.tokens.counter import ENCODING, LONGEST_SLICE, PATTERN, TokenCounter, estimate_tokens
+from context_builder.tokens.counter import ENCODING, LONGEST_SLICE, PATTERN, TokenCounter
 
 TALK = "We measured 42 samples on Tuesday, didn't we? Primer B7 – 37 °C, naïve cells.\n\n  Next: the PCR…  " * 3
 
@@ -87,15 +87,3 @@ def test_long_texts_are_not_kept(counter: TokenCounter) -> None:
     before = counter._count_cached.cache_info().currsize
     counter.count("word " * 1000)
     assert counter._count_cached.cache_info().currsize == before
-
-
-@pytest.mark.parametrize(
-    "text", [TALK, "How does DNA replication work?", "量子力学の基礎について議論しましょう。", "1234567 x := f(y);"]
-)
-def test_an_estimate_is_near_and_not_below(counter: TokenCounter, text: str) -> None:
-    exact = counter.count(text)
-    assert exact <= estimate_tokens(text) <= 1.6 * exact
-
-
-def test_nothing_has_no_tokens() -> None:
-    assert estimate_tokens(" ") == 0

@@ -21,7 +21,7 @@ from context_builder.session.conversation.domain_gate import DomainGate
 from context_builder.session.conversation.tasks import DomainTask
 from context_builder.session.messages.message import from_fields
 from context_builder.testing import ManualClock
-from context_builder.tokens.counter import estimate_tokens
+from context_builder.tokens.estimate import estimate_tokens
 from scripts.benches.shared.labelled import Row
 from scripts.benches.shared.report import Line
 
