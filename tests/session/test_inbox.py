@@ -151,6 +151,6 @@ def test_a_process_that_has_not_all_messages_at_hand_knows_none(at_hand: bool) -
     first, recent = Unidentified(), CommitHistory()
     first.take([b"1"], ManualClock().now())
     pending = Lists(pending=[b"{}"] if at_hand else [])
-    fields = {"unidentified": first.encode([]), "position": b"1"}
-    recent.begin(Snapshot(1, fields, 1, newest=pending), ManualClock().now())
+    fields = {"unidentified": first.encode([])}
+    recent.begin(Snapshot(1, fields, 1, b"1", newest=pending), ManualClock().now())
     assert (b"1" in recent.unidentified, recent.position) == (at_hand, b"1")

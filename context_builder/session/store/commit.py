@@ -49,13 +49,14 @@ class Lists:
 class Snapshot:
     """A session as Redis holds it.
 
-    ``identities`` are those of the messages taken in during the last minute, and ``newest`` what was put last into
-    lists: what a Redis that falls back right afterwards may no longer have.
+    ``position`` is the one in its input. ``identities`` are those of the messages taken in during the last minute, and
+    ``newest`` what was put last into lists: what a Redis that falls back right afterwards may no longer have.
     """
 
     revision: int
     fields: Mapping[str, bytes]
     pending: int
+    position: bytes = b""
     identities: Sequence[bytes] = ()
     newest: Lists = field(default_factory=Lists)
 

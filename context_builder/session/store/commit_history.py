@@ -51,7 +51,7 @@ class CommitHistory:
     def begin(self, snapshot: Snapshot, now: Instant) -> None:
         """Continue from what another process left, should Redis fall back behind it."""
         self._add(_Given(snapshot.revision, now.monotonic, snapshot.newest), snapshot.identities)
-        self.position = snapshot.fields.get("position", b"")
+        self.position = snapshot.position
         at_hand = len(snapshot.newest.pending) == snapshot.pending
         if at_hand:  # else Redis may lose a message that cannot be restored, and to hear it twice is better than never
             self.unidentified.restore(snapshot.fields.get("unidentified", b"[]"), now)

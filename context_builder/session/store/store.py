@@ -125,10 +125,11 @@ class SessionStore:
         named = {name.decode(): value for name, value in fields.items()}
         self._revision = int(named.pop("revision", b"0"))
         held = Held(self._revision, named.pop("by", b""), mark or b"")
+        position = named.pop("position", b"")
         self.lineage = self.lineage.loaded(held, named.pop("ancestors", None))
         if summary_seq is not None:
             named["summary_seq"] = summary_seq
-        return Snapshot(self._revision, named, lengths[0], identities, await self._newest(*lengths))
+        return Snapshot(self._revision, named, lengths[0], position, identities, await self._newest(*lengths))
 
     async def _newest(self, pending: int, outbox: int, memory_outbox: int, dead: int) -> Lists:
         """What was put into the lists last; where there is nothing, Redis is not asked."""
