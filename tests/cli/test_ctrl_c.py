@@ -38,7 +38,7 @@ main()
 
 BEGIN_WITH_ENGINES = f"""
 import sys
-from context_builder import app
+from context_builder.wiring import app
 app.STANDARD_PORT = int(sys.argv.pop(1))
 {BEGIN}"""
 

@@ -19,7 +19,6 @@ from context_builder.cli.view.palette import plain
 from context_builder.memory.preferences import stated_preferences
 from context_builder.quoting import quoted_json, quoted_line, quoted_lines
 from context_builder.redaction.secrets import SecretRedactor
-from context_builder.tokens.counter import estimate_tokens
 from tests.growth import is_linear
 
 
@@ -42,7 +41,6 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "quoted lines": quoted_lines,
     "one line": quoted_line,
     "terminal": lambda text: plain(text, 80),
-    "tokens": estimate_tokens,
 }
 
 SHAPES: Final = (
