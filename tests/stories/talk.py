@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from context_builder.session.client import SessionClient, contributed, spoken
 from tests.services.waiting import wait_until
+from tests.session.schemas import conforms
 
 BEGAN: Final = datetime(2025, 10, 2, 10, 30)
 
@@ -36,7 +37,10 @@ class Talk:
         await self._client.push(contributed(ADVICE, BEGAN + timedelta(minutes=1), {"priority": "P0"}))
 
     async def state(self) -> dict[str, Any]:
-        return await self._client.state() or {}
+        """What is published, which is as it is documented."""
+        state = await self._client.state() or {}
+        assert not state or conforms("state", state)
+        return state
 
     async def is_visible(self) -> list[dict[str, Any]]:
         """The published buffer, once everything said is in it."""

@@ -32,6 +32,7 @@ from tests.session.saying import (
     points_of,
     summarize,
 )
+from tests.session.schemas import conforms
 
 STATE = {
     "session_id": str,
@@ -122,6 +123,7 @@ def has_types(fields: Mapping[str, Any], types: Mapping[str, Any], *optional: st
 
 def state_of(subject: Conversation, clock: ManualClock, revision: int = 7) -> dict[str, Any]:
     state: dict[str, Any] = json.loads(bytes(session_state(subject, revision, clock.now())))
+    assert conforms("state", state)
     assert has_types(state, STATE)
     assert has_types(state["rolling_summary"], SUMMARY)
     assert all(has_types(entry, ENTRY, "timestamp_raw") for entry in state["raw_recent_buffer"])
@@ -242,6 +244,7 @@ def test_the_conversation_state_names_domains_among_its_keywords(clock: ManualCl
     hear(subject, clock, *range(1, 6))
     infer(subject, clock)
     published = json.loads(conversation_state(subject, clock.advance(1.2404)))
+    assert conforms("conversation-state", published)
     assert has_types(published, CONVERSATION)
     assert published == {
         "session_id": "monday",
