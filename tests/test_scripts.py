@@ -12,8 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 STUB = '#!/bin/sh\necho "$(basename "$0") $*" >> calls\n'
-PROGRAMS = ("python", "ruff", "mypy", "lint-imports", "context-builder")
-STATIC = ["ruff format --check .", "ruff check .", "mypy ", "lint-imports ", "python -m scripts.wheels"]
+PROGRAMS = ("python", "ruff", "mypy", "lint-imports", "mkdocs", "context-builder")
+STATIC = [
+    *("ruff format --check .", "ruff check .", "mypy ", "lint-imports ", "python -m scripts.wheels"),
+    "mkdocs build --strict --clean",
+]
 
 
 @pytest.fixture

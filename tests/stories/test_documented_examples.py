@@ -1,9 +1,10 @@
-"""What the documents show runs as they show it, in the names of the README."""
+"""What the documents show runs as they show it: the README, the pages of docs/, and the designs that came before."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 import logging
 import types
 from collections.abc import AsyncIterator
@@ -11,17 +12,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 import context_builder
+from context_builder.clock import SystemClock
 from context_builder.memory.memory import Memory
+from context_builder.session.keys import Keys
+from context_builder.session.messages.message import from_fields
 from context_builder.storage.migrations import apply
 from context_builder.testing import InMemoryStore
+from tests.services.redis_server import RedisServer
 from tests.services.somabrain import SomaBrainServer
 from tests.services.waiting import wait_until
+from tests.session.schemas import validator
 
 logger = logging.getLogger(__name__)
 
-README = (Path(context_builder.__file__).parents[1] / "README.md").read_text("utf-8")
+ROOT = Path(context_builder.__file__).parents[1]
+
+
+def examples(page: str) -> list[str]:
+    """The Python examples of a page."""
+    return [block.partition("```")[0] for block in (ROOT / page).read_text("utf-8").split("```python\n")[1:]]
 
 
 @pytest.fixture
@@ -141,21 +153,44 @@ async def test_the_strategies_usage_flow() -> None:
     assert context.metadata.total_tokens <= 4096
 
 
+async def test_the_readmes_example() -> None:
+    (conversation,) = examples("README.md")
+    assert (await ran(conversation))["context"].rolling_summary["message_count"] == 1
+
+
 @pytest.mark.engines
-async def test_the_readmes_examples(database_url: str) -> None:
+async def test_the_prompts_examples(database_url: str) -> None:
     await apply(database_url)
-    conversation, prompt, strategy = (block.partition("```")[0] for block in README.split("```python\n")[1:])
-    await ran(conversation)
+    prompt, strategy = examples("docs/how-to/build-prompts.md")
     names = await ran(prompt.replace("postgresql://user:password@localhost/memories", database_url))
     assert names["built"].debug["memory"] == "ok"
     assert (await ran(strategy, names))["context"].relevant == ["Never deploy on a Friday"]
     await names["memory"].close()
 
 
-async def ran(example: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The names that the example leaves, run as in ``python -m asyncio``."""
+@pytest.mark.engines
+async def test_the_other_programs_of_the_contract(redis_server: RedisServer, redis: Redis) -> None:
+    listener, with_the_package = examples("docs/how-to/write-a-listener.md")
+    (orchestrator,) = examples("docs/how-to/write-an-orchestrator.md")
+    (monitor,) = examples("docs/how-to/write-a-delivery-monitor.md")
+    listens, answers, waits = [await ran(page, at=redis_server.url) for page in (listener, orchestrator, monitor)]
+    listens["push"]("session-123", "Alice", "Hello there")
+    assert answers["state_of"]("session-123") is None
+    answers["say"]("session-123", "From a Biology perspective", priority="P0")
+    await ran(with_the_package, {"redis": redis})
+    pushed = [json.loads(raw) for raw in reversed(await redis.lrange(Keys("session-123").input, 0, -1))]
+    assert [validator("message").is_valid(fields) for fields in pushed] == [True] * 3
+    assert [from_fields(fields, SystemClock().now()).consilience for fields in pushed] == [False, True, False]
+    assert [pushed[0]["message_number"], pushed[2]["message_number"]] == [1, 2]
+    await redis.set(Keys("session-123").conversation, json.dumps({"silence": True}))
+    assert waits["wait_for_silence"]("session-123") == {"silence": True}
+
+
+async def ran(example: str, names: dict[str, Any] | None = None, *, at: str = "") -> dict[str, Any]:
+    """The names that the example leaves, run as in ``python -m asyncio``, with the Redis there."""
     names = names if names is not None else {}
-    code = compile(example, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    example = example.replace("redis://localhost:6379/0", at)
+    code = compile(example, "example", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     returned = eval(code, names)
     if inspect.isawaitable(returned):
         await returned

@@ -1,4 +1,4 @@
-"""The two JSON strings that readers poll; see the contract in the README."""
+"""The two JSON strings that readers poll; see ``docs/reference/wire-contract.md``."""
 
 from __future__ import annotations
 
