@@ -12,12 +12,11 @@ from context_builder.analysis.grounding import Grounding
 from context_builder.errors import StoreUnavailable
 from context_builder.session.inbox import Inbox
 from context_builder.session.outbox_relay import OutboxRelay
-from context_builder.session.store import registry as catalog
 from context_builder.session.store.commit_history import CommitHistory
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.store import Read, SessionStore
 from context_builder.session.store.unidentified import Unidentified
-from scripts.alteration import alter_commit, alter_script, replace
+from scripts.alteration import alter_commit, replace
 
 
 @dataclass(frozen=True)
@@ -88,9 +87,9 @@ def hold_on_to_refused_rows() -> None:
     replace(OutboxRelay, "_give_up", wait)
 
 
-def forget_without_a_mark() -> None:
-    """Only an owner whose lease has not run out learns that its session was forgotten."""
-    alter_script(catalog, "forget", {"redis.call('HSET', KEYS[4],": "tostring("})
+def ignore_the_mark() -> None:
+    """An owner that finds nothing takes that for a Redis that lost its data, also if the session was forgotten."""
+    replace(Lineage, "was_forgotten", lambda self, held: False)
 
 
 def write_over_strangers() -> None:
@@ -116,7 +115,7 @@ MUTATIONS: Final[Mapping[str, Mutation]] = {
     "ask-about-nothing": Mutation(ask_about_nothing, ("kill",), "doubled"),
     "end-with-a-courier": Mutation(end_with_a_courier, ("a receiver refuses a row for good",), "wrong"),
     "hold-on-to-refused-rows": Mutation(hold_on_to_refused_rows, ("a receiver refuses a row for good",), "wrong"),
-    "forget-without-a-mark": Mutation(forget_without_a_mark, ("forgotten while frozen",), "returned"),
+    "ignore-the-mark": Mutation(ignore_the_mark, ("forgotten while frozen",), "returned"),
     "write-over-strangers": Mutation(write_over_strangers, ("Redis falls back, owner frozen and replaced",), "lost"),
     "expect-nothing-again": Mutation(expect_nothing_again, ("Redis falls back",), "doubled"),
     "take-refusals-for-points": Mutation(take_refusals_for_points, ("model refuses in points",), "lost"),
