@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from context_builder.errors import MemoryUnavailable
+from context_builder.errors import ArchiveError, EngineError, MemoryUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating, SearchResult
 from context_builder.storage.deferred import Deferred
 
@@ -13,7 +13,8 @@ class DeferredMemory(Deferred[MemoryStore]):
     """Implements :class:`~context_builder.memory.memory.MemoryStore`."""
 
     def __init__(self, name: str, open_memory: Callable[[], Awaitable[MemoryStore]]) -> None:
-        super().__init__(name, open_memory, MemoryUnavailable)
+        of_its_tables = ArchiveError  # they are made along with the archive's
+        super().__init__(name, open_memory, MemoryUnavailable, fails_with=(EngineError, of_its_tables))
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         await (await self.opened()).remember(tenant_id, memories)

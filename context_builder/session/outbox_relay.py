@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -55,7 +56,8 @@ class _NotTaken(Exception):
 
 class OutboxRelay:
     """Beside the session's loop, which it never slows or ends. ``deliver`` is idempotent, so an entry may go out twice;
-    ``forget`` deletes all that was ever delivered of the session.
+    ``take_back`` deletes what may have been delivered although the session was forgotten: the delivery that was under
+    way then, for as long as its machine stood still.
 
     ``receiver`` is what people call where it goes, ``deliveries`` counts by outcome, and ``dead_lettered`` is told of
     each dead letter.
@@ -65,7 +67,7 @@ class OutboxRelay:
         self,
         outbox: Outbox,
         deliver: Callable[[bytes], Awaitable[None]],
-        forget: Callable[[], Awaitable[object]],
+        take_back: Callable[[], Awaitable[None]],
         receiver: str,
         deliveries: Counter,
         clock: Clock,
@@ -78,8 +80,7 @@ class OutboxRelay:
         """Attempts in a row at which the receiver took nothing."""
         self._outbox = outbox
         self._deliver = deliver
-        self._forget = forget
-        self._has_tried = False
+        self.take_back = take_back
         self._deliveries = deliveries
         self._clock = clock
         self._dead_lettered = dead_lettered
@@ -112,12 +113,6 @@ class OutboxRelay:
                         pass
             self._is_delivering = False
 
-    async def take_back(self) -> None:
-        """Delete what may have been delivered although the session was forgotten: a delivery may have been under way
-        then, for as long as its machine stood still."""
-        if self._has_tried:
-            await self._forget()
-
     async def _deliver_oldest(self) -> bool:
         entry = await self._outbox.at(0)
         if entry is None:
@@ -136,7 +131,6 @@ class OutboxRelay:
 
     async def _error_of(self, entry: bytes) -> BaseException | None:
         """Why the entry was not delivered; None when it was."""
-        self._has_tried = True
         try:
             await self._deliver(entry)
         except BaseException as error:  # noqa: BLE001 a receiver or a decoder may fail in any way
@@ -224,10 +218,10 @@ def archiver(
         else:  # Redis lost what the archive kept, be it the whole session or its last moments
             log.warning("summary.renumbered", taken=row.summary_seq, **about)
 
-    async def forget() -> None:
-        await archive.forget(outbox.session_id)
+    async def leave() -> None:
+        """One statement delivers a row; who forgot the session has deleted it, or will when told to forget it again."""
 
-    return OutboxRelay(outbox, deliver, forget, archive.name, metrics.SUMMARIES_ARCHIVED, clock, dead_lettered)
+    return OutboxRelay(outbox, deliver, leave, archive.name, metrics.SUMMARIES_ARCHIVED, clock, dead_lettered)
 
 
 def _decoded(entry: bytes) -> SummaryRow:
@@ -245,10 +239,13 @@ def rememberer(
     In a memory that cannot forget, superseded points stay.
     """
 
+    latest: list[str] = []
+
     async def deliver(entry: bytes) -> None:
         part = MemoryBatch.decode(entry)
         stated = await asyncio.to_thread(preferences_in, part.memories)
         preferences = await stated.settled(memory)
+        latest[:] = [one.id for one in (*part.memories, *preferences)]
         await memory.remember([*part.memories, *preferences])
         try:
             await memory.forget(part.superseded)
@@ -257,7 +254,8 @@ def rememberer(
         fed = {"memories": len(part.memories), "preferences": len(preferences)}
         log.info("memory.fed", session_id=part.session_id, **fed)
 
-    async def forget() -> None:
-        await memory.forget_session(outbox.session_id)
+    async def take_back() -> None:
+        with suppress(CannotForget):
+            await memory.forget(latest)
 
-    return OutboxRelay(outbox, deliver, forget, memory.name, metrics.MEMORY_FED, clock, dead_lettered)
+    return OutboxRelay(outbox, deliver, take_back, memory.name, metrics.MEMORY_FED, clock, dead_lettered)

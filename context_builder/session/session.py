@@ -20,7 +20,7 @@ from context_builder import metrics
 from context_builder.analysis.analyst import Analyst
 from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, SystemClock
-from context_builder.errors import ContextBuilderError, LeaseLost, SessionOwned, StoreUnavailable
+from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
 from context_builder.session.committer import Committer
 from context_builder.session.config import SessionConfig
@@ -63,6 +63,9 @@ log = structlog.get_logger(__name__)
 
 WORTH_GIVING_UP: Final = 2
 """Deliveries in a row that failed; a first one may have met a connection that died while it was idle."""
+
+LONGEST_TAKE_BACK: Final = 10.0
+"""Seconds that a session which was forgotten takes at most to delete what it delivered late."""
 
 Event = Batch | Done | DeadLettered | None
 """What the loop applies; ``None`` only wakes it."""
@@ -155,13 +158,14 @@ class Session:
                 await self.shutdown()
 
     async def _take_back_if_forgotten(self) -> None:
-        """Unless somebody has begun the session anew: what is delivered then is theirs."""
+        """Unless somebody has begun the session anew, who may have delivered the same."""
         try:
             held = await self._store.held()
             if self._store.lineage.was_forgotten(held) and not held.revision:
-                for courier in self._couriers:
-                    await courier.take_back()
-        except ContextBuilderError as error:
+                async with asyncio.timeout(LONGEST_TAKE_BACK):
+                    for courier in self._couriers:
+                        await courier.take_back()
+        except Exception as error:  # noqa: BLE001 a receiver may be anybody's and fail in any way
             log.error("session.forgotten_in_part", advice="forget it again", error=reason_of(error))
 
     async def startup(self, *, takeover: bool = False, wait: bool = True) -> bool:

@@ -78,6 +78,7 @@ class PostgresPool:
 
         The pool bounds a connect and a statement by itself, but not the wait for a free connection.
         """
+        await asyncio.to_thread(importlib.import_module, "asyncpg")
         with translated(self.name, self._errors):
             async with asyncio.timeout(2 * self._timeout):
                 yield self._pool or await self._opened()
@@ -89,8 +90,9 @@ class PostgresPool:
 
     async def _opened(self) -> asyncpg.Pool:
         async with self._opening:
-            vendor = await asyncio.to_thread(importlib.import_module, "asyncpg")
-            self._pool = self._pool or await vendor.create_pool(
+            import asyncpg
+
+            self._pool = self._pool or await asyncpg.create_pool(
                 self._url,
                 min_size=0,
                 max_size=self._max_connections,
@@ -129,7 +131,7 @@ def translated(store: str, errors: StoreErrors) -> Iterator[None]:
         raise errors.rejected(f"{store} cannot be used: its URL is not one of PostgreSQL") from None
     except TimeoutError:
         raise errors.unavailable(f"{store} does not answer in time") from None
-    except (OSError, asyncpg.InterfaceError) as error:
+    except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:  # the last when one is cut off
         if isinstance(error, ValueError):  # the client cannot encode a value
             raise errors.data_rejected(f"{store} cannot be sent this: {type(error).__name__}") from None
         reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__

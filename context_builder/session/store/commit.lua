@@ -126,6 +126,9 @@ if not written and to_revision ~= from_revision then
   if acknowledged > 0 then
     position = to_position
   end
+  if anew == '1' and redis.call('LLEN', input) == acknowledged then -- nothing comes again: what follows is new
+    position = redis.sha1hex(writer .. to_revision)
+  end
   redis.call('HSET', checkpoint, 'revision', to_revision, 'by', writer, 'position', position)
   redis.call('LTRIM', input, 0, -(acknowledged + 1))
 end

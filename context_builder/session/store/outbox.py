@@ -20,7 +20,6 @@ class Outbox:
     """
 
     def __init__(self, client: Redis, session_id: str, receiver: Receiver, rules: SessionConfig) -> None:
-        self.session_id = session_id
         self.receiver: Receiver = receiver
         self._client: Any = client  # redis-py types its commands as sync or async at once
         self._rules = rules
