@@ -163,8 +163,8 @@ class Session:
             held = await self._store.held()
             if self._store.lineage.was_forgotten(held) and not held.revision:
                 async with asyncio.timeout(LONGEST_TAKE_BACK):
-                    for courier in self._couriers:
-                        await courier.take_back()
+                    for relay in self._relays:
+                        await relay.take_back()
         except Exception as error:  # noqa: BLE001 a receiver may be anybody's and fail in any way
             log.error("session.forgotten_in_part", advice="forget it again", error=reason_of(error))
 
@@ -204,7 +204,7 @@ class Session:
             async with asyncio.TaskGroup() as tasks:
                 beside = (
                     tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
-                    *(tasks.create_task(each.run(), name=f"courier {self.session_id}") for each in self._couriers),
+                    *(tasks.create_task(each.run(), name=f"relay {self.session_id}") for each in self._relays),
                     tasks.create_task(self._learn_to_count(), name=f"tokens {self.session_id}"),
                 )
                 try:
@@ -332,14 +332,14 @@ class Session:
             self.conversation.end(now)
             self._recorder.happened(Turned("ended"), now)
             await self._commit()
-        late = [courier for courier in self._couriers if not courier.is_done]
-        if not all(courier.failures >= WORTH_GIVING_UP for courier in late):
+        late = [relay for relay in self._relays if not relay.is_done]
+        if not all(relay.failures >= WORTH_GIVING_UP for relay in late):
             return False
-        for courier in late:
-            about = {"receiver": courier.receiver, "waiting": courier.waiting}
+        for relay in late:
+            about = {"receiver": relay.receiver, "waiting": relay.waiting}
             log.error("session.ended_undelivered", session_id=self.session_id, **about)
         return True
 
     @property
-    def _couriers(self) -> list[OutboxRelay]:
+    def _relays(self) -> list[OutboxRelay]:
         return [self._archiver, *([self._rememberer] if self._rememberer else [])]

@@ -68,7 +68,7 @@ def ask_about_nothing() -> None:
     replace(Inbox, "_is_beyond", lambda self, message: True)
 
 
-def end_with_a_courier() -> None:
+def end_with_a_relay() -> None:
     """What a receiver, a decoder or a pattern fails with ends the session."""
 
     async def fail(self: OutboxRelay, entry: bytes) -> None:
@@ -113,7 +113,7 @@ MUTATIONS: Final[Mapping[str, Mutation]] = {
     "skip-the-fence": Mutation(skip_the_fence, ("taken over",), "lost"),
     "forget-identities": Mutation(forget_identities, ("kill",), "doubled"),
     "ask-about-nothing": Mutation(ask_about_nothing, ("kill",), "doubled"),
-    "end-with-a-courier": Mutation(end_with_a_courier, ("a receiver refuses a row for good",), "wrong"),
+    "end-with-a-relay": Mutation(end_with_a_relay, ("a receiver refuses a row for good",), "wrong"),
     "hold-on-to-refused-rows": Mutation(hold_on_to_refused_rows, ("a receiver refuses a row for good",), "wrong"),
     "ignore-the-mark": Mutation(ignore_the_mark, ("forgotten while frozen",), "returned"),
     "write-over-strangers": Mutation(write_over_strangers, ("Redis falls back, owner frozen and replaced",), "lost"),

@@ -1,4 +1,4 @@
-"""Whatever a courier meets, the session goes on: what will never be taken becomes a dead letter, the rest arrives."""
+"""Whatever a relay meets, the session goes on: what will never be taken becomes a dead letter, the rest arrives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from context_builder.errors import (
     MemoryUnavailable,
 )
 from context_builder.memory.memory import Memory
-from context_builder.session import outbox_relay as courier
+from context_builder.session import outbox_relay
 from context_builder.session.keys import RECEIVERS, Keys, Receiver
 from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.testing import InMemoryArchive, InMemoryStore
@@ -86,7 +86,7 @@ FAILURES: list[Callable[[], BaseException]] = [
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Couriers try again soon."""
-    monkeypatch.setattr(courier, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(outbox_relay, "LONGEST_WAIT", 0.01)
 
 
 async def summarize(live: Live, *numbers: int, speaker: str = "Alice") -> None:
@@ -145,14 +145,14 @@ async def test_what_fails_alone_again_and_again_makes_way(live: Live, fail: Call
         state = await live.until("both are counted", **counts(archive=2))
     assert state["rolling_summary"]["message_count"] == 3
     await wait_until(lambda: [seq for _, seq in archive.rows] == [3], "the third is archived")
-    assert archive.attempts.count(1) >= courier.TRIES
+    assert archive.attempts.count(1) >= outbox_relay.TRIES
     told = [*await reasons(live, "archive"), *map(str, logs)]
     assert not any(PRIVATE in line for line in told)
     assert sum(entry["event"] == "delivery.dead_letter" for entry in logs) == 2
 
 
 async def test_several_in_a_row_make_way_for_what_follows_them(live: Live) -> None:
-    bad = range(1, courier.OTHERS + 4)
+    bad = range(1, outbox_relay.OTHERS + 4)
     live.archive = archive = ChoosyArchive(lambda: KeyError(PRIVATE), *bad)
     session = await live.start()
     await summarize(live, *bad)
@@ -167,7 +167,7 @@ async def test_a_receiver_that_takes_nothing_is_waited_for(live: Live) -> None:
     live.archive = archive = ChoosyArchive(lambda: KeyError(PRIVATE), 1, 2, 3)
     await live.start()
     await summarize(live, 1, 2, 3)
-    await wait_until(lambda: archive.attempts.count(1) > 3 * courier.TRIES, "it was tried often")
+    await wait_until(lambda: archive.attempts.count(1) > 3 * outbox_relay.TRIES, "it was tried often")
     assert await live.redis.llen(KEYS.outbox) == 3
     archive.bad.clear()
     await wait_until(lambda: _is_empty(live, KEYS.outbox), "all are delivered")
@@ -232,6 +232,7 @@ async def test_ending_waits_until_it_is_known_what_makes_way(live: Live) -> None
     session = await live.start()
     await summarize(live, 1, speaker="Mallory")
     await summarize(live, 2)
+    await wait_until(lambda: 2 in archive.attempts, "the archive is asked about the second one")
     session.end()
     await live.gone(session)
     assert [seq for _, seq in archive.rows] == [2]
