@@ -68,7 +68,7 @@ def program(folder: Path, version: str, rest: str = "exit 1") -> Path:
 
 def test_a_server_that_is_too_old_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     old = program(tmp_path, "6.0.16")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert old not in [found.path for found in find_servers()]
     assert wheel_server() in [found.path for found in find_servers()]
 
@@ -77,7 +77,7 @@ def test_the_next_server_takes_what_the_first_cannot_read(
     redis_subject: RedisSubject, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(home, "7.0.15", "echo 'Fatal: Bad file format reading the append only file'; exit 1")
-    monkeypatch.setenv("PATH", f"{home}:/bin")
+    monkeypatch.setenv("PATH", str(home))
     address = redis_subject.engine.ensure()
     with Redis.from_url(address.url) as client:
         assert client.info("server")["executable"] != str(home / "valkey-server")
@@ -88,7 +88,7 @@ def test_a_server_that_would_not_see_the_data_is_not_started(
 ) -> None:
     (redis_subject.home / "redis" / "appendonlydir").mkdir(parents=True)
     program(home, "6.2.14")
-    monkeypatch.setenv("PATH", f"{home}:/bin")
+    monkeypatch.setenv("PATH", str(home))
     monkeypatch.setattr(redis_servers, "wheel_server", lambda: None)
     with pytest.raises(EngineError, match=r"redis was written by Redis 7 or later, or Valkey: install one of these"):
         redis_subject.engine.ensure()
