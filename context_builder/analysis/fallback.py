@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,13 +22,17 @@ from context_builder.analysis.analyst import (
     SummaryResult,
     reader_of_preferences,
 )
-from context_builder.analysis.breaker import Breaker, BreakerOpen
-from context_builder.errors import AnalystError, OverBudget
+from context_builder.breaker import CallGuard, CircuitBreaker
+from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget
 
 _log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R", KeywordResult, DomainResult, SummaryResult, PreferenceReading)
+
+
+class BreakerOpen(AnalystUnavailable):
+    """The model was not asked, because it keeps failing."""
 
 
 class FallbackAnalyst:
@@ -41,10 +46,19 @@ class FallbackAnalyst:
     Implements :class:`~context_builder.analysis.analyst.Analyst`.
     """
 
-    def __init__(self, primary: Analyst, fallback: Analyst, breaker: Breaker | None = None) -> None:
+    def __init__(
+        self,
+        primary: Analyst,
+        fallback: Analyst,
+        breaker: CircuitBreaker | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._primary = primary
         self._fallback = fallback
-        self._breaker = breaker or Breaker()
+        self._calls = CallGuard(
+            breaker or CircuitBreaker(), is_answer=_is_answer, refusal=_refusal, monotonic=monotonic
+        )
 
     @property
     def name(self) -> str:
@@ -58,7 +72,7 @@ class FallbackAnalyst:
 
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         try:
-            with self._breaker.guard():
+            with self._calls.guard():
                 return await self._primary.extract_keywords(messages)
         except AnalystError as error:
             self._log_fallback("keywords", error)
@@ -67,7 +81,7 @@ class FallbackAnalyst:
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         try:
-            with self._breaker.guard():
+            with self._calls.guard():
                 return await self._primary.infer_domains(messages)
         except AnalystError as error:
             self._log_fallback("domains", error)
@@ -95,7 +109,7 @@ class FallbackAnalyst:
         self, read_both: ReadBoth, keyword_messages: Sequence[AnalystMessage], domain_messages: Sequence[AnalystMessage]
     ) -> tuple[KeywordResult, DomainResult]:
         try:
-            with self._breaker.guard():
+            with self._calls.guard():
                 return await read_both(keyword_messages, domain_messages)
         except OverBudget:  # the call counts as one for domains; for keywords alone there may be enough
             return await self.extract_keywords(keyword_messages), await self.infer_domains(domain_messages)
@@ -110,7 +124,7 @@ class FallbackAnalyst:
     ) -> R:
         """By the first model of the chain that answers; raises the primary's error if none does."""
         try:
-            with self._breaker.guard():
+            with self._calls.guard():
                 return await first(asked)
         except AnalystError as error:
             if second is None:
@@ -126,6 +140,15 @@ class FallbackAnalyst:
         if not isinstance(error, BreakerOpen | OverBudget):
             names = {"primary": self._primary.name, "fallback": self._fallback.name}
             _log.warning("analyst.fell_back", task=task, reason=str(error), **names)
+
+
+def _is_answer(error: BaseException) -> bool | None:
+    """Judge how a call ended: a model that was not asked, or whose caller gave up, has shown nothing."""
+    return False if isinstance(error, AnalystError) and not isinstance(error, OverBudget) else None
+
+
+def _refusal(wait: float) -> BreakerOpen:
+    return BreakerOpen("the model keeps failing and is left alone for now", retry_after=wait)
 
 
 def _after(failed: AnalystError, reading: R) -> R:

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 import httpx
 import stamina
 
+from context_builder.breaker import CircuitBreaker
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
-from context_builder.memory.breaker import Breaker
+from context_builder.memory.breaker import guard_calls_to
 from context_builder.storage.redirects import refuse_redirects
 
 Payload = dict[str, Any]
@@ -49,9 +50,8 @@ class SomaBrainClient:
 
     def __init__(self, options: SomaBrainOptions, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._options = options
-        self._breaker = Breaker(
-            self.name, failures=options.failures_until_open, pause=options.open_for, monotonic=monotonic
-        )
+        breaker = CircuitBreaker(failures=options.failures_until_open, pause=options.open_for)
+        self._calls = guard_calls_to(self.name, breaker, monotonic=monotonic)
         self._http: httpx.AsyncClient | None = None
 
     @property
@@ -78,7 +78,7 @@ class SomaBrainClient:
     async def _post(self, path: str, payload: Mapping[str, Any]) -> Payload:
         """One call, tried again a few times; together they count once for the breaker. A call that is cut off by its
         caller's deadline counts as a failure too: an answer too late is none."""
-        with self._breaker.guard():
+        with self._calls.guard():
             return await self._tried(path, payload)
 
     async def _tried(self, path: str, payload: Mapping[str, Any]) -> Payload:

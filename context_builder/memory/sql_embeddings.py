@@ -11,7 +11,7 @@ from typing import Any, Final
 import structlog
 
 from context_builder.errors import MemoryRejected, MemoryStoreError
-from context_builder.memory.breaker import Breaker
+from context_builder.memory.breaker import guard_calls_to
 from context_builder.memory.embedder import Embedder, Embedding
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, embedding_text, storable
@@ -19,7 +19,7 @@ from context_builder.memory.rows import Row, embedding_text, storable
 log = structlog.get_logger(__name__)
 
 _HARMLESS: Final = "text"
-"""What no embedder refuses but one that refuses everything."""
+"""Probe text: an embedder that refuses this too refuses everything, not the text it was given."""
 
 
 class SqlEmbeddings:
@@ -41,8 +41,8 @@ class SqlEmbeddings:
         self._call = call
         self._query_time = query_time
         # A server may embed in a second, which is too slow for a query and not for what is remembered.
-        self._queries = Breaker(embedder.name, monotonic=monotonic)
-        self._memories = Breaker(embedder.name, monotonic=monotonic)
+        self._queries = guard_calls_to(embedder.name, monotonic=monotonic)
+        self._memories = guard_calls_to(embedder.name, monotonic=monotonic)
         self._supported: dict[int, bool] = {}
 
     @property
@@ -51,7 +51,7 @@ class SqlEmbeddings:
 
     async def of_query(self, text: str) -> Embedding | None:
         """The query's embedding; None, with a warning, when there is none in time."""
-        if self._queries.is_open:
+        if self._queries.refuses:
             return None
         try:
             with self._queries.guard():
@@ -65,7 +65,7 @@ class SqlEmbeddings:
 
     async def fill(self, tenant_id: str, most: int) -> int:
         """Embed at most ``most`` of the tenant's memories that have no embedding; how many that were."""
-        if self._memories.is_open or False in self._supported.values():
+        if self._memories.refuses or False in self._supported.values():
             return 0
         rows = await self._call("context_memory_unembedded", tenant_id, count=most)
         if not rows:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_builder.analysis.analyst import AnalystMessage, SummaryRequest
-from context_builder.analysis.breaker import Breaker
 from context_builder.analysis.budget import HOUR, SHARES, Budget
 from context_builder.analysis.fallback import FallbackAnalyst
+from context_builder.breaker import CircuitBreaker
 from context_builder.errors import OverBudget
 from context_builder.testing import StubAnalyst
 
@@ -137,7 +137,7 @@ def test_no_sequence_of_calls_spends_more_in_any_hour(steps: list[tuple[str, flo
 
 async def test_refusals_do_not_open_the_breaker() -> None:
     model, text = StubAnalyst("model"), StubAnalyst("text")
-    analyst = FallbackAnalyst(model, text, Breaker(failures=1))
+    analyst = FallbackAnalyst(model, text, CircuitBreaker(failures=1))
     model.failure = OverBudget("used up")
     assert (await analyst.extract_keywords(MESSAGES)).analyst == "text"
     assert (await analyst.infer_domains(MESSAGES)).analyst == "text"

@@ -15,7 +15,6 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     SummaryResult,
 )
-from context_builder.analysis.breaker import Breaker
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
 
@@ -85,7 +84,7 @@ async def test_a_summary_waits_for_the_model() -> None:
 async def test_a_model_that_keeps_failing_is_not_asked_until_the_pause_is_over() -> None:
     seconds = 0.0
     openai = Scripted("openai", down())
-    analyst = FallbackAnalyst(openai, Scripted("text"), Breaker(now=lambda: seconds))
+    analyst = FallbackAnalyst(openai, Scripted("text"), monotonic=lambda: seconds)
     for _ in range(10):
         assert (await analyst.extract_keywords(MESSAGES)).analyst == "text"
     assert openai.calls == 3

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.analysis.breaker import Breaker
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.text.analyst import TextAnalyst
+from context_builder.breaker import CircuitBreaker
 from context_builder.session.jobs import MOST_USELESS
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.talk_in_languages import TALKS
@@ -39,7 +39,7 @@ async def listening(redis: Redis, make_analyst: MakeAnalyst, **rules: Any) -> As
     """A session that asks the fake model, and has a first summary of it."""
     model = make_analyst(timeout=0.2, attempts=2)
     plain = TextAnalyst()
-    analyst = FallbackAnalyst(model, plain, Breaker(pause=PAUSE))
+    analyst = FallbackAnalyst(model, plain, CircuitBreaker(pause=PAUSE))
     quick = {"buffer_window": 0.3, "summary_retry": PAUSE, "domain_messages": 2, "domain_skip": False, **rules}
     async with running(redis, parts=parts_of(analyst, last_resort=plain), **quick):
         await push(redis, *(spoken(n, TALK.format(n)) for n in (1, 2)))

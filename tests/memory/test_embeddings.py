@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.errors import MemoryRejected, MemoryUnavailable
-from context_builder.memory.breaker import Breaker
+from context_builder.errors import MemoryRejected
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.memory import Memory, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
@@ -33,19 +32,6 @@ async def test_a_slow_embedder_is_waited_for_briefly_and_then_left_alone(embedde
     assert await embeddings.of_query("listen") is None
     clock.advance(15.0)
     assert await embeddings.of_query("listen") is not None
-
-
-async def test_a_breaker_refuses_after_three_failures_and_tries_again() -> None:
-    clock = ManualClock()
-    breaker = Breaker("it", pause=5, monotonic=lambda: clock.now().monotonic)
-    for _ in range(3):
-        with pytest.raises(TimeoutError), breaker.guard():
-            raise TimeoutError
-    with pytest.raises(MemoryUnavailable, match="left alone for another 5 s"), breaker.guard():
-        raise AssertionError("no call was to be let through")
-    clock.advance(5)
-    with breaker.guard():
-        assert not breaker.is_open
 
 
 @pytest.mark.engines

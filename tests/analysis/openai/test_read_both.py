@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.analyst import ReadBoth
-from context_builder.analysis.breaker import Breaker
 from context_builder.analysis.budget import Budget
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.openai import OpenAIAnalyst, TaskOptions, Tasks
 from context_builder.analysis.openai.analyst import DOMAIN_TEXT
+from context_builder.breaker import CircuitBreaker
 from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
 from context_builder.testing import StubAnalyst
@@ -91,7 +91,9 @@ async def test_when_it_fails_both_fall_back(analyst: OpenAIAnalyst, model: FakeM
         await both(analyst)(TALK, TALK)
     assert raised.value.usage is not None
     assert raised.value.usage.calls == 3
-    keywords, domains = await both(FallbackAnalyst(analyst, StubAnalyst("text"), Breaker(failures=9)))(TALK, TALK)
+    keywords, domains = await both(FallbackAnalyst(analyst, StubAnalyst("text"), CircuitBreaker(failures=9)))(
+        TALK, TALK
+    )
     assert (keywords.analyst, domains.analyst) == ("text", "text")
     assert domains.usage.calls == 3
 
