@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from context_builder.assembly.budget.message_tokens import Message
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.turn import Turn
-from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
+from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
 
 T = TypeVar("T")
 
@@ -72,7 +72,12 @@ class RedactionPolicy:
         if self.is_free:
             return Ruled(dict(values))
         rulings: list[RedactedText] = []
-        shown = {key: self._value(value, rulings) for key, value in values.items()}
+
+        def shown_text(text: str) -> str:
+            rulings.append(ruling := self.text(text))
+            return ruling.shown
+
+        shown = redact_nested(values, shown_text)
         notes = dict.fromkeys(ruling.altered for ruling in rulings if ruling.altered)
         return Ruled(shown, ", ".join(notes), any(ruling.text is None for ruling in rulings))
 
@@ -87,16 +92,6 @@ class RedactionPolicy:
         """The turn with its user's message as it may be shown."""
         ruling = self.text(turn.user_message)
         return replace(turn, user_message=ruling.shown, altered=ruling.altered, withheld=ruling.text is None)
-
-    def _value(self, value: Any, rulings: list[RedactedText]) -> Any:
-        if isinstance(value, str):
-            rulings.append(ruling := self.text(value))
-            return ruling.shown
-        if isinstance(value, Mapping):
-            return {key: self._value(inner, rulings) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._value(inner, rulings) for inner in value]
-        return value
 
     def _ask(self, text: str) -> RedactedText:
         try:

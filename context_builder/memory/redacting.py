@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating, SearchResult
-from context_builder.redaction.redactor import RedactorProtocol
+from context_builder.redaction.redactor import RedactorProtocol, redact_nested
 
 log = structlog.get_logger(__name__)
 
@@ -68,19 +68,13 @@ class RedactingMemory:
                 speaker=memory.speaker and self._text(memory.speaker),
                 tags=tuple(map(self._text, memory.tags)),
                 metadata={
-                    name: value if name in _NAMES else self._value(value) for name, value in memory.metadata.items()
+                    name: value if name in _NAMES else redact_nested(value, self._text)
+                    for name, value in memory.metadata.items()
                 },
             )
         except Exception as error:  # noqa: BLE001 a redactor of any kind; whatever stops it, the text stays here
             log.debug("memory.not_redacted", kind=type(error).__name__)
             return None
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._text(value)
-        if isinstance(value, Mapping):
-            return {name: self._value(inner) for name, inner in value.items()}
-        return [self._value(inner) for inner in value] if isinstance(value, list | tuple) else value
 
     def _text(self, text: str) -> str:
         redacted = self._redactor.redact(text)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from context_builder.errors import CannotForget, MemoryRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
 from context_builder.memory.rows import storable
 from context_builder.memory.somabrain import Payload, SomaBrainClient
-from context_builder.timestamps import in_utc, moment
+from context_builder.memory.somabrain_answer import SomaBrainEntry, read_entries
+from context_builder.timestamps import in_utc
 
 BATCH: Final = 200
 """Most memories in one call."""
 
-_TEXT_KEYS: Final = ("text", "content", "value")
 _OURS: Final = ("id", "kind", "session_id", "user_id", "speaker", "position", "tags")
 _OLDEST: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -57,7 +56,7 @@ class SomaBrainStore:
             "threshold": query.threshold,
         }
         best: dict[str, SearchResult] = {}
-        for found in _found(await self._client.recall(asked)):
+        for found in map(_result, read_entries(await self._client.recall(asked))):
             known = best.get(found.memory.id)
             if _passes(found.memory, where) and (known is None or found.score > known.score):
                 best[found.memory.id] = found
@@ -97,34 +96,23 @@ def _payload(memory: Memory) -> Payload:
     return payload
 
 
-def _found(answer: Mapping[str, Any]) -> Iterator[SearchResult]:
-    """The memories of an answer, from ``candidates[]`` and ``results[]``; entries without a text are passed over."""
-    for key in ("candidates", "results"):
-        entries = answer.get(key)
-        for entry in entries if isinstance(entries, list) else ():
-            text = _text(entry) if isinstance(entry, Mapping) else None
-            if text is not None:
-                yield SearchResult(_memory(entry, text), _score(entry.get("score")), ("somabrain",))
-
-
-def _memory(entry: Mapping[str, Any], text: str) -> Memory:
-    held = entry.get("metadata")
-    metadata = dict(held) if isinstance(held, Mapping) else {}
+def _result(entry: SomaBrainEntry) -> SearchResult:
+    metadata = entry.metadata
     ours = {name: metadata.pop(name, None) for name in _OURS}
-    time = metadata.get("timestamp") or metadata.get("created_at")
     position, tags = ours["position"], ours["tags"]
-    return Memory(
-        id=str(ours["id"] or entry.get("id") or f"somabrain {text[:80]}"),
-        text=text,
-        kind=str(ours["kind"] or entry.get("type") or "memory"),
+    memory = Memory(
+        id=str(ours["id"] or entry.id or f"somabrain {entry.text[:80]}"),
+        text=entry.text,
+        kind=str(ours["kind"] or entry.kind or "memory"),
         session_id=_name(ours["session_id"]),
         user_id=_name(ours["user_id"]),
         speaker=_name(ours["speaker"]),
-        time=moment(time),
+        time=entry.time,
         position=position if isinstance(position, int) else None,
         tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
         metadata=metadata,
     )
+    return SearchResult(memory, min(max(entry.score or 0.0, 0.0), 1.0), ("somabrain",))
 
 
 def _passes(memory: Memory, where: MemoryFilter) -> bool:
@@ -139,17 +127,5 @@ def _passes(memory: Memory, where: MemoryFilter) -> bool:
     )
 
 
-def _text(entry: Mapping[str, Any]) -> str | None:
-    return next((entry[key] for key in _TEXT_KEYS if isinstance(entry.get(key), str) and entry[key].strip()), None)
-
-
 def _name(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def _score(value: object) -> float:
-    try:
-        score = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return min(max(score, 0.0), 1.0) if math.isfinite(score) else 0.0

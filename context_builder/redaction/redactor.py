@@ -1,8 +1,9 @@
-"""What a redactor does, and the two that look for nothing themselves."""
+"""The redactor's protocol, the two redactors that look for nothing themselves, and the walk through nested values."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 
 class RedactorProtocol(Protocol):
@@ -30,3 +31,12 @@ class RedactorChain:
         for redactor in self._redactors:
             text = redactor.redact(text)
         return text
+
+
+def redact_nested(value: Any, redact: Callable[[str], str]) -> Any:
+    """Return ``value`` with ``redact`` applied to every text in its mappings, lists and tuples; keys stay."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: redact_nested(inner, redact) for key, inner in value.items()}
+    return [redact_nested(inner, redact) for inner in value] if isinstance(value, list | tuple) else value

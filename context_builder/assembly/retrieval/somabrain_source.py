@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from context_builder.assembly.candidate import Candidate, label_of
 from context_builder.assembly.retrieval.source import MemoryRecord, RetrievalQuery
-from context_builder.timestamps import moment
+from context_builder.memory.somabrain_answer import read_entries
 
 Payload = dict[str, Any]
-
-_TEXT_KEYS: Final = ("text", "content", "value")
 
 
 class SomaBrain(Protocol):
@@ -66,43 +63,16 @@ class SomaBrainMemory:
 
 
 def read_candidates(answer: object, unscored: float = 0.0) -> list[Candidate]:
-    """The candidates of an answer, from ``candidates[]`` and ``results[]``; entries without a text are passed over.
-
-    One without a score that is a number is taken to be as similar as was asked for, ``unscored``, and no more.
-    """
-    entries = enumerate(_entries(answer))
-    return [candidate for place, entry in entries if (candidate := _candidate(entry, place, unscored))]
-
-
-def _entries(answer: object) -> Iterator[Mapping[str, Any]]:
-    if not isinstance(answer, Mapping):
-        return
-    for key in ("candidates", "results"):
-        found = answer.get(key)
-        if isinstance(found, list | tuple):
-            yield from (entry for entry in found if isinstance(entry, Mapping))
-
-
-def _candidate(entry: Mapping[str, Any], place: int, unscored: float) -> Candidate | None:
-    text = next((entry[key] for key in _TEXT_KEYS if isinstance(entry.get(key), str) and entry[key].strip()), None)
-    if text is None:
-        return None
-    metadata = entry.get("metadata")
-    metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
-    return Candidate(
-        id=str(entry["id"]) if entry.get("id") is not None else f"somabrain-{place + 1}",
-        text=text,
-        base_score=_number(entry.get("score"), unscored),
-        label=label_of(metadata),
-        time=moment(metadata.get("timestamp") or metadata.get("created_at")),
-        origins=("somabrain",),
-        metadata=metadata,
-    )
-
-
-def _number(value: object, otherwise: float) -> float:
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return otherwise
-    return number if math.isfinite(number) else otherwise
+    """Return the candidates of an answer; one without a score is taken to be ``unscored`` similar, and no more."""
+    return [
+        Candidate(
+            id=f"somabrain-{entry.place + 1}" if entry.id is None else entry.id,
+            text=entry.text,
+            base_score=unscored if entry.score is None else entry.score,
+            label=label_of(entry.metadata),
+            time=entry.time,
+            origins=("somabrain",),
+            metadata=entry.metadata,
+        )
+        for entry in read_entries(answer)
+    ]
