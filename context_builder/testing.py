@@ -9,6 +9,7 @@ from statistics import fmean
 
 from context_builder.analysis.analyst import (
     MIN_KEYWORD_TEXT,
+    Analyst,
     AnalystMessage,
     DomainResult,
     DraftPoint,
@@ -47,11 +48,13 @@ class ManualClock:
         return self.now()
 
 
-class StubAnalyst:
+class StubAnalyst(Analyst):
     """Answers at once and predictably: long words, one fixed domain, one point a message.
 
     While ``failure`` is set every call raises it; while ``gate`` is cleared every call waits.
     """
+
+    name = "stub"
 
     def __init__(self, name: str = "stub", domain: str = "Biology / Life Sciences") -> None:
         self.name = name

@@ -180,18 +180,16 @@ class PreferenceReading:
 
 
 ReadPreferences = Callable[[Sequence[AnalystMessage]], Awaitable[PreferenceReading]]
-"""The lasting preferences that the messages state."""
+"""A call that finds the lasting preferences that the messages state."""
 
 ReadBoth = Callable[[Sequence[AnalystMessage], Sequence[AnalystMessage]], Awaitable[tuple[KeywordResult, DomainResult]]]
-"""Keywords of the first messages and domains of the second ones, in one call."""
+"""A call that finds keywords of the first messages and domains of the second ones."""
 
 
 class Analyst(Protocol):
     """Reads what people said. Raises :class:`~context_builder.errors.AnalystError` on failure.
 
-    One that can do keywords and domains in one call offers that as ``read_both``, a
-    :data:`ReadBoth`; where it has none, or ``None``, it is asked twice. One that can find
-    preferences offers that as ``read_preferences``, a :data:`ReadPreferences`.
+    A class that inherits from it has no ``read_both`` and no ``read_preferences`` until it defines them.
     """
 
     @property
@@ -211,12 +209,16 @@ class Analyst(Protocol):
         """The points worth keeping of the requested messages."""
         ...
 
+    @property
+    def read_both(self) -> ReadBoth | None:
+        """A way to find keywords and domains in one call; None where each takes a call of its own."""
+        return None
+
+    @property
+    def read_preferences(self) -> ReadPreferences | None:
+        """A way to find stated preferences; None where the analyst cannot."""
+        return None
+
     async def close(self) -> None:
         """Let go of connections and workers."""
         ...
-
-
-def reader_of_preferences(analyst: Analyst) -> ReadPreferences | None:
-    """How ``analyst`` finds preferences; None, if it cannot."""
-    read: ReadPreferences | None = getattr(analyst, "read_preferences", None)
-    return read

@@ -20,7 +20,6 @@ from context_builder.analysis.analyst import (
     ReadPreferences,
     SummaryRequest,
     SummaryResult,
-    reader_of_preferences,
 )
 from context_builder.breaker import CallGuard, CircuitBreaker
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget
@@ -35,15 +34,13 @@ class BreakerOpen(AnalystUnavailable):
     """The model was not asked, because it keeps failing."""
 
 
-class FallbackAnalyst:
+class FallbackAnalyst(Analyst):
     """Asks ``primary`` while its breaker lets it, else ``fallback``.
 
     Keywords and domains are answered by either. A summary lasts, so plain text analysis never
     stands in for a model unasked: :meth:`summarize` raises the primary's error, and whoever has
     waited long enough asks the plain text analysis itself. For a chain, let ``fallback`` be another
     ``FallbackAnalyst``: its model does answer summaries.
-
-    Implements :class:`~context_builder.analysis.analyst.Analyst`.
     """
 
     def __init__(
@@ -67,7 +64,7 @@ class FallbackAnalyst:
     @property
     def read_both(self) -> ReadBoth | None:
         """Keywords and domains in one call, where the primary can."""
-        read_both: ReadBoth | None = getattr(self._primary, "read_both", None)
+        read_both = self._primary.read_both
         return read_both and partial(self._read_both, read_both)
 
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
@@ -96,8 +93,8 @@ class FallbackAnalyst:
     @property
     def read_preferences(self) -> ReadPreferences | None:
         """The preferences that messages state, where a model of the chain can tell."""
-        first, second = map(reader_of_preferences, (self._primary, self._fallback))
-        return first and partial(self._by_a_model, "preferences", first, second)
+        first = self._primary.read_preferences
+        return first and partial(self._by_a_model, "preferences", first, self._fallback.read_preferences)
 
     async def close(self) -> None:
         try:

@@ -20,13 +20,11 @@ PORTION: Final = 6_000
 """Bytes of messages in one summary call, and so tokens at most: with prompt and reply within a window of 8,192."""
 
 
-class LocalAnalyst:
+class LocalAnalyst(Analyst):
     """Asks ``model`` in small portions.
 
     Small models lose count of a batch of messages, so keywords are asked for one message at a time; and their window
     is short, so a long stretch is summarized in portions. A portion that fails fails the whole.
-
-    Implements :class:`~context_builder.analysis.analyst.Analyst`.
     """
 
     def __init__(self, model: Analyst) -> None:

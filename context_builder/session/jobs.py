@@ -80,7 +80,7 @@ class Jobs:
     @property
     def read_both(self) -> ReadBoth | None:
         """Keywords and domains in one call, where the analyst can."""
-        return getattr(self._analyst, "read_both", None)
+        return self._analyst.read_both
 
     def start(self, work: AnalysisTask, tasks: asyncio.TaskGroup) -> None:
         """Begin, and deliver what comes of it."""

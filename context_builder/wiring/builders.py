@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest, reader_of_preferences
+from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
 from context_builder.assembly.budget.message_tokens import Message
 from context_builder.assembly.budget.token_window import window_of
 from context_builder.assembly.builder import ContextBuilder
@@ -67,7 +67,7 @@ def summarizer_of(analyst: Analyst) -> Summarizer:
 
 def preference_reader_of(analyst: Analyst) -> PreferenceReader | None:
     """Finds preferences in messages by the analyst's model; None, if it has none that can."""
-    if (read := reader_of_preferences(analyst)) is None:
+    if (read := analyst.read_preferences) is None:
         return None
 
     async def found(messages: Sequence[Memory]) -> list[list[Preference]]:

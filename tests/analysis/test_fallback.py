@@ -22,8 +22,10 @@ MESSAGES = [AnalystMessage(1, "Alice", "How does DNA replication work?")]
 REQUEST = SummaryRequest(MESSAGES)
 
 
-class Scripted:
+class Scripted(Analyst):
     """An analyst that answers with its name, or fails while ``error`` is set."""
+
+    name = ""
 
     def __init__(self, name: str, error: AnalystError | None = None) -> None:
         self.name = name

@@ -10,11 +10,13 @@ from typing import Final
 
 from context_builder.analysis.analyst import (
     MIN_KEYWORD_TEXT,
+    Analyst,
     AnalystMessage,
     DomainResult,
     KeywordResult,
     PreferenceReading,
     ReadBoth,
+    ReadPreferences,
     SummaryRequest,
     SummaryResult,
 )
@@ -49,12 +51,10 @@ DOMAIN_TEXT: Final = 600
 """Characters of one message that each is taken from: of a longer one, its first and last half."""
 
 
-class OpenAIAnalyst:
+class OpenAIAnalyst(Analyst):
     """Asks the model at ``endpoint``; shared by all sessions of a process.
 
     ``prices`` tell what usage costs, and a ``budget`` bounds it.
-
-    Implements :class:`~context_builder.analysis.analyst.Analyst`.
     """
 
     def __init__(
@@ -165,7 +165,12 @@ class OpenAIAnalyst:
         (points, rejected), usage = await self._client.ask(question, partial(points_of, request=request))
         return SummaryResult(points, self._name, rejected, usage)
 
-    async def read_preferences(self, messages: Sequence[AnalystMessage]) -> PreferenceReading:
+    @property
+    def read_preferences(self) -> ReadPreferences:
+        """The preferences that messages state, in one call."""
+        return self._read_preferences
+
+    async def _read_preferences(self, messages: Sequence[AnalystMessage]) -> PreferenceReading:
         """One call, unless nothing was said."""
         asked = [said for said in messages if said.text.strip()]
         if not asked:

@@ -12,6 +12,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Final, TypeVar, TypeVarTuple
 
 from context_builder.analysis.analyst import (
+    Analyst,
     AnalystMessage,
     DomainResult,
     KeywordResult,
@@ -32,8 +33,8 @@ Result = TypeVar("Result")
 Arguments = TypeVarTuple("Arguments")
 
 
-class TextAnalyst:
-    """Plain text analysis behind the :class:`~context_builder.analysis.analyst.Analyst` protocol.
+class TextAnalyst(Analyst):
+    """Plain text analysis in this process.
 
     Give it the executor that the process has for such work; otherwise it keeps one thread of
     its own, which ``close`` ends.
