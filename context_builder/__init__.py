@@ -51,8 +51,9 @@ if TYPE_CHECKING:
         TokenLimitExceeded,
     )
     from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
+    from context_builder.memory.options import SomaBrainOptions
     from context_builder.memory.postgres import PostgresMemory
-    from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+    from context_builder.memory.somabrain import SomaBrainClient
     from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
     from context_builder.session.client import SessionClient
     from context_builder.session.config import SessionConfig
@@ -138,7 +139,7 @@ _HOMES = {
     "SessionClient": "session.client",
     "Settings": "settings.settings",
     "SomaBrainClient": "memory.somabrain",
-    "SomaBrainOptions": "memory.somabrain",
+    "SomaBrainOptions": "memory.options",
     "StrategyError": "errors",
     "SummaryRow": "archive.archive",
     "TokenLimitExceeded": "errors",

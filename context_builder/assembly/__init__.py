@@ -1,63 +1,17 @@
-"""The read side: from a turn and all that is remembered to messages that fit the token budget."""
+"""The read side: from a turn and all that is remembered to messages that fit the token budget.
 
-from context_builder.assembly.budget.receipt import Outcome, Receipt, added
-from context_builder.assembly.budget.token_window import TokenWindowManager, window_of
-from context_builder.assembly.builder import ContextBuilder
-from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.health import HealthState
-from context_builder.assembly.health import HealthState as SomabrainHealthState
-from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.prompt.built_context import BuiltContext
-from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
-from context_builder.assembly.prompt.formatter import ContextFormatter
-from context_builder.assembly.ranking.query_kind import QueryKind, kind_of
-from context_builder.assembly.retrieval.preference_history import Preference, stated_preferences
-from context_builder.assembly.retrieval.somabrain_source import SomaBrain
-from context_builder.assembly.session_state import session_turn
-from context_builder.assembly.strategies import (
-    ContextStrategy,
-    QueryStrategy,
-    RecentMessagesStrategy,
-    Request,
-    RollingSummaryStrategy,
-    SemanticSearchStrategy,
-    SessionMessagesStrategy,
-    UserPreferencesStrategy,
-)
-from context_builder.tokens.estimate import estimate_tokens
+What others may import is in ``public``, which is loaded when a name of it is first used: its config is read by
+programs that build no prompts.
+"""
 
-__all__ = [
-    "AssemblyConfig",
-    "BuiltContext",
-    "Candidate",
-    "Context",
-    "ContextBuilder",
-    "ContextBuilderMetrics",
-    "ContextFormatter",
-    "ContextMetadata",
-    "ContextStrategy",
-    "ContextType",
-    "HealthState",
-    "ModelType",
-    "Outcome",
-    "Preference",
-    "QueryKind",
-    "QueryStrategy",
-    "Receipt",
-    "RecentMessagesStrategy",
-    "Request",
-    "RollingSummaryStrategy",
-    "SemanticSearchStrategy",
-    "SessionMessagesStrategy",
-    "SomaBrain",
-    "SomabrainHealthState",
-    "TokenWindowManager",
-    "UserPreferencesStrategy",
-    "added",
-    "estimate_tokens",
-    "kind_of",
-    "session_turn",
-    "stated_preferences",
-    "window_of",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from context_builder.assembly.public import *  # noqa: F403
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(import_module("context_builder.assembly.public"), name)

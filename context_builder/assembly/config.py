@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from context_builder.assembly.budget.allocation import Choose
 from context_builder.assembly.health import HealthState
+from context_builder.config import CONFIG, Count, Seconds, Share, setting
 
 Scope = Literal["tenant", "session"]
+Natural = Annotated[int, Field(ge=0)]
+Duration = Annotated[float, Field(ge=0, le=10 * 365 * 86400, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=CONFIG)
 class AssemblyConfig:
     """Times in seconds unless named otherwise; the defaults are the documented ones.
 
@@ -27,41 +32,83 @@ class AssemblyConfig:
     :class:`ValueError` for what cannot be meant.
     """
 
-    max_prompt_tokens: int = 4000
-    window: int | None = None
-    reply_tokens: int = 1000
-    by_query: bool = False
+    max_prompt_tokens: Count = setting(4000, "CONTEXT_MAX_TOKENS", "Most tokens of a prompt. tokens")
+    window: Count | None = setting(
+        None, "CONTEXT_WINDOW", "Context window of CONTEXT_MODEL, needed for a model that is not known. tokens"
+    )
+    reply_tokens: Count = setting(
+        1000, "CONTEXT_REPLY_TOKENS", "Tokens of the model's context window that a prompt leaves for the reply. tokens"
+    )
+    by_query: bool = setting(
+        False,
+        "CONTEXT_BY_QUERY",
+        "Let the kind of query choose a prompt's weights and what is kept first. true or false",
+    )
 
-    top_k: int = 8
-    top_k_degraded: int = 3
-    threshold: float = 0.5
-    similarity_weight: float = 0.7
-    recency_weight: float = 0.3
-    recency_days: float = 30.0
-    feedback_weight: float = 0.0
-    deadline: float = 0.3
-    degraded_window: float = 15.0
-    down_window: float = 60.0
-    failures_until_down: int = 5
-    summary_chars: int = 1024
-    store_summaries: bool = True
+    top_k: Natural = setting(8, "CONTEXT_TOP_K", "Most memories in a prompt. memories")
+    top_k_degraded: Natural = setting(
+        3, "CONTEXT_TOP_K_DEGRADED", "Most memories in a prompt for a while after the memory failed. memories"
+    )
+    threshold: Share = setting(
+        0.5, "CONTEXT_THRESHOLD", "Least similarity to the query of a memory in a prompt. 0 to 1"
+    )
+    similarity_weight: Share = setting(
+        0.7, "CONTEXT_SIMILARITY_WEIGHT", "Weight of similarity to the query in a memory's score. 0 to 1"
+    )
+    recency_weight: Share = setting(0.3, "CONTEXT_RECENCY_WEIGHT", "Weight of recency in a memory's score. 0 to 1")
+    recency_days: Annotated[float, Field(gt=0, allow_inf_nan=False)] = setting(
+        30.0, "CONTEXT_RECENCY_DAYS", "Age at which the recency of a memory is down to 0.37 (1/e). days"
+    )
+    feedback_weight: Share = setting(
+        0.0,
+        "CONTEXT_FEEDBACK_WEIGHT",
+        "Weight of feedback (did the memory help before?) in a memory's score. 0 to 1",
+    )
+    deadline: Seconds = setting(0.3, "CONTEXT_DEADLINE", "Longest wait for memories while a prompt is built. seconds")
+    degraded_window: Duration = setting(
+        15.0,
+        "CONTEXT_DEGRADED_WINDOW",
+        "Time after a failure of the memory in which fewer memories are asked for. seconds",
+    )
+    down_window: Duration = setting(
+        60.0,
+        "CONTEXT_DOWN_WINDOW",
+        "Time without any memory in prompts after CONTEXT_FAILURES_UNTIL_DOWN failures. seconds",
+    )
+    failures_until_down: Count = setting(
+        5,
+        "CONTEXT_FAILURES_UNTIL_DOWN",
+        "Failures of the memory in a row after which CONTEXT_DOWN_WINDOW begins. number",
+    )
+    summary_chars: Natural = setting(
+        1024, "CONTEXT_SUMMARY_CHARS", "Longest summary of what leaves a prompt. characters"
+    )
+    store_summaries: bool = setting(
+        True,
+        "CONTEXT_STORE_SUMMARIES",
+        "Store a short summary of what leaves a prompt in the memory. true or false",
+    )
     background_timeout: float = 30.0
     background_max: int = 100
-    choose: Choose = "greedy"
-    scope: Scope = "tenant"
-    redact_user_message: bool = False
-    cache_seconds: float = 0.0
-    cache_size: int = 1000
-
-    def __post_init__(self) -> None:
-        if self.choose not in get_args(Choose) or self.scope not in get_args(Scope):
-            raise ValueError(f"choose, scope: {self.choose!r} and {self.scope!r} are not among {Choose} and {Scope}")
-        for name in ("max_prompt_tokens", "recency_days", "deadline", "failures_until_down"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}: {getattr(self, name)!r} is not above 0")
-        for name in ("top_k", "top_k_degraded", "degraded_window", "down_window", "summary_chars", "cache_seconds"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name}: {getattr(self, name)!r} is below 0")
+    choose: Choose = setting(
+        "greedy",
+        "CONTEXT_CHOOSE",
+        "How memories are picked when not all fit: greedy by score, knapsack by the highest total score.",
+    )
+    scope: Scope = setting(
+        "tenant", "CONTEXT_SCOPE", "Where memories for a prompt are searched: all of the tenant's, or the session's."
+    )
+    redact_user_message: bool = setting(
+        False,
+        "CONTEXT_REDACT_USER_MESSAGE",
+        "Mask the user's message of the turn too, before memories are searched with it. true or false",
+    )
+    cache_seconds: Duration = setting(
+        0.0, "CONTEXT_CACHE_TIME", "Time for which the same turn gets the same prompt again; 0 turns that off. seconds"
+    )
+    cache_size: Count = setting(
+        1000, "CONTEXT_CACHE_SIZE", "Most prompts that are kept for CONTEXT_CACHE_TIME. prompts"
+    )
 
     def limit(self, asked: int | None = None, default: int | None = None) -> int:
         """Tokens of a prompt: as asked, else what the window leaves, else the default; never more than the window."""

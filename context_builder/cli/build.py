@@ -95,8 +95,8 @@ async def _build(
     from context_builder.wiring.session_prompt import build_for_session
 
     settings = settings_in_force()
-    log.configure("error", settings.log_format)  # what the memory failed at is said in the output
-    turn = turn | {"tenant_id": settings.tenant_id if turn["tenant_id"] is None else turn["tenant_id"]}
+    log.configure("error", settings.process.log_format)  # what the memory failed at is said in the output
+    turn = turn | {"tenant_id": settings.memory.tenant_id if turn["tenant_id"] is None else turn["tenant_id"]}
     async with (
         open_redis(settings) as redis,
         open_builder(settings, store_summaries=False, background_timeout=STARTING) as (builder, memory_is),

@@ -79,13 +79,13 @@ async def _demo(speed: float, console: Console) -> None:
     from context_builder.wiring.app import open_app
 
     settings = settings_in_force(raw_buffer_time_window=WINDOW)
-    log.configure("error", settings.log_format)  # anything less would be written across the view
+    log.configure("error", settings.process.log_format)  # anything less would be written across the view
     async with open_app(settings) as app:
         session = app.session(f"demo-{secrets.token_hex(3)}")
         async with _served(session) as stop:
             client = SessionClient(app.redis, session.session_id)
             seen = await play(
-                client, stop=stop, console=console, speed=speed, silence_threshold=settings.silence_threshold
+                client, stop=stop, console=console, speed=speed, silence_threshold=settings.session.silence
             )
         seen.look(await client.snapshot())
         console.print(closing(seen, app.archive_is.what))

@@ -78,8 +78,9 @@ async def _read_again(recording: Recording, wanted: RetrievalQuery) -> tuple[Und
 
     models = dict.fromkeys(MODEL_SETTINGS, wanted.model)
     settings = settings_in_force(**models, prompts_dir=wanted.prompts, llm_attempts=1)
+    model = settings.model
     named = "--model" if wanted.model else "--prompts" if wanted.prompts else ""
-    if named and not (settings.openai_api_key or settings.openai_base_url or settings.local_model_url):
+    if named and not (model.openai_api_key or model.openai_base_url or model.local_model_url):
         raise SettingError(f"OPENAI_API_KEY: is missing, but {named} is for a language model")
     async with open_analyst(settings) as (analyst, described):
         with _progress() as on_progress:

@@ -60,7 +60,7 @@ async def _doctor(*, as_json: bool) -> None:
     from context_builder.wiring.app import open_app
 
     settings = settings_in_force()
-    log.configure("error", settings.log_format)
+    log.configure("error", settings.process.log_format)
     async with open_app(settings) as app:
         findings = [await _examined(name, check, app) for name, check in CHECKS.items()]
     if as_json:

@@ -29,7 +29,7 @@ async def _end(session_id: str) -> None:
 
     settings = settings_in_force()
     validate_session_id(session_id)
-    log.configure("warning", settings.log_format)
+    log.configure("warning", settings.process.log_format)
     async with open_app(settings) as app:
         await existing(app.redis, session_id)
         session = app.session(session_id)

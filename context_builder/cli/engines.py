@@ -54,7 +54,7 @@ async def _password() -> str:
     from context_builder.wiring.embedded import redis_engine
 
     settings = settings_in_force()
-    if not settings.embedded_redis_password:
+    if not settings.redis.embedded_password:
         raise SettingError("EMBEDDED_REDIS_PASSWORD is false: the embedded Redis asks for none")
     return await asyncio.to_thread(redis_engine(settings).password)
 

@@ -49,13 +49,13 @@ async def _forget(session_id: str) -> None:
     validate_session_id(session_id)
     async with open_redis(settings) as redis, open_archive(settings) as archive, open_memory(settings) as (store, _):
         catalog = SessionRegistry(redis)
-        delivered = Delivered(session_id, archive, TenantMemory(store, settings.tenant_id) if store else None)
+        delivered = Delivered(session_id, archive, TenantMemory(store, settings.memory.tenant_id) if store else None)
         await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
         owner = await catalog.owner(session_id)
         before = await catalog.mark(session_id)
         keys = await catalog.forget(session_id)
         if owner is not None:  # it notices with its next commit; until then it may still deliver something
-            if not (has_died(owner) or await is_left(catalog, session_id, settings.lease_time)):
+            if not (has_died(owner) or await is_left(catalog, session_id, settings.session.lease)):
                 told = "it will not restore the session, but may still deliver what it was delivering"
                 typer.echo(f"{describe(owner)} does not answer; should it wake up, {told}", err=True)
             await delivered.forget()

@@ -39,9 +39,9 @@ async def _migrate(*, show: bool) -> None:
         typer.echo(render())
         return
     settings = settings_in_force()
-    if settings.database_url is not None:
-        url = settings.database_url.get_secret_value()
-    elif settings.supabase_url is not None:
+    if settings.archive.database_url is not None:
+        url = settings.archive.database_url.get_secret_value()
+    elif settings.archive.supabase_url is not None:
         raise SettingError("DATABASE_URL: set it to your Supabase database's address, or use `migrate --print`")
     else:
         url = (await asyncio.to_thread(PostgresEngine(home_of(settings)).ensure)).url

@@ -55,7 +55,7 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
 
     settings = settings_in_force()
     validate_session_id(session_id)
-    log.configure(settings.log_level, settings.log_format)
+    log.configure(settings.process.log_level, settings.process.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
     async with open_app(settings) as app, AsyncExitStack() as stack:
         session = app.session(session_id, record=record)
@@ -64,10 +64,10 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
             typer.echo(banner(session_id, app))
             if kept_in := record or recording_of(session_id, settings):
                 typer.echo(f"  Recorded {kept_in}, what people say included")
-            if settings.http_port is not None:
+            if settings.process.http_port is not None:
                 from context_builder.server.health import serve_http
 
-                pages = serve_http(settings.http_host, settings.http_port, lambda: session.is_served)
+                pages = serve_http(settings.process.http_host, settings.process.http_port, lambda: session.is_served)
                 await stack.enter_async_context(pages)
             async with beside(app.warm_up(), _sweep(app, session)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session.told_to_stop)
@@ -113,7 +113,7 @@ async def _sweep(app: App, session: Session) -> None:
     from context_builder.session.store.registry import SessionRegistry
 
     log = structlog.get_logger(__name__)
-    catalog, retention = SessionRegistry(app.redis), app.settings.session_retention
+    catalog, retention = SessionRegistry(app.redis), app.settings.process.session_retention
     while True:
         try:
             swept = await catalog.sweep(time.time() - retention, spared=session.session_id)

@@ -33,16 +33,14 @@ def settings(
 
 def example_env() -> str:
     """The text of ``.env.example``: every setting with its default, its unit and why it is there."""
-    from context_builder.settings.settings import PREFIX, Settings
+    from context_builder.settings.settings import PREFIX, definitions
 
     lines = [
         "# Every setting, with its default and its unit. Copy this file to .env and set what you need.",
         f"# Each may also be given with the prefix {PREFIX}, which wins over the plain name.",
     ]
-    for name, field in Settings.model_fields.items():
-        default = "" if field.default is None else field.default
-        prefix = PREFIX if name == "home" else ""
-        lines += ["", f"# {field.description}", f"#{prefix}{name.upper()}={default}"]
+    for name, one in definitions().items():
+        lines += ["", f"# {one.description}", f"#{name}={'' if one.default is None else one.default}"]
     return "\n".join(lines) + "\n"
 
 
@@ -50,7 +48,7 @@ async def _settings(*, as_example: bool, as_json: bool) -> None:
     if as_example:
         typer.echo(example_env(), nl=False)
         return
-    shown = {name.upper(): _masked(value) for name, value in settings_in_force().model_dump(mode="json").items()}
+    shown = {name: _masked(value) for name, value in settings_in_force().by_name().items()}
     if as_json:
         print_json(shown)
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
@@ -12,11 +11,14 @@ from pydantic import BaseModel, Field, ValidationError
 
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.embedder import Embedding
+from context_builder.memory.options import EmbeddingOptions
 from context_builder.storage.redirects import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+
+DEFAULT_MODEL: Final = "text-embedding-3-small"
 
 LARGEST_ANSWER: Final = 16_000_000
 """Bytes of an answer that are read: twice what 64 embeddings of 4,096 figures take."""
@@ -37,29 +39,6 @@ class _Answer(BaseModel):
     data: list[_Embedded]
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingOptions:
-    """Where embeddings come from.
-
-    Some models tell queries from passages: by a prefix (those of the E5 family by ``query: `` and ``passage: ``), or
-    their server adds it and is told by ``input_type``, which ``input_types`` sends.
-    """
-
-    model: str = "text-embedding-3-small"
-    base_url: str | None = None
-    api_key: str | None = field(default=None, repr=False)
-    query_prefix: str = ""
-    passage_prefix: str = ""
-    input_types: bool = False
-    batch: int = 64
-    """Most texts in one request."""
-    longest: int = 8_000
-    """Characters of a text that are embedded; models refuse more than their window."""
-    timeout: float = 10.0
-    """Seconds for one request."""
-    retries: int = 1
-
-
 class OpenAIEmbedder:
     """Asks ``/embeddings``, in batches. Implements :class:`~context_builder.memory.embedder.Embedder`.
 
@@ -68,12 +47,13 @@ class OpenAIEmbedder:
 
     def __init__(self, options: EmbeddingOptions) -> None:
         self._options = options
+        self._model = options.model or DEFAULT_MODEL
         self._client: AsyncOpenAI | None = None
         self._connecting = asyncio.Lock()
 
     @property
     def name(self) -> str:
-        return self._options.model
+        return self._model
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         embeddings: list[Embedding] = []
@@ -97,7 +77,7 @@ class OpenAIEmbedder:
         shortened = [text[: self._options.longest] or " " for text in texts]
         try:
             answer = await client.embeddings.with_raw_response.create(
-                model=self._options.model,
+                model=self._model,
                 input=shortened,
                 encoding_format="float",
                 extra_body={"input_type": input_type} if self._options.input_types else None,
@@ -149,7 +129,7 @@ class OpenAIEmbedder:
 
         http: Any = BoundedClient(most_bytes=LARGEST_ANSWER, seconds=self._options.timeout)
         client = AsyncOpenAI(
-            api_key=self._options.api_key or "none",
+            api_key=key.get_secret_value() if (key := self._options.api_key) else "none",
             base_url=self._options.base_url,
             timeout=self._options.timeout,
             max_retries=self._options.retries,

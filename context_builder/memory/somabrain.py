@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -12,8 +11,9 @@ import httpx
 import stamina
 
 from context_builder.breaker import CircuitBreaker
-from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
+from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable, SettingError
 from context_builder.memory.breaker import guard_calls_to
+from context_builder.memory.options import SomaBrainOptions
 from context_builder.storage.redirects import refuse_redirects
 
 Payload = dict[str, Any]
@@ -22,33 +22,18 @@ _TRANSIENT: Final = frozenset({408, 425, 429})
 _INVALID_DATA: Final = frozenset({400, 413, 422})
 
 
-@dataclass(frozen=True, slots=True)
-class SomaBrainOptions:
-    """Where SomaBrain is; the defaults are the documented ones.
-
-    ``timeout`` is for one request, in seconds, ``retry_base`` the first wait between tries, which doubles.
-    ``namespace`` is the universe that memories live in, and ``memory_namespace`` the part of it;
-    both are sent as headers, because the documented bodies have no place for them.
-    """
-
-    base_url: str
-    timeout: float = 30.0
-    retries: int = 2
-    retry_base: float = 0.15
-    namespace: str | None = None
-    memory_namespace: str = "wm"
-    failures_until_open: int = 3
-    open_for: float = 15.0
-
-
 class SomaBrainClient:
     """Asks SomaBrain. Raises :class:`MemoryUnavailable` when it cannot be reached, fails or is left alone for
-    having failed three times in a row, and :class:`MemoryRejected` when it refuses.
+    having failed three times in a row, and :class:`MemoryRejected` when it refuses. Raises
+    :class:`SettingError` without a base URL.
 
     ``monotonic`` tells seconds on a clock that never goes back.
     """
 
     def __init__(self, options: SomaBrainOptions, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        if options.base_url is None:
+            raise SettingError("SA01_SOMA_BASE_URL: is missing")
+        self._base_url = options.base_url
         self._options = options
         breaker = CircuitBreaker(failures=options.failures_until_open, pause=options.open_for)
         self._calls = guard_calls_to(self.name, breaker, monotonic=monotonic)
@@ -56,7 +41,7 @@ class SomaBrainClient:
 
     @property
     def name(self) -> str:
-        return f"SomaBrain at {urlsplit(self._options.base_url).netloc.rpartition('@')[2]}"
+        return f"SomaBrain at {urlsplit(self._base_url).netloc.rpartition('@')[2]}"
 
     async def context_evaluate(self, payload: Mapping[str, Any]) -> Payload:
         """``POST /context/evaluate``: what fits a turn's message, as ``candidates``."""
@@ -86,8 +71,8 @@ class SomaBrainClient:
             on=MemoryUnavailable,
             attempts=self._options.retries + 1,
             timeout=None,
-            wait_initial=self._options.retry_base,
-            wait_jitter=self._options.retry_base,
+            wait_initial=self._options.retry_base_ms / 1000,
+            wait_jitter=self._options.retry_base_ms / 1000,
         ):
             with attempt:
                 return await self._asked(path, payload)
@@ -118,7 +103,7 @@ class SomaBrainClient:
         if self._http is None:
             headers = {"X-Namespace": self._options.namespace, "X-Memory-Namespace": self._options.memory_namespace}
             self._http = httpx.AsyncClient(
-                base_url=self._options.base_url,
+                base_url=self._base_url,
                 timeout=self._options.timeout,
                 headers={name: value for name, value in headers.items() if value},
                 event_hooks=refuse_redirects(self.name, "SA01_SOMA_BASE_URL", MemoryUnavailable),

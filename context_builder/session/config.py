@@ -2,38 +2,102 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from context_builder.config import CONFIG, Count, Seconds, setting
+
+Wait = Annotated[float, Field(ge=0, le=60)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=CONFIG)
 class SessionConfig:
     """Times in seconds, sizes in messages, tokens or bytes; the defaults are the documented ones."""
 
-    tick: float = 0.5
-    buffer_window: float = 120.0
-    buffer_max: int = 1000
-    buffer_max_bytes: int = 4 * 1024 * 1024
-    summary_keep_last: int = 0
-    summary_budget: int = 1000
-    summary_input: int = 12000
-    summary_retry: float = 15.0
-    feed_memory: bool = False
-    pending_max: int = 5000
-    pending_max_tokens: int = 500_000
-    domain_messages: int = 5
-    domain_interval: float = 30.0
+    tick: Seconds = setting(0.5, "POLL_INTERVAL", "How often a session ticks when no message comes. seconds")
+    buffer_window: Seconds = setting(
+        120.0, "RAW_BUFFER_TIME_WINDOW", "Age of the oldest message in the buffer at which a summary starts. seconds"
+    )
+    buffer_max: Count = setting(1000, "RAW_BUFFER_MAX_MESSAGES", "Most messages in the published buffer. messages")
+    buffer_max_bytes: Count = setting(
+        4 * 1024 * 1024,
+        "RAW_BUFFER_MAX_BYTES",
+        "Most bytes of the published buffer as JSON; older messages wait for a summary, the newest always stays. bytes",
+    )
+    summary_keep_last: Annotated[int, Field(ge=0)] = setting(
+        0, "SUMMARY_KEEP_LAST", "Newest messages that a summary leaves in the buffer. messages"
+    )
+    summary_budget: Count = setting(
+        1000, "SUMMARY_MAX_TOKENS", "Most tokens of the rolling summary, and of the reply of a summary call. tokens"
+    )
+    summary_input: Count = setting(
+        12000, "SUMMARY_INPUT_TOKENS", "Most tokens of messages and known points in one summary call. tokens"
+    )
+    summary_retry: Seconds = setting(15.0, "SUMMARY_RETRY_INTERVAL", "Wait after a failed summary. seconds")
+    feed_memory: bool = setting(
+        True,
+        "FEED_MEMORY",
+        "Store summarized messages and points in the long-term memory, to be found later. true or false",
+    )
+    pending_max: Count = setting(
+        5000,
+        "PENDING_MAX_MESSAGES",
+        "Most messages that wait for a failing model; beyond it, plain text analysis summarizes them. messages",
+    )
+    pending_max_tokens: Count = setting(
+        500_000,
+        "PENDING_MAX_TOKENS",
+        "Most tokens, of three bytes each, that wait for a failing model; "
+        "beyond it, plain text analysis summarizes them. tokens",
+    )
+    domain_messages: Count = setting(
+        5, "DOMAIN_INFERENCE_INTERVAL", "New messages that start a domain inference. messages"
+    )
+    domain_interval: Seconds = setting(
+        30.0,
+        "DOMAIN_INFERENCE_TIME_INTERVAL",
+        "Time since the last domain inference after which one new message starts the next. seconds",
+    )
     domain_window: int = 10
-    domain_skip: bool = True
-    silence: float = 4.0
-    keyword_batch: int = 20
-    keyword_window: float = 0.05
+    domain_skip: bool = setting(
+        True,
+        "DOMAIN_SKIP",
+        "Skip the model call for domains while plain text analysis is sure of no change. true or false",
+    )
+    silence: Seconds = setting(
+        4.0, "SILENCE_THRESHOLD", "Time without a message after which a session counts as silent. seconds"
+    )
+    keyword_batch: Count = setting(20, "KEYWORD_BATCH", "Most messages in one keyword call. messages")
+    keyword_window: Wait = setting(
+        0.05,
+        "KEYWORD_BATCH_WINDOW",
+        "While a keyword call is under way, messages wait this long to share the next one. seconds",
+    )
     keyword_jobs: int = 2
-    jobs: int = 4
-    consilience_max: int = 100
-    max_message_bytes: int = 262144
-    dead_letters_max: int = 1000
-    dead_letters_bytes: int = 64 * 1024 * 1024
+    jobs: Count = setting(
+        4, "LLM_CONCURRENCY_PER_SESSION", "Most model calls of one session in flight at the same time. number"
+    )
+    consilience_max: Count = setting(
+        100, "CONSILIENCE_RESPONSES_MAX", "Newest assistant responses in the published state. messages"
+    )
+    max_message_bytes: Count = setting(
+        262144, "MAX_MESSAGE_BYTES", "Largest message; a larger one goes to the dead letters. bytes"
+    )
+    dead_letters_max: Count = setting(
+        1000, "DEAD_LETTERS_MAX", "Newest dead letters kept of the input, and of each outbox. messages"
+    )
+    dead_letters_bytes: Count = setting(
+        64 * 1024 * 1024,
+        "DEAD_LETTERS_MAX_BYTES",
+        "Most bytes of dead letters of the input, and of each outbox; the oldest go first, the newest stays. bytes",
+    )
     read_batch: int = 500
-    state_ttl: float = 3600.0
-    conversation_state_ttl: float = 10.0
-    lease: float = 10.0
+    state_ttl: Seconds = setting(3600.0, "STATE_TTL", "Time that the published state lives after a write. seconds")
+    conversation_state_ttl: Seconds = setting(
+        10.0, "CONVERSATION_STATE_TTL", "Time that the conversation state lives after a write. seconds"
+    )
+    lease: Seconds = setting(
+        10.0, "LEASE_TIME", "Longest time that a dead process blocks a session for the next one. seconds"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -54,7 +55,8 @@ class ConversationContext:
         self._analyst = analyst or TextAnalyst()
         self._archive = archive
         self._clock = clock or SystemClock()
-        self._conversation = Conversation(session_id, rules or SessionConfig(), self._clock.now(), count_tokens_compact)
+        without_memory = replace(rules or SessionConfig(), feed_memory=False)
+        self._conversation = Conversation(session_id, without_memory, self._clock.now(), count_tokens_compact)
         self._seen: set[bytes] = set()
         self._pending: list[BufferedMessage] = []
         self._outbox: deque[SummaryRow] = deque()

@@ -1,4 +1,4 @@
-"""What a setting may be: numbers with bounds, URLs, tables; each says in one sentence what is wrong with a value."""
+"""What only settings may be: URLs that hold passwords, the price table; each tells in one sentence what is wrong."""
 
 from __future__ import annotations
 
@@ -6,47 +6,23 @@ import base64
 import binascii
 import json
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-Seconds = Annotated[float, Field(gt=0, le=10 * 365 * 86400, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+from context_builder.config import check_url
+
 Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
-ModelName = Annotated[str, Field(min_length=1)]
+Port = Annotated[int, Field(ge=1, le=65535)]
 
 
-def _url_of(*schemes: str) -> AfterValidator:
-    def check(value: str) -> str:
-        try:
-            parts = urlsplit(value)
-            hosts = [urlsplit(f"//{host}") for host in parts.netloc.rpartition("@")[2].split(",")]
-            ports = [host.port for host in hosts]
-        except ValueError:  # whose text may quote a password
-            raise ValueError(
-                "is not a URL with a port up to 65535; in a password, write / ? # [ ] @ as %2F %3F %23 %5B %5D %40"
-            ) from None
-        if parts.scheme not in schemes:
-            raise ValueError(f"must begin with {' or '.join(f'{s}://' for s in schemes)}")
-        if not (parts.netloc or parts.path.strip("/")) or (any(ports) and not all(host.hostname for host in hosts)):
-            raise ValueError("names no host")
+def _secret_url_of(*schemes: str) -> AfterValidator:
+    def check(value: SecretStr) -> SecretStr:
+        check_url(value.get_secret_value(), *schemes)
         return value
 
     return AfterValidator(check)
 
 
-def _secret_url_of(*schemes: str) -> AfterValidator:
-    check = _url_of(*schemes)
-
-    def check_secret(value: SecretStr) -> SecretStr:
-        check.func(value.get_secret_value())  # type: ignore[call-arg]
-        return value
-
-    return AfterValidator(check_secret)
-
-
-HttpUrl = Annotated[str, _url_of("http", "https")]
 RedisUrl = Annotated[SecretStr, _secret_url_of("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")]
 PostgresUrl = Annotated[SecretStr, _secret_url_of("postgres", "postgresql")]
 

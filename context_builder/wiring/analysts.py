@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from context_builder.analysis.analyst import Analyst
@@ -34,7 +35,7 @@ def analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int]
     analyst: Analyst = text
     for model in reversed(models.values()):
         analyst = FallbackAnalyst(model, analyst)
-    counter = TokenCounter(settings.summary_model)
+    counter = TokenCounter(settings.model.summary_model)
     assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
     failing = "it fails" if len(models) == 1 else "both fail"
     described = Described(f"{', then '.join(models)}; plain text analysis when {failing}", assumed)
@@ -44,41 +45,37 @@ def analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int]
 def _models(settings: Settings) -> dict[str, Analyst]:
     """The models that the settings name, by what the banner calls them, the better one first."""
     models: dict[str, Analyst] = {}
-    if settings.openai_api_key is not None or settings.openai_base_url is not None:
+    if settings.model.openai_api_key is not None or settings.model.openai_base_url is not None:
         label, model = _openai(settings)
         models[label] = model
-    if settings.local_model_url is not None:
-        label, model = _local(settings.local_model_url, settings)
+    if settings.model.local_model_url is not None:
+        label, model = _local(settings.model.local_model_url, settings)
         models[label] = model
     return models
 
 
 def _openai(settings: Settings) -> tuple[str, Analyst]:
-    from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskOptions, Tasks
+    from context_builder.analysis.openai import Endpoint, OpenAIAnalyst, TaskOptions, Tasks
     from context_builder.analysis.prompts import load_prompts
 
-    endpoint = Endpoint(
-        settings.openai_api_key.get_secret_value() if settings.openai_api_key else "", settings.openai_base_url
-    )
+    model, session = settings.model, settings.session
+    endpoint = Endpoint(model.openai_api_key.get_secret_value() if model.openai_api_key else "", model.openai_base_url)
     tasks = Tasks(
-        TaskOptions(settings.keyword_model, settings.keyword_temperature, settings.keyword_max_tokens),
-        TaskOptions(settings.domain_model, settings.domain_temperature, settings.domain_max_tokens),
-        TaskOptions(settings.summary_model, settings.summary_temperature, settings.summary_max_tokens),
-        settings.summary_input_tokens,
-        TaskOptions(settings.keyword_model, settings.keyword_temperature, settings.domain_max_tokens),
+        TaskOptions(model.keyword_model, model.keyword_temperature, model.keyword_max_tokens),
+        TaskOptions(model.domain_model, model.domain_temperature, model.domain_max_tokens),
+        TaskOptions(model.summary_model, model.summary_temperature, session.summary_budget),
+        session.summary_input,
+        TaskOptions(model.keyword_model, model.keyword_temperature, model.domain_max_tokens),
     )
-    calls = CallOptions(
-        timeout=settings.llm_timeout, attempts=settings.llm_attempts, concurrency=settings.llm_concurrency
-    )
-    prices = Prices({model: Price(*dollars) for model, dollars in (settings.llm_prices or {}).items()})
-    names = list(dict.fromkeys([settings.keyword_model, settings.domain_model, settings.summary_model]))
+    prices = Prices({name: Price(*dollars) for name, dollars in (model.prices or {}).items()})
+    names = list(dict.fromkeys([model.keyword_model, model.domain_model, model.summary_model]))
     return f"{', '.join(names)} at {endpoint.label}", OpenAIAnalyst(
         endpoint,
-        load_prompts(settings.prompts_dir),
+        load_prompts(model.prompts_dir),
         tasks=tasks,
-        calls=calls,
+        calls=settings.calls,
         prices=prices,
-        budget=_budget(settings.llm_budget_per_hour, names, prices),
+        budget=_budget(model.budget_per_hour, names, prices),
     )
 
 
@@ -98,21 +95,21 @@ def _budget(per_hour: float | None, models: Sequence[str], prices: Prices) -> Bu
 def _local(url: str, settings: Settings) -> tuple[str, Analyst]:
     """A model on this machine: one call at a time, in small portions, with more patience."""
     from context_builder.analysis.local import LocalAnalyst
-    from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskOptions, Tasks
+    from context_builder.analysis.openai import Endpoint, OpenAIAnalyst, TaskOptions, Tasks
     from context_builder.analysis.prompts import load_prompts
 
     endpoint = Endpoint(base_url=url, setting="LOCAL_MODEL_URL")
+    remote = settings.model
     tasks = Tasks(
-        TaskOptions(LOCAL_MODEL, settings.keyword_temperature, LOCAL_PATIENCE * settings.keyword_max_tokens),
-        TaskOptions(LOCAL_MODEL, settings.domain_temperature, settings.domain_max_tokens),
-        TaskOptions(LOCAL_MODEL, settings.summary_temperature, settings.summary_max_tokens),
+        TaskOptions(LOCAL_MODEL, remote.keyword_temperature, LOCAL_PATIENCE * remote.keyword_max_tokens),
+        TaskOptions(LOCAL_MODEL, remote.domain_temperature, remote.domain_max_tokens),
+        TaskOptions(LOCAL_MODEL, remote.summary_temperature, settings.session.summary_budget),
     )
-    calls = CallOptions(timeout=LOCAL_PATIENCE * settings.llm_timeout, attempts=settings.llm_attempts, concurrency=1)
     model = OpenAIAnalyst(
         endpoint,
-        load_prompts(settings.prompts_dir),
+        load_prompts(remote.prompts_dir),
         tasks=tasks,
-        calls=calls,
+        calls=replace(settings.calls, timeout=LOCAL_PATIENCE * settings.calls.timeout, concurrency=1),
         prices=Prices({LOCAL_MODEL: Price(0.0, 0.0, 0.0)}),
         name=LOCAL_MODEL,
     )

@@ -19,7 +19,6 @@ from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedde
 from context_builder.errors import ArchiveError, StoreError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.writer import FileRecorder, RecordingWriter
-from context_builder.session.config import SessionConfig
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
 from context_builder.storage.redis import answers, check_server, client_for, host_url
@@ -59,7 +58,7 @@ class App:
         """A session, ready to be served; recorded in the file ``record``, or in the folder that the settings name."""
         path = record or recording_of(session_id, self.settings)
         recorder = FileRecorder(self.recordings, path, ENCODING) if path else None
-        return Session(self.redis, session_id, rules_of(self.settings), self.parts, recorder)
+        return Session(self.redis, session_id, self.settings.session, self.parts, recorder)
 
 
 @asynccontextmanager
@@ -74,13 +73,13 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         stack.push_async_callback(archive.close)
         memory, memory_is = memory_of(settings)
         stack.push_async_callback(memory.close)
-        if settings.context_redact != "none":
+        if settings.prompt.redact != "none":
             from context_builder.memory.redacting import RedactingMemory
             from context_builder.wiring.builders import redactor_of
 
             memory = RedactingMemory(memory, redactor_of(settings))
         parts = SessionDependencies(
-            analyst, last_resort, archive, count_tokens, memory=TenantMemory(memory, settings.tenant_id)
+            analyst, last_resort, archive, count_tokens, memory=TenantMemory(memory, settings.memory.tenant_id)
         )
         recordings = RecordingWriter()
         stack.push_async_callback(recordings.close)
@@ -144,12 +143,12 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
     from context_builder.wiring.builders import builder_of
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
-        sums_up, prefers = (by == "analyst" for by in (settings.context_summarizer, settings.context_preferences))
+        sums_up, prefers = (by == "analyst" for by in (settings.prompt.summarizer, settings.prompt.preferences))
         analyst = (await stack.enter_async_context(open_analyst(settings)))[0] if sums_up or prefers else None
         builder = builder_of(
             settings, store, analyst if sums_up else None, preferences=analyst if prefers else None, **rules
         )
-        if settings.context_preload:
+        if settings.prompt.preload:
             await builder.preload()
         yield builder, memory_is
         await builder.drain()
@@ -157,53 +156,23 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
 
 def recording_of(session_id: str, settings: Settings) -> Path | None:
     """The file in which every run of the session is recorded, if the settings want that."""
-    return settings.record_dir / f"{session_id}.jsonl" if settings.record_dir else None
-
-
-def rules_of(settings: Settings) -> SessionConfig:
-    """The part of the settings that sessions go by."""
-    return SessionConfig(
-        tick=settings.poll_interval,
-        buffer_window=settings.raw_buffer_time_window,
-        buffer_max=settings.raw_buffer_max_messages,
-        buffer_max_bytes=settings.raw_buffer_max_bytes,
-        summary_keep_last=settings.summary_keep_last,
-        summary_budget=settings.summary_max_tokens,
-        summary_input=settings.summary_input_tokens,
-        summary_retry=settings.summary_retry_interval,
-        feed_memory=settings.feed_memory,
-        pending_max=settings.pending_max_messages,
-        pending_max_tokens=settings.pending_max_tokens,
-        domain_messages=settings.domain_inference_interval,
-        domain_interval=settings.domain_inference_time_interval,
-        domain_skip=settings.domain_skip,
-        silence=settings.silence_threshold,
-        keyword_batch=settings.keyword_batch,
-        keyword_window=settings.keyword_batch_window,
-        jobs=settings.llm_concurrency_per_session,
-        consilience_max=settings.consilience_responses_max,
-        max_message_bytes=settings.max_message_bytes,
-        dead_letters_max=settings.dead_letters_max,
-        dead_letters_bytes=settings.dead_letters_max_bytes,
-        state_ttl=settings.state_ttl,
-        conversation_state_ttl=settings.conversation_state_ttl,
-        lease=settings.lease_time,
-    )
+    return settings.process.record_dir / f"{session_id}.jsonl" if settings.process.record_dir else None
 
 
 async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
-    if settings.redis_url is not None:
-        url = settings.redis_url.get_secret_value()
+    where = settings.redis
+    if where.url is not None:
+        url = where.url.get_secret_value()
         return client_for(url), Described(f"Redis at {printable(url)}")
-    password = settings.redis_password.get_secret_value() if settings.redis_password else None
-    url = host_url(settings.redis_host or "localhost", settings.redis_port, password)
+    password = where.password.get_secret_value() if where.password else None
+    url = host_url(where.host or "localhost", where.port, password)
     engine = redis_engine(settings, STANDARD_PORT)
-    if settings.redis_host is not None:
+    if where.host is not None:
         named = True
     elif password is not None:
         named = not engine.has_password(password)
     else:
-        named = settings.redis_port != STANDARD_PORT or await _another_serves(url, engine)
+        named = where.port != STANDARD_PORT or await _another_serves(url, engine)
     if named:
         return client_for(url), Described(f"Redis at {printable(url)}")
     address = await asyncio.to_thread(engine.ensure)

@@ -11,15 +11,16 @@ from context_builder.wiring.embedded import Described, database_url, home_of
 def archive_of(settings: Settings) -> tuple[Archive, Described]:
     """The archive, not connected yet, and what people call it."""
     archive: Archive
-    if settings.supabase_url and settings.supabase_key:
+    where = settings.archive
+    if where.supabase_url and where.supabase_key:
         from context_builder.archive.supabase import SupabaseArchive
 
-        archive = SupabaseArchive(settings.supabase_url, settings.supabase_key.get_secret_value())
+        archive = SupabaseArchive(where.supabase_url, where.supabase_key.get_secret_value())
         return archive, Described(archive.name)
-    if settings.database_url:
+    if where.database_url:
         from context_builder.archive.postgres import PostgresArchive
 
-        archive = PostgresArchive(settings.database_url.get_secret_value())
+        archive = PostgresArchive(where.database_url.get_secret_value())
         return archive, Described(archive.name)
     home = home_of(settings)
 

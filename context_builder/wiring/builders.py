@@ -47,7 +47,7 @@ def builder_of(
 
 def counter_of(settings: Settings) -> TokenCounter:
     """What counts the tokens of prompts: as the model that reads them does."""
-    return TokenCounter(settings.context_model or UNNAMED_MODEL)
+    return TokenCounter(settings.prompt.model or UNNAMED_MODEL)
 
 
 def summarizer_of(analyst: Analyst) -> Summarizer:
@@ -81,41 +81,18 @@ def preference_reader_of(analyst: Analyst) -> PreferenceReader | None:
 
 
 def assembly_rules_of(settings: Settings) -> AssemblyConfig:
-    """The part of the settings that prompts go by. Raises :class:`SettingError` for a model of unknown window."""
-    return AssemblyConfig(
-        max_prompt_tokens=settings.context_max_tokens,
-        window=_window(settings),
-        reply_tokens=settings.context_reply_tokens,
-        by_query=settings.context_by_query,
-        top_k=settings.context_top_k,
-        top_k_degraded=settings.context_top_k_degraded,
-        threshold=settings.context_threshold,
-        similarity_weight=settings.context_similarity_weight,
-        recency_weight=settings.context_recency_weight,
-        recency_days=settings.context_recency_days,
-        feedback_weight=settings.context_feedback_weight,
-        deadline=settings.context_deadline,
-        degraded_window=settings.context_degraded_window,
-        down_window=settings.context_down_window,
-        failures_until_down=settings.context_failures_until_down,
-        summary_chars=settings.context_summary_chars,
-        store_summaries=settings.context_store_summaries,
-        choose=settings.context_choose,
-        scope=settings.context_scope,
-        redact_user_message=settings.context_redact_user_message,
-        cache_seconds=settings.context_cache_time,
-        cache_size=settings.context_cache_size,
-    )
+    """The rules that prompts go by. Raises :class:`SettingError` for a model of unknown window."""
+    return replace(settings.assembly, window=_window(settings))
 
 
 def redactor_of(settings: Settings) -> RedactorProtocol:
     """Secrets go before personal data. Raises :class:`SettingError` when the extra that it needs is missing."""
     redactors: list[RedactorProtocol] = []
-    if settings.context_redact in ("secrets", "all"):
+    if settings.prompt.redact in ("secrets", "all"):
         from context_builder.redaction.secrets import SecretRedactor
 
         redactors.append(SecretRedactor())
-    if settings.context_redact in ("personal", "all"):
+    if settings.prompt.redact in ("personal", "all"):
         from context_builder.redaction.pii import PiiRedactor
 
         redactors.append(PiiRedactor())
@@ -123,11 +100,12 @@ def redactor_of(settings: Settings) -> RedactorProtocol:
 
 
 def _window(settings: Settings) -> int | None:
-    if settings.context_model is None:
+    model = settings.prompt.model
+    if model is None:
         return None
-    window = settings.context_window or window_of(settings.context_model)
+    window = settings.assembly.window or window_of(model)
     if window is None:
-        raise SettingError(f"CONTEXT_MODEL: the window of {settings.context_model} is not known; set CONTEXT_WINDOW")
-    if window <= settings.context_reply_tokens:
+        raise SettingError(f"CONTEXT_MODEL: the window of {model} is not known; set CONTEXT_WINDOW")
+    if window <= settings.assembly.reply_tokens:
         raise SettingError(f"CONTEXT_REPLY_TOKENS: must be below the window of {window} tokens")
     return window

@@ -27,12 +27,12 @@ class Described:
 
 def home_of(settings: Settings) -> Path:
     """The folder of the embedded engines."""
-    return settings.home or default_home()
+    return settings.process.home or default_home()
 
 
 def redis_engine(settings: Settings, standard_port: int = STANDARD_PORT) -> RedisEngine:
     """The embedded Redis, as the settings want it."""
-    return RedisEngine(home_of(settings), standard_port, guarded=settings.embedded_redis_password)
+    return RedisEngine(home_of(settings), standard_port, guarded=settings.redis.embedded_password)
 
 
 async def database_url(home: Path) -> str:

@@ -19,7 +19,7 @@ def test_cached_tokens_are_cheaper_and_are_not_counted_twice() -> None:
 
 
 def test_the_default_models_have_list_prices() -> None:
-    defaults = settings()
+    defaults = settings().model
     assert {defaults.keyword_model, defaults.domain_model, defaults.summary_model} <= set(LIST_PRICES)
 
 
@@ -40,7 +40,7 @@ def test_usage_adds_up_under_every_models_name() -> None:
 
 
 def test_prices_are_set_as_json() -> None:
-    assert settings(LLM_PRICES='{"mystery": [1, 0.5, 4]}').llm_prices == {"mystery": (1.0, 0.5, 4.0)}
+    assert settings(LLM_PRICES='{"mystery": [1, 0.5, 4]}').model.prices == {"mystery": (1.0, 0.5, 4.0)}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 from context_builder.cli.forget import Delivered
 from context_builder.errors import ArchiveUnavailable, CannotForget, MemoryUnavailable
 from context_builder.memory.memory import Memory, TenantMemory
-from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.memory.options import SomaBrainOptions
+from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.testing import InMemoryArchive, InMemoryStore
 from tests.archive.rows import summary

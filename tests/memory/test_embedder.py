@@ -12,7 +12,8 @@ from openai import AsyncOpenAI
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.embedder import CachedEmbedder
-from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
+from context_builder.memory.openai_embedder import OpenAIEmbedder
+from context_builder.memory.options import EmbeddingOptions
 from scripts.benches.memory.embeddings import serve_embeddings
 from tests.memory.vectors import LetterEmbedder
 

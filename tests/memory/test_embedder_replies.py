@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from starlette.responses import Response, StreamingResponse
 
 from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable
-from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
+from context_builder.memory.openai_embedder import OpenAIEmbedder
+from context_builder.memory.options import EmbeddingOptions
 from tests.services.model_answers import embedding_of
 from tests.services.model_server import ModelServer
 

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryUnavailable
-from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.memory.options import SomaBrainOptions
+from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.testing import ManualClock
 from tests.services.somabrain import SomaBrainServer
 from tests.services.waiting import wait_until
@@ -40,7 +41,7 @@ async def server() -> AsyncIterator[SomaBrainServer]:
 
 @pytest.fixture
 async def client(server: SomaBrainServer) -> AsyncIterator[SomaBrainClient]:
-    client = SomaBrainClient(SomaBrainOptions(server.url, timeout=0.5, retry_base=0.001, namespace="universe"))
+    client = SomaBrainClient(SomaBrainOptions(server.url, timeout=0.5, retry_base_ms=1, namespace="universe"))
     yield client
     await client.close()
 

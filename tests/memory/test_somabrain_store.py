@@ -9,7 +9,8 @@ import pytest
 
 from context_builder.errors import CannotForget, MemoryRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating
-from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.memory.options import SomaBrainOptions
+from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
 from tests.services.somabrain import SomaBrainServer
 from tests.services.waiting import wait_until

@@ -11,8 +11,9 @@ import asyncpg
 import pytest
 
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore
+from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.memory.supabase import SupabaseMemory
 from context_builder.storage.migrations import apply

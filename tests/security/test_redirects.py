@@ -11,8 +11,9 @@ from context_builder.analysis.prompts import load_prompts
 from context_builder.archive.supabase import SupabaseArchive
 from context_builder.errors import AnalystUnavailable, ArchiveUnavailable, ContextBuilderError, MemoryUnavailable
 from context_builder.memory.memory import MemoryQuery
-from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
-from context_builder.memory.somabrain import SomaBrainClient, SomaBrainOptions
+from context_builder.memory.openai_embedder import OpenAIEmbedder
+from context_builder.memory.options import EmbeddingOptions, SomaBrainOptions
+from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.supabase import SupabaseMemory
 from tests.analysis.openai.conversation import said
 from tests.archive.rows import summary

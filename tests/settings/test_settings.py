@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import context_builder
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.cli.settings import example_env
 from context_builder.errors import SettingError
-from context_builder.settings.settings import PREFIX, Settings, load_settings
+from context_builder.session.config import SessionConfig
+from context_builder.settings.settings import Settings, definitions, load_settings
 from tests.services.postgrest import api_key
 
 SECRETS = {
@@ -37,22 +39,20 @@ def fault(**environ: str) -> str:
 
 def test_the_defaults_are_the_documented_ones() -> None:
     settings = load()
-    assert (settings.poll_interval, settings.raw_buffer_time_window, settings.raw_buffer_max_messages) == (
-        0.5,
-        120,
-        1000,
-    )
-    assert (settings.domain_inference_interval, settings.domain_inference_time_interval) == (5, 30)
-    assert (settings.silence_threshold, settings.summary_keep_last, settings.consilience_responses_max) == (4.0, 0, 100)
-    assert (settings.state_ttl, settings.conversation_state_ttl, settings.session_retention) == (3600, 10, 604_800)
-    assert (settings.keyword_model, settings.keyword_temperature, settings.keyword_max_tokens) == (
-        "gpt-4o-mini",
-        0.2,
-        100,
-    )
-    assert (settings.domain_model, settings.domain_temperature, settings.domain_max_tokens) == ("gpt-4o-mini", 0.2, 400)
-    assert (settings.summary_model, settings.summary_temperature, settings.summary_max_tokens) == ("gpt-4o", 0.3, 1000)
-    assert (settings.redis_port, settings.max_message_bytes) == (6379, 262_144)
+    session, model = settings.session, settings.model
+    assert (session.tick, session.buffer_window, session.buffer_max) == (0.5, 120, 1000)
+    assert (session.domain_messages, session.domain_interval) == (5, 30)
+    assert (session.silence, session.summary_keep_last, session.consilience_max) == (4.0, 0, 100)
+    assert (session.state_ttl, session.conversation_state_ttl) == (3600, 10)
+    assert (model.keyword_model, model.keyword_temperature, model.keyword_max_tokens) == ("gpt-4o-mini", 0.2, 100)
+    assert (model.domain_model, model.domain_temperature, model.domain_max_tokens) == ("gpt-4o-mini", 0.2, 400)
+    assert (model.summary_model, model.summary_temperature, session.summary_budget) == ("gpt-4o", 0.3, 1000)
+    assert (settings.redis.port, session.max_message_bytes) == (6379, 262_144)
+    assert settings.process.session_retention == 604_800
+
+
+def test_what_nobody_set_is_as_each_part_has_it_by_itself() -> None:
+    assert (load().session, load().assembly) == (SessionConfig(), AssemblyConfig())
 
 
 # Where they come from
@@ -63,34 +63,36 @@ def test_the_environment_wins_over_the_file_and_an_argument_over_both(tmp_path: 
     file.write_text("POLL_INTERVAL=0.1\nSILENCE_THRESHOLD=1\nSTATE_TTL=60\n")
     environ = {"POLL_INTERVAL": "0.2", "SILENCE_THRESHOLD": "2"}
     settings = load_settings(environ, env_file=file, poll_interval=0.3)
-    assert (settings.poll_interval, settings.silence_threshold, settings.state_ttl) == (0.3, 2, 60)
+    assert (settings.session.tick, settings.session.silence, settings.session.state_ttl) == (0.3, 2, 60)
 
 
 def test_the_prefixed_name_wins_over_the_plain_one() -> None:
-    assert load(POLL_INTERVAL="0.1", CONTEXT_BUILDER_POLL_INTERVAL="0.2").poll_interval == 0.2
+    assert load(POLL_INTERVAL="0.1", CONTEXT_BUILDER_POLL_INTERVAL="0.2").session.tick == 0.2
 
 
 def test_the_environments_plain_name_wins_over_the_files_prefixed_one(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("CONTEXT_BUILDER_POLL_INTERVAL=0.1\n")
-    assert load_settings({"POLL_INTERVAL": "0.2"}, env_file=tmp_path / ".env").poll_interval == 0.2
+    assert load_settings({"POLL_INTERVAL": "0.2"}, env_file=tmp_path / ".env").session.tick == 0.2
 
 
 def test_an_empty_value_counts_as_not_set() -> None:
-    assert load(REDIS_URL="", POLL_INTERVAL="").poll_interval == 0.5
+    assert load(REDIS_URL="", POLL_INTERVAL="").session.tick == 0.5
 
 
 def test_the_users_home_is_not_the_engines_home() -> None:
-    assert load(HOME="/home/alice").home is None
-    assert load(CONTEXT_BUILDER_HOME="/data").home == Path("/data")
+    assert load(HOME="/home/alice").process.home is None
+    assert load(CONTEXT_BUILDER_HOME="/data").process.home == Path("/data")
 
 
 def test_names_of_other_programs_are_let_be() -> None:
-    assert load(POL_INTERVAL="x", LANG="C", SUPABASE_ACCESS_TOKEN="x").poll_interval == 0.5
+    assert load(POL_INTERVAL="x", LANG="C", SUPABASE_ACCESS_TOKEN="x").session.tick == 0.5
 
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        load().poll_interval = 1.0  # type: ignore[misc]
+        load().session = SessionConfig()  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        load().session.tick = 1.0  # type: ignore[misc]
 
 
 # What is wrong with them
@@ -160,7 +162,7 @@ def test_an_anon_key_is_named_as_the_fault(key: str) -> None:
 
 @pytest.mark.parametrize("key", [api_key("service_role"), "sb_secret_x", "some.other.key", "plain"])
 def test_other_keys_are_taken(key: str) -> None:
-    assert load(SUPABASE_URL="https://x.supabase.co", SUPABASE_KEY=key).supabase_key
+    assert load(SUPABASE_URL="https://x.supabase.co", SUPABASE_KEY=key).archive.supabase_key
 
 
 # Secrets
@@ -197,11 +199,22 @@ def test_the_example_is_the_generated_one() -> None:
 
 def test_the_example_lists_every_setting_with_its_default_and_a_reason() -> None:
     example = example_env()
-    for name, field in Settings.model_fields.items():
-        spelled = f"{PREFIX if name == 'home' else ''}{name.upper()}"
-        default = "" if field.default is None else field.default
-        assert f"\n# {field.description}\n#{spelled}={default}\n" in example
-        assert field.description
+    for name, setting in definitions().items():
+        default = "" if setting.default is None else setting.default
+        assert f"\n# {setting.description}\n#{name}={default}\n" in example
+        assert setting.description
+
+
+def test_every_name_is_declared_once() -> None:
+    groups = (type(part.default) for part in Settings.model_fields.values())
+    declared = [field.title for group in groups for field in group.__pydantic_fields__.values()]
+    assert sorted(filter(None, declared)) == sorted(definitions())
+
+
+@pytest.mark.parametrize("name", definitions())
+def test_a_description_stands_alone(name: str) -> None:
+    clause = re.split("[;,.:]", definitions()[name].description)[0]
+    assert not re.search(r"\b(it|its|they|them)\b", clause, re.IGNORECASE)
 
 
 def test_the_example_can_be_used_as_it_is(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ PASSWORD = "p@ss/w:rd%#?"
 
 def url_of(text: str) -> str:
     """The URL, if the settings take it."""
-    secret = load_settings({"REDIS_URL": text}, env_file=None).redis_url
+    secret = load_settings({"REDIS_URL": text}, env_file=None).redis.url
     assert secret is not None
     return secret.get_secret_value()
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from context_builder.errors import SettingError
 from context_builder.memory.deferred import DeferredMemory
 from context_builder.memory.memory import MemoryStore
+from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.memory.somabrain import SomaBrainOptions
+from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.memory.supabase import SupabaseMemory
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.wiring.app import open_memory
-from context_builder.wiring.memories import embedding_options, memory_of, somabrain_options
+from context_builder.wiring.memories import embedding_options, memory_of
 
 DATABASE = {"DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive"}
 SUPABASE = {"SUPABASE_URL": "https://x.supabase.co", "SUPABASE_KEY": "sb_secret_x"}
@@ -71,14 +73,19 @@ def test_embeddings_come_from_where_the_model_is_and_a_key_goes_nowhere_else(
 ) -> None:
     options = embedding_options(settings(EMBEDDING_MODEL="e5", **environ))
     assert options is not None
-    assert (options.model, options.base_url, options.api_key) == ("e5", base_url, key)
+    assert (options.model, options.base_url) == ("e5", base_url)
+    assert (options.api_key and options.api_key.get_secret_value()) == key
 
 
 def test_somabrain_is_set_by_its_documented_names() -> None:
     more = {"SA01_SOMA_TIMEOUT_SECONDS": "3", "SA01_SOMA_MAX_RETRIES": "0", "SA01_SOMA_RETRY_BASE_MS": "20"}
     names = {"SA01_NAMESPACE": "lab", "SA01_MEMORY_NAMESPACE": "ltm"}
-    options = somabrain_options("http://soma", settings(**SOMABRAIN, **more, **names))
-    assert (options.timeout, options.retries, options.retry_base) == (3, 0, 0.02)
+    options = settings(**SOMABRAIN, **more, **names).somabrain
+    assert (options.timeout, options.retries, options.retry_base_ms) == (3, 0, 20)
     assert (options.namespace, options.memory_namespace) == ("lab", "ltm")
-    documented = somabrain_options("http://soma", settings(**SOMABRAIN))
-    assert documented == SomaBrainOptions("http://soma")
+    assert settings(**SOMABRAIN).somabrain == SomaBrainOptions(base_url=SOMABRAIN["SA01_SOMA_BASE_URL"])
+
+
+def test_a_client_of_somabrain_wants_its_url() -> None:
+    with pytest.raises(SettingError, match="SA01_SOMA_BASE_URL: is missing"):
+        SomaBrainClient(SomaBrainOptions())

@@ -21,11 +21,12 @@ from context_builder.analysis.analyst import (
     SummaryResult,
 )
 from context_builder.analysis.budget import Budget, Prices
+from context_builder.analysis.call_options import CallOptions
 from context_builder.analysis.chunking import line_of, portions, summarized, tokens_of
 from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.client import ModelClient
 from context_builder.analysis.openai.completion import Meter
-from context_builder.analysis.openai.options import CallOptions, Endpoint, Tasks
+from context_builder.analysis.openai.options import Endpoint, Tasks
 from context_builder.analysis.openai.parsing import (
     domains_of,
     keywords_of,

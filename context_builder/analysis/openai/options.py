@@ -44,19 +44,3 @@ class Tasks:
     summary: TaskOptions = TaskOptions("gpt-4o", 0.3, 1000)
     summary_input: int = 12_000
     preferences: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 400)
-
-
-@dataclass(frozen=True, slots=True)
-class CallOptions:
-    """How calls are made.
-
-    ``timeout`` (seconds) holds for one try. Between tries the wait grows from ``first_wait`` to
-    ``longest_wait`` seconds, with jitter; a server that asks for a longer one is not tried again.
-    ``concurrency`` bounds the requests in flight of all sessions that share the analyst.
-    """
-
-    timeout: float = 30.0
-    attempts: int = 3
-    concurrency: int = 8
-    first_wait: float = 0.25
-    longest_wait: float = 10.0

@@ -34,8 +34,8 @@ async def host(count: int, messages: int) -> None:
             tasks.create_task(session.serve())
         for session in sessions:
             await session.ready.wait()
-        assert settings.redis_url is not None
-        with Observer(settings.redis_url.get_secret_value(), sessions[0].session_id) as speaking:
+        assert settings.redis.url is not None
+        with Observer(settings.redis.url.get_secret_value(), sessions[0].session_id) as speaking:
             deliveries = [speaking.delivery() for _ in range(messages)]
         for session in sessions:
             await app.redis.lpush(f"context_builder:{session.session_id}:input", *deliveries)

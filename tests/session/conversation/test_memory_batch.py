@@ -163,7 +163,7 @@ def test_what_is_summarized_again_gives_new_points_and_no_message_twice(clock: M
 
 
 def test_a_session_that_feeds_no_memory_leaves_nothing_in_the_outbox(clock: ManualClock) -> None:
-    subject = conversation(clock)
+    subject = conversation(clock, feed_memory=False)
     hear(subject, clock, 1)
     summarize(subject, clock)
     assert subject.take_changes().memory_outbox == []

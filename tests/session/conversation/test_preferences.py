@@ -70,7 +70,7 @@ def test_a_message_whose_preferences_cannot_be_told_keeps_no_other_from_being_re
 
 
 def test_what_no_memory_is_fed_with_is_not_looked_at(clock: ManualClock) -> None:
-    subject = conversation(clock)
+    subject = conversation(clock, feed_memory=False)
     hear(subject, clock, 1)
     summarize(subject, clock)
     assert subject.take_changes().memory_outbox == []

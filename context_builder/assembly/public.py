@@ -1,0 +1,63 @@
+"""The names of the read side that others may import."""
+
+from context_builder.assembly.budget.receipt import Outcome, Receipt, added
+from context_builder.assembly.budget.token_window import TokenWindowManager, window_of
+from context_builder.assembly.builder import ContextBuilder
+from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.health import HealthState
+from context_builder.assembly.health import HealthState as SomabrainHealthState
+from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
+from context_builder.assembly.prompt.formatter import ContextFormatter
+from context_builder.assembly.ranking.query_kind import QueryKind, kind_of
+from context_builder.assembly.retrieval.preference_history import Preference, stated_preferences
+from context_builder.assembly.retrieval.somabrain_source import SomaBrain
+from context_builder.assembly.session_state import session_turn
+from context_builder.assembly.strategies import (
+    ContextStrategy,
+    QueryStrategy,
+    RecentMessagesStrategy,
+    Request,
+    RollingSummaryStrategy,
+    SemanticSearchStrategy,
+    SessionMessagesStrategy,
+    UserPreferencesStrategy,
+)
+from context_builder.tokens.estimate import estimate_tokens
+
+__all__ = [
+    "AssemblyConfig",
+    "BuiltContext",
+    "Candidate",
+    "Context",
+    "ContextBuilder",
+    "ContextBuilderMetrics",
+    "ContextFormatter",
+    "ContextMetadata",
+    "ContextStrategy",
+    "ContextType",
+    "HealthState",
+    "ModelType",
+    "Outcome",
+    "Preference",
+    "QueryKind",
+    "QueryStrategy",
+    "Receipt",
+    "RecentMessagesStrategy",
+    "Request",
+    "RollingSummaryStrategy",
+    "SemanticSearchStrategy",
+    "SessionMessagesStrategy",
+    "SomaBrain",
+    "SomabrainHealthState",
+    "TokenWindowManager",
+    "UserPreferencesStrategy",
+    "added",
+    "estimate_tokens",
+    "kind_of",
+    "session_turn",
+    "stated_preferences",
+    "window_of",
+]
