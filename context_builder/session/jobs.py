@@ -36,6 +36,7 @@ from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.recorder import Recorder, TaskStarted, Turned
 from context_builder.session.store.store import SessionStore
+from context_builder.session.usage_metrics import count_usage
 
 log = structlog.get_logger(__name__)
 
@@ -129,7 +130,7 @@ class Jobs:
             metrics.ANALYSIS_SECONDS.labels(name).observe(time.perf_counter() - started)
             usage = done.usage if done.reading is None else done.reading.usage
             if usage is not None and usage.calls:
-                _count(name, usage)
+                count_usage(name, usage)
             if isinstance(done.reading, SummaryResult):
                 metrics.REJECTED_POINTS.inc(done.reading.rejected)
             self._deliver(done)
@@ -200,19 +201,6 @@ def _complete(reading: KeywordResult, work: KeywordTask) -> KeywordResult:
     if len(reading.keywords) != len(work.messages):
         raise ReplyInvalid(f"keywords of {len(reading.keywords)} messages for {len(work.messages)}")
     return reading
-
-
-def _count(task: str, usage: Usage) -> None:
-    metrics.CALLS.labels(task, usage.model).inc(usage.calls)
-    metrics.COST_DOLLARS.labels(task, usage.model).inc(usage.dollars)
-    metrics.REJECTED_POINTS.inc(usage.rejected)
-    for kind, tokens in (
-        ("prompt", usage.prompt_tokens),
-        ("cached", usage.cached_tokens),
-        ("completion", usage.completion_tokens),
-    ):
-        if tokens:
-            metrics.TOKENS.labels(task, usage.model, kind).inc(tokens)
 
 
 PENDING_READ: Final = 500

@@ -42,6 +42,7 @@ from context_builder.session.recorder import (
 )
 from context_builder.session.store.commit_history import CommitHistory
 from context_builder.session.store.store import END_REQUEST, SessionStore
+from context_builder.session.usage_metrics import hide_totals, show_totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ class Session:
         )
         self._inbox.highest_number = self._conversation.highest_number
         self._conversation.resume()
-        self._conversation.spending.show(self.session_id)
+        show_totals(self.session_id, self._conversation.spending)
         await self._commit(publish=True)
 
     async def run(self) -> None:
@@ -226,7 +227,7 @@ class Session:
             log.warning("session.lease_kept", session_id=self.session_id, error=str(error))
         self._inbox.expect(0)
         if self._conversation:
-            self._conversation.spending.hide(self.session_id)
+            hide_totals(self.session_id, self._conversation.spending)
         self._recorder.end()
         log.info("session.stopped", session_id=self.session_id, revision=self._store.revision)
 
@@ -292,7 +293,7 @@ class Session:
                 self.conversation.fail(event.work, now, event.retry_after, event.usage)
             else:
                 self.conversation.finish(event.work, event.reading, now)
-            self.conversation.spending.show(self.session_id)
+            show_totals(self.session_id, self.conversation.spending)
             self._recorder.happened(TaskFinished(event.work, event.reading, event.usage), now)
         elif isinstance(event, DeadLettered):
             self.conversation.dead_lettered(event.receiver, event.count)

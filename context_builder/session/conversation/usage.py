@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder import metrics
 from context_builder.analysis.analyst import Usage
 from context_builder.session.conversation.tasks import AnalysisTask, DomainTask, KeywordTask, SummaryTask
 
@@ -41,10 +39,6 @@ class TaskUsage:
         self.cached_tokens += usage.cached_tokens
         self.completion_tokens += usage.completion_tokens
         self.dollars += usage.dollars
-
-    def kinds(self) -> dict[str, int]:
-        """Tokens by kind, as in the process's metrics."""
-        return {"prompt": self.prompt_tokens, "cached": self.cached_tokens, "completion": self.completion_tokens}
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -82,21 +76,6 @@ class UsageTotals:
             "unpriced": sorted(self.unpriced),
             "tasks": {task: spent.wire() for task, spent in self.tasks.items()},
         }
-
-    def show(self, session_id: str) -> None:
-        """Let the metrics tell it."""
-        for task, spent in self.tasks.items():
-            for kind, tokens in spent.kinds().items():
-                metrics.SESSION_TOKENS.labels(session_id, task, kind).set(tokens)
-            metrics.SESSION_COST_DOLLARS.labels(session_id, task).set(spent.dollars)
-
-    def hide(self, session_id: str) -> None:
-        """Take out of the metrics what :meth:`show` put there: the session no longer runs here."""
-        for task, spent in self.tasks.items():
-            with suppress(KeyError):
-                for kind in spent.kinds():
-                    metrics.SESSION_TOKENS.remove(session_id, task, kind)
-                metrics.SESSION_COST_DOLLARS.remove(session_id, task)
 
     def restore(self, fields: Mapping[str, Any]) -> None:
         """Take over what :meth:`wire` gave."""
