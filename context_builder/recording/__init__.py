@@ -4,19 +4,19 @@ A recording is a file of JSON lines. Every line has ``event``, ``run`` (which pr
 and ``at``, the moment on both clocks: ``[epoch seconds, monotonic seconds]``; ``offset`` is that of its local time to
 UTC, in seconds.
 
-============== ==================================================================================================
-event          besides
-============== ==================================================================================================
-``begin``      ``schema``, ``version``, ``session_id``, ``tokens`` (how texts were counted), ``rules``, and what the
-               run continued from: ``revision``, checkpoint ``fields``, ``pending``
-``received``   ``messages`` as they were decoded, ``last_id``
-``buried``     ``count`` of dead letters
-``refused``    ``receiver`` (``archive`` or ``memory``), ``count`` of all its entries that became dead letters
-``handed_out`` ``task``, ``work`` (a number within the run; null when there was nothing to do), ``ids`` of its messages;
-               of domains also ``through`` and ``new``; of a summary ``known``, ``topic_keywords``, and ``entries``
-               that came from the pending list
-``answered``   ``work``, ``reading`` (null when nothing came of it), ``usage`` (what it cost all the same)
-``turned``     ``to``: ``closing``, ``ended`` or ``pending_lost``
-``published``  ``revision``, ``state``: a digest of the published JSON
-============== ==================================================================================================
+======================= =========================================================================================
+event                   besides
+======================= =========================================================================================
+``begin``               ``schema``, ``version``, ``session_id``, ``tokens`` (how texts were counted), ``rules``, and
+                        what the run continued from: ``revision``, checkpoint ``fields``, ``pending``
+``received``            ``messages`` as they were decoded, ``last_id``
+``deliveries_rejected`` ``count`` of deliveries that became dead letters
+``dead_lettered``       ``receiver`` (``archive`` or ``memory``), ``count`` of all its entries that became dead letters
+``task_started``        ``kind``, ``task`` (a number within the run; null when there was nothing to do), ``ids`` of its
+                        messages; of domains also ``through`` and ``new``; of a summary ``known``,
+                        ``topic_keywords``, and ``entries`` that came from the pending list
+``task_finished``       ``task``, ``result`` (null when nothing came of it), ``usage`` (what it cost all the same)
+``phase_changed``       ``phase``: ``closing``, ``ended`` or ``pending_lost``
+``published``           ``revision``, ``state``: a digest of the published JSON
+======================= =========================================================================================
 """

@@ -21,17 +21,17 @@ from context_builder.session.messages.message import Message
 from context_builder.session.recorder import (
     DeadLettered,
     DeliveriesRejected,
+    PhaseChanged,
     Received,
     SessionEvent,
     TaskFinished,
     TaskStarted,
-    Turned,
 )
 from context_builder.session.store.commit import Snapshot
 
 SCHEMA: Final = 1
 
-_READINGS: Final[Mapping[str, TypeAdapter[Any]]] = {
+_RESULTS: Final[Mapping[str, TypeAdapter[Any]]] = {
     "keywords": TypeAdapter(KeywordResult),
     "domains": TypeAdapter(DomainResult),
     "summary": TypeAdapter(SummaryResult),
@@ -43,11 +43,11 @@ _RULES: Final = frozenset(field.name for field in fields(SessionConfig))
 
 
 class Encoder:
-    """Writes the lines of one run, numbering the work that is handed out."""
+    """Writes the lines of one run, numbering the tasks that are started."""
 
     def __init__(self) -> None:
         self._run = token_hex(4)
-        self._works: dict[int, tuple[int, AnalysisTask]] = {}
+        self._tasks: dict[int, tuple[int, AnalysisTask]] = {}
         self._count = 0
 
     def begin(self, session_id: str, rules: SessionConfig, tokens: str, snapshot: Snapshot, now: Instant) -> bytes:
@@ -68,32 +68,32 @@ class Encoder:
             case Received(messages, last_id):
                 return self._line("received", now, {"messages": [_fields(m) for m in messages], "last_id": last_id})
             case DeliveriesRejected(count):
-                return self._line("buried", now, {"count": count})
+                return self._line("deliveries_rejected", now, {"count": count})
             case DeadLettered(receiver, count):
-                return self._line("refused", now, {"receiver": receiver, "count": count})
-            case TaskStarted(task, work):
-                return self._line("handed_out", now, {"task": task, **self._handed_out(work)})
-            case TaskFinished(work, reading, usage):
-                number, _ = self._works.pop(id(work))
-                return self._line("answered", now, {"work": number, "reading": reading, "usage": usage})
-            case Turned(to):
-                return self._line("turned", now, {"to": to})
+                return self._line("dead_lettered", now, {"receiver": receiver, "count": count})
+            case TaskStarted(kind, task):
+                return self._line("task_started", now, {"kind": kind, **self._described(task)})
+            case TaskFinished(task, result, usage):
+                number, _ = self._tasks.pop(id(task))
+                return self._line("task_finished", now, {"task": number, "result": result, "usage": usage})
+            case PhaseChanged(phase):
+                return self._line("phase_changed", now, {"phase": phase})
 
     def published(self, revision: int, state_digest: str, now: Instant) -> bytes:
         return self._line("published", now, {"revision": revision, "state": state_digest})
 
-    def _handed_out(self, work: AnalysisTask | None) -> dict[str, Any]:
-        if work is None:
-            return {"work": None}
+    def _described(self, task: AnalysisTask | None) -> dict[str, Any]:
+        if task is None:
+            return {"task": None}
         self._count += 1
-        self._works[id(work)] = (self._count, work)  # holding the work keeps its id from being given again
-        described: dict[str, Any] = {"work": self._count, "ids": ids_of(work)}
-        if isinstance(work, DomainTask):
-            described |= {"through": work.through, "new": work.new}
-        if isinstance(work, SummaryTask):
-            described |= {"known": work.request.known, "topic_keywords": work.request.topic_keywords}
-            if work.from_pending:
-                described["entries"] = [orjson.Fragment(entry.encode()) for entry in work.entries]
+        self._tasks[id(task)] = (self._count, task)  # holding the task keeps its id from being given again
+        described: dict[str, Any] = {"task": self._count, "ids": ids_of(task)}
+        if isinstance(task, DomainTask):
+            described |= {"through": task.through, "new": task.new}
+        if isinstance(task, SummaryTask):
+            described |= {"known": task.request.known, "topic_keywords": task.request.topic_keywords}
+            if task.from_pending:
+                described["entries"] = [orjson.Fragment(entry.encode()) for entry in task.entries]
         return described
 
     def _line(self, event: str, now: Instant, more: Mapping[str, Any]) -> bytes:
@@ -102,42 +102,42 @@ class Encoder:
 
 
 def digest(state: bytes) -> str:
-    """What tells one published state from another."""
+    """Return a digest that tells one published state from another."""
     return blake2b(state, digest_size=16).hexdigest()
 
 
-def ids_of(work: AnalysisTask) -> list[int]:
-    """The ids of the messages that the work is about."""
-    messages = work.request.messages if isinstance(work, SummaryTask) else work.messages
+def ids_of(task: AnalysisTask) -> list[int]:
+    """Return the ids of the messages that the task is about."""
+    messages = task.request.messages if isinstance(task, SummaryTask) else task.messages
     return [said.id for said in messages]
 
 
 def read_message(written: Mapping[str, Any]) -> Message:
-    """The message of a ``received`` line; its identity is not kept."""
+    """Return the message of a ``received`` line; its identity is not kept."""
     raw = written.get("timestamp_raw")
     if raw is None and "timestamp_raw" in written:
         raw = math.nan  # which JSON cannot carry; published as null like it
     return Message(**{name: written[name] for name in _MESSAGE}, identity=b"", timestamp_raw=raw)
 
 
-def read_reading(task: str, written: Mapping[str, Any]) -> AnalysisResult:
-    """The reading of an ``answered`` line."""
-    reading: AnalysisResult = _READINGS[task].validate_python(written)
-    return reading
+def read_result(kind: str, written: Mapping[str, Any]) -> AnalysisResult:
+    """Return the result of a ``task_finished`` line, of a task of ``kind``."""
+    result: AnalysisResult = _RESULTS[kind].validate_python(written)
+    return result
 
 
 def read_usage(written: Mapping[str, Any] | None) -> Usage | None:
-    """What work without a reading cost, if anything."""
+    """Return what a task without a result cost, if anything."""
     return None if written is None else _USAGE.validate_python(written)
 
 
 def read_known(written: Sequence[Mapping[str, Any]]) -> list[KnownPoint]:
-    """The ledger's tail that a summary was asked for with."""
+    """Return the ledger's tail that a summary was asked for with."""
     return _KNOWN.validate_python(written)
 
 
 def read_rules(written: Mapping[str, Any]) -> SessionConfig:
-    """The rules of a ``begin`` line, those that this version knows."""
+    """Return the rules of a ``begin`` line that this version knows."""
     return SessionConfig(**{name: value for name, value in written.items() if name in _RULES})
 
 

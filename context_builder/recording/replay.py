@@ -10,9 +10,9 @@ import orjson
 
 from context_builder.clock import Instant
 from context_builder.errors import RecordingError
-from context_builder.recording.lines import digest, ids_of, read_message, read_reading, read_rules, read_usage
+from context_builder.recording.lines import digest, ids_of, read_message, read_result, read_rules, read_usage
+from context_builder.recording.recorded_tasks import RecordedTasks, read_entries
 from context_builder.recording.recording import Line, Recording
-from context_builder.recording.works import Works, read_entries
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
@@ -50,26 +50,26 @@ class Player:
         self.session_id: str = written["session_id"]
         self._version: str = written["version"]
         self._conversation = checkpoint.restore(self.session_id, fields, written["pending"], rules, begin.at, count)
-        self._works = Works(begin)
+        self._tasks = RecordedTasks(begin)
         self._under_way: dict[int, tuple[str, AnalysisTask]] = {}
 
     def apply(self, line: Line) -> None:
         """Let one thing happen."""
         conversation, more = self._conversation, line.more
-        self._works.hear(line)
+        self._tasks.learn_messages(line)
         match line.event:
             case "received":
                 conversation.receive([read_message(message) for message in more["messages"]], line.at)
-            case "buried":
+            case "deliveries_rejected":
                 conversation.count_dead_letters(more["count"])
-            case "refused":
+            case "dead_lettered":
                 conversation.dead_lettered(more["receiver"], more["count"])
-            case "handed_out":
-                self._hand_out(line)
-            case "answered":
-                self._answer(line)
-            case "turned":
-                _TURNS[more["to"]](conversation, line.at)
+            case "task_started":
+                self._start_task(line)
+            case "task_finished":
+                self._finish_task(line)
+            case "phase_changed":
+                _PHASES[more["phase"]](conversation, line.at)
             case _:
                 pass
 
@@ -81,31 +81,31 @@ class Player:
         shown = conversation_state(self._conversation, line.at)
         return Rebuilt(self.session_id, line.at, revision, state, shown, digest(state) == line.more["state"])
 
-    def _hand_out(self, line: Line) -> None:
-        task = line.more["task"]
-        work: AnalysisTask | None
-        if task == "keywords":
-            work = self._works.keywords(line)
-        elif task == "domains":
-            work = self._works.domains(line)
+    def _start_task(self, line: Line) -> None:
+        kind = line.more["kind"]
+        task: AnalysisTask | None
+        if kind == "keywords":
+            task = self._tasks.keywords(line)
+        elif kind == "domains":
+            task = self._tasks.domains(line)
         else:
-            work = self._conversation.summary_work(read_entries(line, line.more.get("entries", ())))
-            if (None if work is None else ids_of(work)) != line.more.get("ids"):
+            task = self._conversation.summary_work(read_entries(line, line.more.get("entries", ())))
+            if (None if task is None else ids_of(task)) != line.more.get("ids"):
                 what = f"this version summarizes other messages than {self._version} did"
                 raise RecordingError(f"line {line.number}: {what}")
-        if work is not None:
-            self._under_way[line.more["work"]] = (task, work)
+        if task is not None:
+            self._under_way[line.more["task"]] = (kind, task)
 
-    def _answer(self, line: Line) -> None:
-        task, work = self._under_way.pop(line.more["work"])
-        reading = line.more["reading"]
-        if reading is None:
-            self._conversation.fail(work, line.at, usage=read_usage(line.more.get("usage")))
+    def _finish_task(self, line: Line) -> None:
+        kind, task = self._under_way.pop(line.more["task"])
+        result = line.more["result"]
+        if result is None:
+            self._conversation.fail(task, line.at, usage=read_usage(line.more.get("usage")))
         else:
-            self._conversation.finish(work, read_reading(task, reading), line.at)
+            self._conversation.finish(task, read_result(kind, result), line.at)
 
 
-_TURNS: dict[str, Callable[[Conversation, Instant], Any]] = {
+_PHASES: dict[str, Callable[[Conversation, Instant], Any]] = {
     "closing": lambda conversation, _: conversation.close(),
     "ended": lambda conversation, now: conversation.end(now),
     "pending_lost": lambda conversation, _: conversation.pending_lost(),

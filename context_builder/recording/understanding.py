@@ -18,9 +18,9 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
 )
 from context_builder.errors import AnalystError
-from context_builder.recording.lines import read_reading
+from context_builder.recording.lines import read_result
+from context_builder.recording.recorded_tasks import RecordedTasks
 from context_builder.recording.recording import Line, Recording
-from context_builder.recording.works import Works
 from context_builder.session.conversation.tasks import AnalysisResult, DomainTask, KeywordTask
 
 Asked = KeywordTask | DomainTask | SummaryRequest
@@ -102,32 +102,32 @@ def answered(recording: Recording) -> Iterator[tuple[Asked, AnalysisResult]]:
 
     Without readings that stood again for lack of news, and without what a damaged line was about.
     """
-    works: dict[str, Works] = {}
+    tasks: dict[str, RecordedTasks] = {}
     asked: dict[tuple[str, int], tuple[str, Asked | None]] = {}
     for line in recording.lines():
         if line.event == "begin":
-            works[line.run] = Works(line)
+            tasks[line.run] = RecordedTasks(line)
             continue
-        if line.run not in works:
+        if line.run not in tasks:
             continue
-        works[line.run].hear(line)
-        if line.event == "handed_out" and line.more["work"] is not None:
+        tasks[line.run].learn_messages(line)
+        if line.event == "task_started" and line.more["task"] is not None:
             with suppress(KeyError):
-                asked[line.run, line.more["work"]] = (line.more["task"], _asked(works[line.run], line))
-        elif line.event == "answered" and line.more["reading"] is not None:
-            task, work = asked.pop((line.run, line.more["work"]), ("", None))
-            if work is not None and not line.more["reading"].get("repeated"):
-                yield work, read_reading(task, line.more["reading"])
+                asked[line.run, line.more["task"]] = (line.more["kind"], _asked(tasks[line.run], line))
+        elif line.event == "task_finished" and line.more["result"] is not None:
+            kind, request = asked.pop((line.run, line.more["task"]), ("", None))
+            if request is not None and not line.more["result"].get("repeated"):
+                yield request, read_result(kind, line.more["result"])
 
 
-def _asked(works: Works, line: Line) -> Asked:
-    match line.more["task"]:
+def _asked(tasks: RecordedTasks, line: Line) -> Asked:
+    match line.more["kind"]:
         case "keywords":
-            return works.keywords(line)
+            return tasks.keywords(line)
         case "domains":
-            return works.domains(line)
+            return tasks.domains(line)
         case _:
-            return works.summary(line)
+            return tasks.summary(line)
 
 
 def recorded(recording: Recording) -> Understanding:

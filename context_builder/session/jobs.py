@@ -34,7 +34,7 @@ from context_builder.session.conversation.tasks import (
 from context_builder.session.conversation.usage import task_of
 from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.recorder import Recorder, TaskStarted, Turned
+from context_builder.session.recorder import PhaseChanged, Recorder, TaskStarted
 from context_builder.session.store.store import SessionStore
 from context_builder.session.usage_metrics import count_usage
 
@@ -265,5 +265,5 @@ class Dispatch:
         if not encoded:
             session_id, lost = self._conversation.session_id, self._conversation.pending_lost()
             log.error("pending.lost", session_id=session_id, messages=lost)
-            self._recorder.happened(Turned("pending_lost"), now)
+            self._recorder.happened(PhaseChanged("pending_lost"), now)
         return [BufferedMessage.decode(entry, now) for entry in encoded]

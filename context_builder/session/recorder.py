@@ -1,4 +1,4 @@
-"""What a session tells whoever records it: everything that changes its conversation, in the order it is applied."""
+"""The events that change a session's conversation, and the protocol of whoever records them in their order."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class DeliveriesRejected:
-    """So many deliveries became dead letters."""
+    """``count`` deliveries became dead letters."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLettered:
-    """So many entries for ``receiver`` have become dead letters since the session began."""
+    """``count`` entries for ``receiver`` have become dead letters since the session began."""
 
     receiver: Receiver
     count: int
@@ -41,33 +41,33 @@ class DeadLettered:
 
 @dataclass(frozen=True, slots=True)
 class TaskStarted:
-    """The conversation was asked for work; ``work`` is what it gave."""
+    """The conversation was asked for a task of ``kind``; ``task`` is what it gave."""
 
-    task: Literal["keywords", "domains", "summary"]
-    work: AnalysisTask | None
+    kind: Literal["keywords", "domains", "summary"]
+    task: AnalysisTask | None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFinished:
-    """What came of work that was handed out; without a reading nothing, which may have had its cost."""
+    """A task that was started ended with ``result``, or with none; ``usage`` is what it cost without a result."""
 
-    work: AnalysisTask
-    reading: AnalysisResult | None
+    task: AnalysisTask
+    result: AnalysisResult | None
     usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
-    """The session came to a point where something is done to it as a whole."""
+class PhaseChanged:
+    """The session as a whole entered another phase."""
 
-    to: Literal["closing", "ended", "pending_lost"]
+    phase: Literal["closing", "ended", "pending_lost"]
 
 
-SessionEvent = Received | DeliveriesRejected | DeadLettered | TaskStarted | TaskFinished | Turned
+SessionEvent = Received | DeliveriesRejected | DeadLettered | TaskStarted | TaskFinished | PhaseChanged
 
 
 class Recorder(Protocol):
-    """Keeps what happens in one session. No method waits or raises, whatever becomes of the recording."""
+    """Records what happens in one session. No method waits or raises, whatever becomes of the recording."""
 
     def begin(self, session_id: str, rules: SessionConfig, snapshot: Snapshot, now: Instant) -> None:
         """The session continues from ``snapshot``."""
@@ -87,7 +87,7 @@ class Recorder(Protocol):
 
 
 class NoRecorder:
-    """Keeps nothing: what a session has unless somebody asked for a recording."""
+    """Records nothing: what a session has unless somebody asked for a recording."""
 
     def begin(self, session_id: str, rules: SessionConfig, snapshot: Snapshot, now: Instant) -> None:
         return None

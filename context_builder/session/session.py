@@ -35,10 +35,10 @@ from context_builder.session.recorder import (
     DeadLettered,
     DeliveriesRejected,
     NoRecorder,
+    PhaseChanged,
     Received,
     Recorder,
     TaskFinished,
-    Turned,
 )
 from context_builder.session.store.commit_history import CommitHistory
 from context_builder.session.store.store import END_REQUEST, SessionStore
@@ -323,7 +323,7 @@ class Session:
     def _close_if_all_is_read(self) -> None:
         if not self._inbox.waiting:
             self.conversation.close()
-            self._recorder.happened(Turned("closing"), self._clock.now())
+            self._recorder.happened(PhaseChanged("closing"), self._clock.now())
 
     async def _has_ended(self) -> bool:
         if self._inbox.waiting or not self.conversation.all_summarized:
@@ -331,7 +331,7 @@ class Session:
         if self.conversation.ended_at is None:
             now = self._clock.now()
             self.conversation.end(now)
-            self._recorder.happened(Turned("ended"), now)
+            self._recorder.happened(PhaseChanged("ended"), now)
             await self._commit()
         late = [relay for relay in self._relays if not relay.is_done]
         if not all(relay.failures >= WORTH_GIVING_UP for relay in late):

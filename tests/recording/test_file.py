@@ -55,7 +55,9 @@ async def test_only_its_owner_can_read_a_recording(tmp_path: Path) -> None:
 async def test_what_happened_is_in_the_file_within_a_second(tmp_path: Path) -> None:
     writer, path = RecordingWriter(), tmp_path / "monday.jsonl"
     begun(writer, path).happened(DeliveriesRejected(2), NOW)
-    await wait_until(lambda: path.exists() and b'"buried"' in path.read_bytes(), "it is flushed", timeout=3)
+    await wait_until(
+        lambda: path.exists() and b'"deliveries_rejected"' in path.read_bytes(), "it is flushed", timeout=3
+    )
     await writer.close()
 
 

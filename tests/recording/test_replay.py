@@ -25,7 +25,7 @@ async def talk(live: Recorded) -> None:
     await live.push(spoken(1), spoken(2), spoken(4), spoken(3), advised(), spoken(None, "Hm", timestamp=7))
     await live.until("domains came", received_messages=6, current_keywords=["topic"])
     await live.redis.lpush("context_builder:monday:input", b"no message at all")
-    await live.until("it is buried", dead_letters=1)
+    await live.until("it is a dead letter", dead_letters=1)
     refused = (await live.state())["undeliverable"]["archive"] + 1
     await live.redis.rpush("context_builder:monday:outbox", b"no summary at all")
     await live.until("it is refused", undeliverable={"archive": refused, "memory": 0})

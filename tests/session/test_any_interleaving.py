@@ -103,20 +103,20 @@ class AnyInterleaving(RuleBasedStateMachine):
             self.receive(batch)
 
     @rule(at_once=st.booleans())
-    def work_is_handed_out(self, at_once: bool) -> None:
+    def tasks_are_started(self, at_once: bool) -> None:
         self.everything_is_committed()
         now = self.clock.now()
         summary_runs = any(isinstance(work, SummaryTask) for work in self.running)
         domains_run = any(isinstance(work, DomainTask) for work in self.running)
         pending = [BufferedMessage.decode(entry, now) for entry in self.live.pending]
-        handed_out = [
+        started = [
             self.subject.keywords_work(now),
             self.subject.domains_work(now) if not domains_run else None,
             self.subject.summary_work(pending)
             if not summary_runs and (at_once or self.subject.summary_due(now))
             else None,
         ]
-        self.running += [work for work in handed_out if work is not None]
+        self.running += [work for work in started if work is not None]
 
     @precondition(lambda self: self.running)
     @rule(data=st.data(), fails=st.booleans())
@@ -237,7 +237,7 @@ class AnyInterleaving(RuleBasedStateMachine):
         self.subject.close()
         self.running = []
         for _ in range(2 * len(self.said) + 2):
-            self.work_is_handed_out(at_once=False)
+            self.tasks_are_started(at_once=False)
             for work in self.running:
                 self.answer(work)
                 self.write_down()

@@ -114,7 +114,7 @@ def test_keywords_that_were_found_are_not_asked_for_again(clock: ManualClock) ->
     assert again.keywords_work(clock.now()) is None
 
 
-def test_work_that_was_under_way_is_handed_out_again(clock: ManualClock) -> None:
+def test_tasks_that_were_under_way_are_started_again(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, *range(1, 6))
     work = [subject.keywords_work(clock.now()), subject.domains_work(clock.now())]

@@ -122,12 +122,12 @@ async def test_what_is_put_back_becomes_a_message_once_the_reason_is_gone(redis:
     letters = DeadLetters(redis, "monday")
     async with running(redis, max_message_bytes=200):
         await push(redis, long, b"poison")
-        await wait_until(published(redis, lambda s: s["dead_letters"] == 2), "both are buried")
+        await wait_until(published(redis, lambda s: s["dead_letters"] == 2), "both are dead letters")
     async with running(redis, max_message_bytes=2000):
         for letter in await letters.all():
             assert await letters.requeue(letter)
             assert not await letters.requeue(letter)
-        heard = await wait_until(published(redis, lambda s: s["dead_letters"] == 3), "poison is buried again")
+        heard = await wait_until(published(redis, lambda s: s["dead_letters"] == 3), "poison is a dead letter again")
     assert [entry["message_number"] for entry in heard["raw_recent_buffer"]] == [1]
     assert [letter.raw for letter in await letters.all()] == [b"poison"]
     assert await _room(redis) == await _counted_room(redis)
@@ -168,7 +168,7 @@ def test_no_id_reaches_another_sessions_letters(redis: Redis) -> None:
 async def test_a_session_that_heard_nothing_but_poison_has_an_empty_buffer(redis: Redis) -> None:
     async with running(redis):
         await push(redis, *POISON)
-        await wait_until(published(redis, lambda s: s["dead_letters"] == len(POISON)), "all are buried")
+        await wait_until(published(redis, lambda s: s["dead_letters"] == len(POISON)), "all are dead letters")
         assert (await state(redis))["raw_recent_buffer"] == []
 
 

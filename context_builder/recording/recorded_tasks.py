@@ -1,4 +1,4 @@
-"""The work of a recorded run, as it was handed out then."""
+"""The analysis tasks of a recorded run, read so that they can be done again."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from context_builder.session.conversation.tasks import DomainTask, KeywordTask
 from context_builder.session.messages.buffered_message import BufferedMessage
 
 
-class Works:
-    """Knows what was said, so that recorded work, which names messages by their ids, can be asked for again."""
+class RecordedTasks:
+    """Reads recorded tasks, which name messages by their ids, with the messages seen so far."""
 
     def __init__(self, begin: Line) -> None:
-        self._said: dict[int, AnalystMessage] = {}
+        self._messages_by_id: dict[int, AnalystMessage] = {}
         self._learn(read_entries(begin, [v for k, v in begin.more["fields"].items() if k.startswith("m:")]))
 
-    def hear(self, line: Line) -> None:
-        """Take notice of messages in the line."""
+    def learn_messages(self, line: Line) -> None:
+        """Remember the messages in the line."""
         if line.event == "received":
             messages = line.more["messages"]
             first = line.more["last_id"] - len(messages) + 1
             self._learn(
                 BufferedMessage(first + i, read_message(message), line.at) for i, message in enumerate(messages)
             )
-        elif line.event == "handed_out":
+        elif line.event == "task_started":
             self._learn(read_entries(line, line.more.get("entries", ())))
 
     def keywords(self, line: Line) -> KeywordTask:
@@ -42,12 +42,12 @@ class Works:
         return SummaryRequest(self._messages(line), read_known(line.more["known"]), line.more["topic_keywords"])
 
     def _messages(self, line: Line) -> list[AnalystMessage]:
-        return [self._said[message_id] for message_id in line.more["ids"]]
+        return [self._messages_by_id[message_id] for message_id in line.more["ids"]]
 
     def _learn(self, entries: Iterable[BufferedMessage]) -> None:
-        self._said.update((entry.id, entry.said()) for entry in entries)
+        self._messages_by_id.update((entry.id, entry.said()) for entry in entries)
 
 
 def read_entries(line: Line, written: Iterable[Any]) -> list[BufferedMessage]:
-    """Entries of the checkpoint or of the pending list, as they were written at the line's moment."""
+    """Return entries of the checkpoint or of the pending list, as they were at the line's moment."""
     return [BufferedMessage.decode(orjson.dumps(entry), line.at) for entry in written]
