@@ -52,6 +52,7 @@ NAMES = [
     "SessionConfig",
     "SessionMessagesStrategy",
     "Settings",
+    "Signal",
     "SomaBrainClient",
     "SomaBrainOptions",
     "SomabrainHealthState",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from context_builder.quoting import quoted_line, quoted_name
 from context_builder.timestamps import day
@@ -37,21 +37,27 @@ class ContextType(StrEnum):
     USER_PREFERENCES = "user_preferences"
 
 
+class Signal(NamedTuple):
+    """One reason for a candidate's rank: ``weight`` times ``score`` (0..1) is what it adds to the candidate's score."""
+
+    name: str
+    weight: float
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A text that a source offers.
 
-    ``base_score`` is its similarity to the query as the source gave it, ``recency`` how fresh it is (both 0..1),
-    ``feedback`` whether it helped before (-1..1, 0 when nobody said), ``score`` what it is ranked by.
-    ``label`` says where it is from, in the prompt. ``role`` is that of a message.
+    ``base_score`` is its similarity to the query as the source gave it (0..1), ``score`` what it is ranked by and
+    ``signals`` what that is made of, once it was ranked. ``label`` says where it is from, in the prompt. ``role`` is
+    that of a message.
     """
 
     id: str
     text: str
     type: ContextType = ContextType.SEMANTIC
     base_score: float = 0.0
-    recency: float = 0.5
-    feedback: float = 0.0
     score: float = 0.0
     label: str = ""
     role: str = "user"
@@ -59,14 +65,16 @@ class Candidate:
     time: datetime | None = None
     origins: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    signals: tuple[Signal, ...] = ()
 
-    def scored(self, base_score: float, recency: float, feedback: float, score: float) -> Candidate:
-        """The same with these scores. Every candidate of every turn is given them, and this is what takes least."""
+    def ranked(self, score: float, signals: tuple[Signal, ...]) -> Candidate:
+        """The candidate with its score and the signals that it is the sum of. A constructor call is several times as
+        fast as ``replace``, and every candidate of every prompt takes this step."""
         return Candidate(
-            self.id, self.text, self.type, base_score, recency, feedback, score, self.label, self.role, self.speaker,
-            self.time, self.origins, self.metadata,
+            self.id, self.text, self.type, self.base_score, score, self.label, self.role, self.speaker, self.time,
+            self.origins, self.metadata, signals,
         )  # fmt: skip
 
-    def with_text(self, text: str) -> Candidate:
-        """The same with another text."""
-        return replace(self, text=text)
+    def signal(self, name: str) -> float:
+        """The score of the signal ``name``; 0 where the candidate was not ranked by it."""
+        return next((one.score for one in self.signals if one.name == name), 0.0)

@@ -54,8 +54,8 @@ _collectors = cache(_Collectors)
 
 
 class ContextBuilderMetrics:
-    """Records what :meth:`ContextBuilder.build_for_turn` does; any number of instances share the collectors of a
-    registry. Contexts from strategies, and turns that are answered from the cache, are not recorded."""
+    """Records each prompt that a :class:`ContextBuilder` builds; any number of instances share the collectors of a
+    registry. What comes from the cache is not recorded."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._of = _collectors(registry)

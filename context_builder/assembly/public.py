@@ -3,7 +3,7 @@
 from context_builder.assembly.budget.receipt import Outcome, Receipt, added
 from context_builder.assembly.budget.token_window import TokenWindowManager, window_of
 from context_builder.assembly.builder import ContextBuilder
-from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.candidate import Candidate, ContextType, Signal
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.health import HealthState as SomabrainHealthState
@@ -50,6 +50,7 @@ __all__ = [
     "RollingSummaryStrategy",
     "SemanticSearchStrategy",
     "SessionMessagesStrategy",
+    "Signal",
     "SomaBrain",
     "SomabrainHealthState",
     "TokenWindowManager",

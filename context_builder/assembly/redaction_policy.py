@@ -82,10 +82,10 @@ class RedactionPolicy:
         return Ruled(shown, ", ".join(notes), any(ruling.text is None for ruling in rulings))
 
     def candidate(self, candidate: Candidate) -> Ruled[Candidate]:
-        """A candidate as it may be shown: its text, its label and all that its metadata tells."""
+        """A candidate as it may be shown: its text, its label, its speaker and all that its metadata tells."""
         if self.is_free:
             return Ruled(candidate)
-        told = self.mapping({"text": candidate.text, "label": candidate.label, "metadata": candidate.metadata})
+        told = self.mapping({name: getattr(candidate, name) for name in ("text", "label", "speaker", "metadata")})
         return Ruled(replace(candidate, **told.value), told.altered, told.withheld)
 
     def turn(self, turn: Turn) -> Turn:

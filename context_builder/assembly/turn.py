@@ -22,7 +22,8 @@ _OPTIONAL_KEYS: Final = ("name", "tool_calls", "tool_call_id", "function_call")
 class Turn:
     """One turn of a conversation: the ids and texts of the envelope, and its history as chat messages.
 
-    ``summary`` is what is known of the conversation before its history, newest first. ``altered`` says what redaction
+    ``summary`` is what is known of the conversation before its history, newest first; ``preferences`` says whether what
+    the user prefers is told too. ``altered`` says what redaction
     did to the user's message, if anything, and ``withheld`` whether a mark stands for it.
     """
 
@@ -35,6 +36,7 @@ class Turn:
     user_id: str | None = None
     query_embedding: Sequence[float] | None = None
     summary: tuple[Candidate, ...] = ()
+    preferences: bool = False
     altered: str = ""
     withheld: bool = False
 
@@ -59,6 +61,7 @@ class Turn:
             persona_id=_id(envelope.get("persona_id")),
             user_id=_id(envelope.get("user_id")),
             query_embedding=envelope.get("query_embedding"),
+            preferences=bool(envelope.get("preferences")),
             summary=tuple(_points(envelope.get("summary") or ()))[::-1],
         )
 

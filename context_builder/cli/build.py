@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -155,16 +155,18 @@ def explanation(built: BuiltContext) -> RenderableType:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("candidate", overflow="ellipsis")  # gives way to the reason where there is little room
     table.add_column("outcome", no_wrap=True)
-    for heading in ("tokens", "score", "similar", "recent", "helped"):
+    weighed = (signal for one in built.receipts for signal in one.signals if signal.weight)
+    signals = list(dict.fromkeys(signal.name for signal in weighed))
+    for heading in ("tokens", "score", *signals):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("why, and how it begins")
     for (told, *_), group in groupby(built.receipts, key=lambda one: (bool(one.text), one.section, one.reason)):
         alike = list(group)
         if told or len(alike) < 3:
             for one in alike:
-                table.add_row(*_row(one))
+                table.add_row(*_row(one, signals))
         else:
-            table.add_row(Text(f"{len(alike)} of {alike[0].section}"), *list(_row(alike[0]))[1:])
+            table.add_row(Text(f"{len(alike)} of {alike[0].section}"), *list(_row(alike[0], signals))[1:])
     more = built.added_by(MORE)
     names = [f"{one.id} ({one.tokens:,})" for one in more[:MOST_NAMED]]
     names += [f"{len(more) - MOST_NAMED} others"] if len(more) > MOST_NAMED else []
@@ -181,15 +183,13 @@ def memory_line(built: BuiltContext, name: str, hint: str = "") -> Text:
     return Text(f"memory: nothing, {plain(outcome)}{advice}", style="yellow")
 
 
-def _row(one: Receipt) -> Iterable[Text]:
-    is_scored = bool(one.base_score or one.score)
+def _row(one: Receipt, signals: Sequence[str]) -> Iterable[Text]:
     about = ((one.reason, "yellow"), (plain(one.text, 45), "dim"))
-    scores = (one.score, one.base_score, one.recency)
+    scores = [one.score, *map(one.signal, signals)] if one.signals else [None] * (1 + len(signals))
     return (
         Text(plain(one.id if one.id.startswith(one.section) else f"{one.section} {one.id}", 40)),
         Text(one.outcome.value, style=COLOURS[one.outcome.value]),
         Text(f"{one.tokens:,}" if one.tokens else ""),
-        *(Text(f"{score:.2f}" if is_scored else "") for score in scores),
-        Text(f"{one.feedback:+.2f}" if one.feedback else ""),
+        *(Text("" if score is None else f"{score:.2f}") for score in scores),
         Text("; ", style="dim").join(Text(plain(part), style) for part, style in about if part),
     )

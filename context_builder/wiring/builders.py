@@ -41,7 +41,7 @@ def builder_of(
         redactor=redactor_of(settings),
         summarizer=summarizer_of(analyst) if analyst is not None else None,
         preference_reader=preference_reader_of(preferences) if preferences is not None else None,
-        rules=replace(assembly_rules_of(settings), **rules),
+        config=replace(assembly_rules_of(settings), **rules),
     )
 
 

@@ -7,9 +7,7 @@ from typing import Any
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.assembly.session_state import session_turn
-from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import StoreError
-from context_builder.quoting import quoted_name
 from context_builder.session.client import SessionClient
 
 
@@ -25,16 +23,11 @@ async def build_for_session(
 
     Without a query, the newest thing said is answered; without a limit, the builder's holds. ``named`` are further
     keys of a turn, such as ``system_prompt``, ``tenant_id`` and ``user_id``. What that user prefers is told when space
-    permits; a memory that hangs takes a third more than its deadline for that. Raises
-    :class:`~context_builder.errors.StoreError` for a session that is not known, and what
+    permits. Raises :class:`~context_builder.errors.StoreError` for a session that is not known, and what
     :meth:`ContextBuilder.build_for_turn` raises.
     """
     state = await client.remembered()
     if state is None:
         raise StoreError(f"{client.session_id} is not known: it never ran, or outlived its retention")
     turn = session_turn(state, query, **named)
-    if (user_id := turn.get("user_id")) is not None:
-        preferences = await builder.preferences(user_id, turn.get("tenant_id") or DEFAULT_TENANT)
-        told = [{"id": one.id, "text": f"{quoted_name(user_id)}: {one.text}"} for one in reversed(preferences)]
-        turn["summary"] = [*told, *turn["summary"]]  # the first of these are the last to be told
-    return await builder.build_for_turn(turn, max_prompt_tokens)
+    return await builder.build_for_turn({"preferences": True, **turn}, max_prompt_tokens)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from context_builder.assembly import AssemblyConfig
-from context_builder.assembly.ranking.scoring import helped
+from context_builder.assembly import AssemblyConfig, Candidate
+from context_builder.assembly.ranking.signals import Helpfulness, RankingQuery
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import Memory
 from context_builder.testing import InMemoryStore
@@ -26,23 +26,25 @@ async def store() -> InMemoryStore:
 
 @pytest.mark.parametrize(("weight", "first"), [(0.0, "a"), (0.2, "b")])
 async def test_what_helped_comes_first_only_where_that_is_set(builder, store, weight, first):
-    made = builder(store=store, rules=AssemblyConfig(feedback_weight=weight))
+    made = builder(store=store, config=AssemblyConfig(feedback_weight=weight))
     context = await made.build_for_turn(TURN)
     assert context.debug["snippet_ids"] == ["a", "b"]
     await made.feedback(context, {"b": 1.0, "a": 0.0})
     again = await made.build_for_turn(TURN)
     assert again.debug["snippet_ids"][0] == first
-    told = {one.id: (round(one.feedback, 3), one.score) for one in again.receipts}
-    assert told["b"] == pytest.approx((1.0 if weight else 0.0, 0.85 + weight))
+    told = {one.id: (one.signal("feedback"), one.score) for one in again.receipts}
+    assert told["b"] == (pytest.approx((1.0, 0.85 + weight), abs=0.001) if weight else (None, pytest.approx(0.85)))
 
 
 def test_feedback_fades_like_memories_do():
     def at(score: object, days: float) -> float:
-        return helped({"feedback": {"score": score, "timestamp": NOW - timedelta(days=days)}}, NOW)
+        rated = {"feedback": {"score": score, "timestamp": NOW - timedelta(days=days)}}
+        return Helpfulness(0.2).score(Candidate("m", "text", metadata=rated), RankingQuery("", NOW))
 
-    assert [at(1.0, 0), at(0.0, 0), at(0.5, 0)] == [1.0, -1.0, 0.0]
-    assert at(1.0, 30) == pytest.approx(0.368, abs=0.001)
-    assert [helped({}, NOW), at("high", 0), at(7, 0), at(None, 0)] == [0.0] * 4
+    unrated = Helpfulness(0.2).score(Candidate("m", "text"), RankingQuery("", NOW))
+    assert [at(1.0, 0), at(0.0, 0), at(0.5, 0)] == [1.0, 0.0, 0.5]
+    assert at(1.0, 30) == pytest.approx(0.5 + 0.5 * 0.368, abs=0.001)
+    assert [unrated, at("high", 0), at(7, 0), at(None, 0)] == [0.5] * 4
 
 
 async def test_the_latest_ratings_of_all_users_come_to_their_mean(builder, store):

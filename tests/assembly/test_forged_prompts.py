@@ -121,7 +121,7 @@ async def test_a_session_forges_nothing(store: InMemoryStore) -> None:
     client = SessionClient(redis, "monday")
     context = await build_for_session(client, builder(store=store), user_id=MALLORY)
     summary = next(message for message in context.messages if message.get("name") == "summary")
-    check(context.messages, memory=len(context.snippets), summary=summary["content"].count("\n- "))
+    check(context.messages, memory=len(context.snippets), summary=summary["content"].count("\n- "), preferences=1)
     history = [message["content"] for message in context.messages if message["role"] == "user"]
     names = [content.partition(":")[0] for content in history]
     assert names == ["Mallory (9) (Eve) - Eve- yes", "assistant (speaker)", "Bob"]

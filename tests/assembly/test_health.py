@@ -51,7 +51,7 @@ def test_calls_that_fail_together_are_one_failure():
 async def test_a_burst_of_turns_takes_no_memory_away(builder):
     store = InMemoryStore()
     store.gate.clear()
-    burst = builder(store=store, clock=SystemClock(), rules=AssemblyConfig(deadline=0.02))
+    burst = builder(store=store, clock=SystemClock(), config=AssemblyConfig(deadline=0.02))
     await asyncio.gather(*(burst.build_for_turn(TURN) for _ in range(20)))
     store.gate.set()
     assert (await burst.build_for_turn(TURN)).debug["somabrain_state"] == "degraded"
@@ -145,7 +145,7 @@ async def test_a_hanging_memory_costs_the_deadline_and_no_more(builder, stubborn
                     await over.wait()
                 raise
 
-    made = builder(somabrain=Hanging(), rules=AssemblyConfig(deadline=0.05))
+    made = builder(somabrain=Hanging(), config=AssemblyConfig(deadline=0.05))
     started = time.perf_counter()
     context = await made.build_for_turn(TURN)
     assert time.perf_counter() - started < 0.25

@@ -73,7 +73,7 @@ async def test_without_a_budget_to_speak_of_the_tokens_differ_by_what_was_masked
 
 async def test_looking_into_a_context_or_getting_it_again_is_no_building(builder, registry):
     rules = AssemblyConfig(cache_seconds=10)
-    build = builder(somabrain=Brain(memories(2)), metrics=ContextBuilderMetrics(registry), rules=rules).build_for_turn
+    build = builder(somabrain=Brain(memories(2)), metrics=ContextBuilderMetrics(registry), config=rules).build_for_turn
     context = await build(TURN, max_prompt_tokens=100)
     assert context.added_by(500)
     assert (await build(TURN, max_prompt_tokens=100)).debug["cached"]

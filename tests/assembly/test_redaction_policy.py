@@ -42,7 +42,7 @@ async def test_memories_and_history_are_redacted_and_say_so(builder):
 async def test_the_turns_own_message_is_redacted_when_set(builder):
     rules = AssemblyConfig(redact_user_message=True)
     brain = Brain(ANSWER)
-    context = await builder(somabrain=brain, redactor=Masking(), rules=rules).build_for_turn(TURN)
+    context = await builder(somabrain=brain, redactor=Masking(), config=rules).build_for_turn(TURN)
     assert SECRET not in str(context.messages)
     assert [payload["query"] for payload in brain.asked] == ["is it §§secret(PASSWORD)"]
     assert ("user", "redacted") in [(one.section, one.outcome) for one in context.receipts]
@@ -50,7 +50,7 @@ async def test_the_turns_own_message_is_redacted_when_set(builder):
 
 async def test_the_query_of_strategies_is_redacted_when_set(builder):
     store = InMemoryStore()
-    made = builder(store=store, redactor=Masking(), rules=AssemblyConfig(redact_user_message=True))
+    made = builder(store=store, redactor=Masking(), config=AssemblyConfig(redact_user_message=True))
     asking = made.with_system_message("Be kind.").with_strategy(SemanticSearchStrategy())
     await asking.with_query(f"is it {SECRET}").build()
     assert [search.text for search in store.searches] == ["is it §§secret(PASSWORD)"]
@@ -65,7 +65,7 @@ async def test_the_turns_own_message_goes_out_as_it_is_unless_set(builder):
 async def test_a_message_that_is_withheld_asks_no_memory_and_counts(builder):
     brain = Brain(ANSWER)
     rules = AssemblyConfig(redact_user_message=True)
-    context = await builder(somabrain=brain, redactor=Failing(), rules=rules).build_for_turn(TURN | {"history": []})
+    context = await builder(somabrain=brain, redactor=Failing(), config=rules).build_for_turn(TURN | {"history": []})
     assert brain.asked == []
     assert context.messages[-1]["content"] == "[withheld: it could not be redacted]"
     assert context.debug["withheld"] == 1

@@ -146,7 +146,7 @@ async def test_a_system_message_over_the_limit_is_refused(store):
         await asking(store).with_system_message("word " * 50).with_token_limit(20).build()
 
 
-@pytest.mark.parametrize(("limit", "told"), [(200, "among the recent messages"), (40, "")])
+@pytest.mark.parametrize(("limit", "told"), [(200, "told by the history"), (40, "")])
 async def test_a_memory_that_a_message_tells_is_left_out_only_if_the_message_is_there(store, limit, told):
     class Dentist:
         async def candidates(self, request):
@@ -228,7 +228,7 @@ async def test_a_strategy_that_offers_no_candidates_is_one_that_fails(strategy):
 
 async def test_a_hanging_strategy_is_cut_off_at_the_deadline(store):
     store.gate.clear()
-    builder = ContextBuilder.new(store, rules=AssemblyConfig(deadline=0.02)).with_query("today")
+    builder = ContextBuilder.new(store, config=AssemblyConfig(deadline=0.02)).with_query("today")
     with pytest.raises(StrategyError, match="no answer within 20 ms"):
         await builder.with_strategy(SemanticSearchStrategy()).build()
 

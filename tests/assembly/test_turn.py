@@ -74,7 +74,7 @@ async def test_the_documented_fields_are_there(builder):
     assert set(context.token_counts) == {"system", "history", "snippets", "user", "overhead", "total"}
     assert context.system_prompt == TURN["system_prompt"]
     assert context.history == TURN["history"]
-    assert set(context.snippets[0]) == {"id", "text", "score", "base_score", "recency", "metadata"}
+    assert set(context.snippets[0]) == {"id", "text", "score", "base_score", "recency", "signals", "metadata"}
     documented = {"somabrain_state", "snippet_ids", "session_id", "tenant_id"}
     documented |= {"snippet_count", "snippet_tokens", "history_count", "total_tokens"}
     assert documented <= set(context.debug)
@@ -167,7 +167,7 @@ async def test_a_knapsack_takes_what_is_worth_most_together(builder):
         ]
     }
     greedy = await builder(somabrain=Brain(answer)).build_for_turn(TURN | {"history": []}, 22 + 11 + 34)
-    best = await builder(somabrain=Brain(answer), rules=AssemblyConfig(choose="knapsack")).build_for_turn(
+    best = await builder(somabrain=Brain(answer), config=AssemblyConfig(choose="knapsack")).build_for_turn(
         TURN | {"history": []}, 22 + 11 + 34
     )
     assert greedy.debug["snippet_ids"] == ["large"]

@@ -46,7 +46,7 @@ def words(text: str) -> int:
 
 
 def builder(memory: InMemoryStore | None) -> ContextBuilder:
-    return ContextBuilder(store=memory, token_counter=words, rules=AssemblyConfig(deadline=0.05, threshold=0.0))
+    return ContextBuilder(store=memory, token_counter=words, config=AssemblyConfig(deadline=0.05, threshold=0.0))
 
 
 def printed(*shown: object, width: int = 110) -> str:
@@ -74,7 +74,7 @@ async def test_a_narrow_terminal_shortens_names_and_neither_figures_nor_reasons(
     built = await builder(memory).build_for_turn(session_turn(sample_state(), "Was recall low?"), 150)
     output = printed(explanation(built), width=80)
     headings = next(line for line in output.splitlines() if line.startswith("candidate"))
-    assert headings.split()[:7] == ["candidate", "outcome", "tokens", "score", "similar", "recent", "helped"]
+    assert headings.split()[:6] == ["candidate", "outcome", "tokens", "score", "similarity", "recency"]
     assert " 0.85 " in output
     assert "does not fit:" in output
 

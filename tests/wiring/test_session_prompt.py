@@ -38,8 +38,8 @@ async def test_what_the_user_prefers_is_told_last_and_only_when_space_permits(
     client: SessionClient, store: InMemoryStore
 ) -> None:
     context = await build_for_session(client, builder(store), "And the waves?", user_id="ann")
-    known = next(message["content"] for message in context.messages if message.get("name") == "summary")
-    assert "- ann: Wants to be called Ann\n- ann: Prefers coffee\n- First point" in known
+    known = next(message["content"] for message in context.messages if message.get("name") == "preferences")
+    assert known.endswith("\n- ann: Prefers coffee\n- ann: Wants to be called Ann")
     assert "tea" not in known
     short = await build_for_session(client, builder(store), "And the waves?", user_id="ann", max_prompt_tokens=30)
     assert "ann:" not in str(short.messages)

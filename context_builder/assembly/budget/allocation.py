@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -57,15 +57,12 @@ Choose = Literal["greedy", "knapsack"]
 
 @dataclass(slots=True)
 class Allocation:
-    """What became of one section: the items in the prompt, in order of precedence; those that are not, and why.
-
-    ``rest`` is what was never looked at, because it follows an item that did not fit.
-    """
+    """What became of one section: the items in the prompt, in order of precedence; those looked at that are not, and
+    why."""
 
     section: Section
     taken: list[Item] = field(default_factory=list)
     left: list[tuple[Item, str]] = field(default_factory=list)
-    rest: Iterable[Item] = ()
     tokens: int = 0
 
 
@@ -113,16 +110,14 @@ def _fill(section: Section, room: int, choose: Choose) -> Allocation:
 
 def _newest(section: Section, room: int) -> Allocation:
     part = Allocation(section)
-    items = iter(section.items)
     cost_of, take = section.cost, part.taken.append
-    for item in items:
+    for item in section.items:
         cost = cost_of(item)
         if cost > room:
             part.left.append((item, _too_large(cost, room)))
             break
         room -= cost
         take(item)
-    part.rest = items
     return part
 
 

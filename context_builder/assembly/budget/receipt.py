@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from context_builder.assembly.budget.allocation import Allocation
 from context_builder.assembly.budget.section import Item
-from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.candidate import Candidate, Signal
 
 BEGINNING: Final = 80
 """Characters of a text that its receipt shows."""
@@ -28,8 +28,8 @@ class Receipt(NamedTuple):
     """One candidate's way; ``tokens`` are about those it takes up in the prompt, 0 when it is not there.
 
     ``text`` is the beginning of it as it may be shown; empty for what was withheld, or never looked at.
-    ``score`` is made of ``base_score`` (similarity), ``recency`` and ``feedback``. What was both redacted and
-    clipped is called clipped, and its reason tells both.
+    ``score`` is the weighted sum of ``signals``. What was both redacted and clipped is called clipped, and its reason
+    tells both.
     """
 
     id: str
@@ -38,11 +38,13 @@ class Receipt(NamedTuple):
     reason: str = ""
     tokens: int = 0
     score: float = 0.0
-    base_score: float = 0.0
-    recency: float = 0.0
-    feedback: float = 0.0
+    signals: tuple[Signal, ...] = ()
     origins: tuple[str, ...] = ()
     text: str = ""
+
+    def signal(self, name: str) -> float | None:
+        """The score of the signal ``name``; None where the candidate was not ranked by it."""
+        return next((one.score for one in self.signals if one.name == name), None)
 
 
 def receipts_of(part: Allocation) -> Iterator[Receipt]:
@@ -62,18 +64,7 @@ def receipt(
     """The receipt of a candidate, or of a message, which has no score."""
     if candidate is None:
         return Receipt(name, section, outcome, reason, tokens)
-    return Receipt(
-        name,
-        section,
-        outcome,
-        reason,
-        tokens,
-        candidate.score,
-        candidate.base_score,
-        candidate.recency,
-        candidate.feedback,
-        candidate.origins,
-    )
+    return Receipt(name, section, outcome, reason, tokens, candidate.score, candidate.signals, candidate.origins)
 
 
 def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:

@@ -78,16 +78,16 @@ class Dialogue:
     contiguous = True
     opening = 0
 
-    def __init__(self, name: str, items: Iterable[Item], tally: MessageTokenCounter) -> None:
+    def __init__(self, name: str, items: Iterable[Item], counter: MessageTokenCounter) -> None:
         self.name = name
         self.items = items
-        self._tally = tally
+        self._counter = counter
 
     def cost(self, item: Item) -> int:
         if not item.tokens:
-            item.tokens = self._tally.message(item.message or {})
+            item.tokens = self._counter.message(item.message or {})
             if item.answers:
-                item.tokens += sum(map(self._tally.message, item.answers))
+                item.tokens += sum(map(self._counter.message, item.answers))
         return item.tokens
 
     def measure(self, chosen: Sequence[Item]) -> int:
@@ -118,7 +118,7 @@ class Block:
         name: str,
         heading: str,
         items: Sequence[Item],
-        tally: MessageTokenCounter,
+        counter: MessageTokenCounter,
         *,
         entry: Callable[[int, Item], str],
         backwards: bool = False,
@@ -126,21 +126,21 @@ class Block:
         self.name = name
         self.items = items
         self._heading = f"{heading} {RECORD}"
-        self._tally = tally
+        self._counter = counter
         self._entry = entry
         self._backwards = backwards
 
     @property
     def opening(self) -> int:
-        return self._tally.message(self._message(self._heading))
+        return self._counter.message(self._message(self._heading))
 
     def cost(self, item: Item) -> int:
         if not item.tokens:
-            item.tokens = self._tally.text(f"\n{self._entry(1, item)}")
+            item.tokens = self._counter.text(f"\n{self._entry(1, item)}")
         return item.tokens
 
     def measure(self, chosen: Sequence[Item]) -> int:
-        return sum(map(self._tally.message, self.messages(chosen)))
+        return sum(map(self._counter.message, self.messages(chosen)))
 
     def messages(self, chosen: Sequence[Item]) -> list[Message]:
         if not chosen:

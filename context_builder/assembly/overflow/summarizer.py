@@ -97,19 +97,19 @@ class HistorySummarizer:
     def __init__(
         self,
         memories: Sequence[TurnMemory],
-        rules: AssemblyConfig,
+        config: AssemblyConfig,
         metrics: Metrics,
-        governor: RedactionPolicy,
+        policy: RedactionPolicy,
         *,
         summarizer: Summarizer | None = None,
     ) -> None:
         self._memories = memories
-        self._rules = rules
+        self._config = config
         self._metrics = metrics
-        self._governor = governor
+        self._policy = policy
         self._summarizer = summarizer
-        self._background = Background(most=rules.background_max, timeout=rules.background_timeout)
-        self._trail = SummaryCursor()
+        self._background = Background(most=config.background_max, timeout=config.background_timeout)
+        self._cursor = SummaryCursor()
         self._under_way: set[Key] = set()
 
     async def drain(self) -> None:
@@ -124,7 +124,7 @@ class HistorySummarizer:
         for memory in self._memories:
             key = (memory.name, turn.tenant_id, turn.session_id)
             if memory.name in into and key not in self._under_way:
-                wanting[self._trail.place(key, trimmed)][key] = memory
+                wanting[self._cursor.place(key, trimmed)][key] = memory
         for start, memories in wanting.items():
             leaving = self._leaving(turn, trimmed, start)
             if (
@@ -135,7 +135,9 @@ class HistorySummarizer:
                 self._under_way |= memories.keys()
 
     def _leaving(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Leaving:
-        return _Leaving(turn, trimmed, start, *summary.extract(self._shown(trimmed[start:]), self._rules.summary_chars))
+        return _Leaving(
+            turn, trimmed, start, *summary.extract(self._shown(trimmed[start:]), self._config.summary_chars)
+        )
 
     async def _keep(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> None:
         try:
@@ -173,21 +175,21 @@ class HistorySummarizer:
         self, key: Key, memory: TurnMemory, recollection: MemoryRecord, summarized: Sequence[Message]
     ) -> None:
         await memory.remember(recollection)
-        self._trail.go_on(key, summarized)
+        self._cursor.go_on(key, summarized)
 
     def _shown(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Each as it may be kept; without content, where it may not."""
         for message in messages:
-            shown = self._governor.message(message).value
+            shown = self._policy.message(message).value
             yield {**shown, "content": ""} if shown["content"] == WITHHELD else shown
 
     async def _summarized(self, messages: Sequence[Message]) -> str:
         if self._summarizer is None:
             return ""
         try:
-            async with asyncio.timeout(self._rules.background_timeout / 2):
+            async with asyncio.timeout(self._config.background_timeout / 2):
                 text = await self._summarizer([message for message in self._shown(messages) if message["content"]])
         except Exception as error:  # noqa: BLE001 a summarizer of any kind; there is the extract
             log.warning("summary.failed", error=type(error).__name__)
             return ""
-        return (self._governor.text(text).text or "")[: self._rules.summary_chars]
+        return (self._policy.text(text).text or "")[: self._config.summary_chars]

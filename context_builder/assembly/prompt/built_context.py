@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +17,10 @@ class BuiltContext:
     """Messages that fit the budget.
 
     ``token_counts`` has ``system``, ``history``, ``snippets`` and ``user``, the tokens of those contents (of the
-    whole memory block, for the snippets), ``summary`` when the turn has one, ``overhead``, what the chat format adds,
-    and ``total``, their sum: the exact count of ``messages``. ``snippets`` are the memories in the prompt, best first,
-    each with ``id``, ``text``, ``score``, ``base_score``, ``recency`` and ``metadata``; ``history`` is what was kept
-    of it.
+    whole memory block, for the snippets), ``summary`` and ``preferences`` when the turn has them, ``overhead``, what
+    the chat format adds, and ``total``, their sum: the exact count of ``messages``. ``snippets`` are the memories in
+    the prompt, best first, each with ``id``, ``text``, ``score``, ``base_score``, ``recency``, ``signals`` (the score
+    of each ranking signal by its name) and ``metadata``; ``history`` is what was kept of it.
 
     ``debug`` tells how it came about:
 
@@ -55,6 +56,17 @@ class BuiltContext:
     def receipts(self) -> list[Receipt]:
         """What became of every memory and every message of the history; written when first asked for."""
         return self.write_receipts()
+
+    def copied(self, *, cached: bool = False) -> BuiltContext:
+        """A copy that shares nothing that could be changed; ``cached`` is told by ``debug``."""
+        return replace(
+            self,
+            messages=copy.deepcopy(self.messages),
+            history=copy.deepcopy(self.history),
+            snippets=copy.deepcopy(self.snippets),
+            token_counts=dict(self.token_counts),
+            debug=copy.deepcopy(self.debug) | ({"cached": True} if cached else {}),
+        )
 
     def added_by(self, tokens: int) -> list[Receipt]:
         """What a limit larger by ``tokens`` would add, from the same candidates: no memory is asked again."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -48,6 +49,16 @@ class Context:
     receipts: list[Receipt] = field(default_factory=list)
     skipped: tuple[str, ...] = ()
     fit_for: Callable[[ModelType], Context] | None = field(default=None, repr=False, compare=False)
+
+    def copied(self, *, cached: bool = False) -> Context:
+        """A copy that shares nothing that could be changed."""
+        return replace(
+            self,
+            conversation_history=list(self.conversation_history),
+            relevant=list(self.relevant),
+            messages=copy.deepcopy(self.messages),
+            receipts=list(self.receipts),
+        )
 
     def format_for_model(self, model: ModelType = ModelType.PLAIN) -> str:
         """The whole context as one text, within the token limit.

@@ -26,16 +26,16 @@ class History:
     ``masked`` are the messages looked at that redaction changed, before and after.
     """
 
-    def __init__(self, messages: Sequence[Message], governor: RedactionPolicy) -> None:
+    def __init__(self, messages: Sequence[Message], policy: RedactionPolicy) -> None:
         self._messages = messages
-        self._governor = governor
+        self._policy = policy
         self.masked: list[tuple[Message, Message]] = []
         self._begins: list[int] = []
         self._seen_from = len(messages)
         self._refused: list[Receipt] = []
 
     def __iter__(self) -> Iterator[Item]:
-        messages, is_free, end = self._messages, self._governor.is_free, len(self._messages)
+        messages, is_free, end = self._messages, self._policy.is_free, len(self._messages)
         while end > 0:
             begin = end - 1
             if len(messages[begin]) > 2 or messages[begin].get("role") in _ANSWERS:
@@ -78,7 +78,7 @@ class History:
         return place if any(self._messages[place].get(key) for key in _CALLS) else answer
 
     def _redacted(self, place: int) -> Item:
-        message, altered, withheld = self._governor.message(self._messages[place])
+        message, altered, withheld = self._policy.message(self._messages[place])
         if altered:
             self.masked.append((self._messages[place], message))
         return Item(_name(place), _text(message), 0.0, message, altered=altered, withheld=withheld)
@@ -86,7 +86,7 @@ class History:
     def _exchange(self, begin: int, end: int) -> Item:
         """A call of tools with their answers."""
         given = self._messages[begin:end]
-        ruled = [self._governor.message(message) for message in given]
+        ruled = [self._policy.message(message) for message in given]
         self.masked += ((before, one.value) for before, one in zip(given, ruled, strict=True) if one.altered)
         call, *answers = (one.value for one in ruled)
         return Item(

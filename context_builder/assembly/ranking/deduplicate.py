@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from context_builder.assembly.candidate import Candidate
 
 
-def deduplicate(lists: Iterable[Sequence[Candidate]], merged: list[Candidate]) -> list[Candidate]:
+def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate]) -> list[Candidate]:
     """Every candidate once: of those with the same id or the same text the most similar is kept, in first place.
 
     It remembers the origins of all of them; the others are added to ``merged``.
     """
     kept: list[Candidate] = []
     places: dict[tuple[str, str], int] = {}
-    for candidate in (candidate for candidates in lists for candidate in candidates):
+    for candidate in candidates:
         names = (("id", candidate.id), ("text", candidate.text.strip().casefold()))
         place = next((places[name] for name in names if name in places), None)
         if place is None:

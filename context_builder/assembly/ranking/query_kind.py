@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from context_builder.assembly.candidate import ContextType
+
 
 class QueryKind(StrEnum):
     """What is asked for: an overview, what somebody likes, what happened lately, or anything else."""
@@ -23,14 +25,24 @@ class Plan:
 
     similarity_weight: float
     recency_weight: float
-    order: tuple[str, ...]
+    order: tuple[ContextType, ...]
 
+
+_MEMORY, _SUMMARY, _HISTORY, _PREFERENCES = (
+    ContextType.SEMANTIC,
+    ContextType.SUMMARY,
+    ContextType.RECENT,
+    ContextType.USER_PREFERENCES,
+)
+
+ORDER: Final = (_MEMORY, _SUMMARY, _PREFERENCES, _HISTORY)
+"""Which section of a turn's prompt is kept first, after the system prompt and the user's message."""
 
 PLANS: Final = {
-    QueryKind.SUMMARY: Plan(0.7, 0.3, ("summary", "memory", "history")),
-    QueryKind.PREFERENCE: Plan(0.9, 0.1, ("memory", "summary", "history")),
-    QueryKind.RECENT: Plan(0.4, 0.6, ("history", "memory", "summary")),
-    QueryKind.FACT: Plan(0.85, 0.15, ("memory", "summary", "history")),
+    QueryKind.SUMMARY: Plan(0.7, 0.3, (_SUMMARY, _MEMORY, _PREFERENCES, _HISTORY)),
+    QueryKind.PREFERENCE: Plan(0.9, 0.1, (_PREFERENCES, _MEMORY, _SUMMARY, _HISTORY)),
+    QueryKind.RECENT: Plan(0.4, 0.6, (_HISTORY, _MEMORY, _SUMMARY, _PREFERENCES)),
+    QueryKind.FACT: Plan(0.85, 0.15, ORDER),
 }
 
 _SIGNS: Final = tuple(

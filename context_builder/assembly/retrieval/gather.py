@@ -51,9 +51,9 @@ async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gath
         _abandon([task for task in tasks.values() if not task.done()])
     for name, task in tasks.items():
         if not task.done() or task.cancelled():
-            gathered.failures.append(Failure(name, "timeout", f"no answer within {deadline * 1000:.0f} ms"))
+            gathered.failures.append(failure_of(name, None, deadline))
         elif isinstance(error := task.exception(), Exception):
-            gathered.failures.append(Failure(name, reason_of(error), _told(error), error))
+            gathered.failures.append(failure_of(name, error, deadline))
         elif error is not None:
             raise error
         else:
@@ -61,17 +61,17 @@ async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gath
     return gathered
 
 
-def reason_of(error: Exception) -> str:
-    """One word: ``timeout``, ``rejected`` or ``error``."""
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    return "rejected" if isinstance(error, MemoryRejected) else "error"
+def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:
+    """Why ``name`` gave nothing: by ``error``, or because ``deadline`` seconds ran out.
 
-
-def _told(error: Exception) -> str:
-    """The error's kind; what it says only where the words are ours: others quote keys and what people said."""
+    What an error says is told only where the words are ours: others quote keys and what people said.
+    """
+    if error is None:
+        return Failure(name, "timeout", f"no answer within {deadline * 1000:.0f} ms")
+    reason = "timeout" if isinstance(error, TimeoutError) else "error"
     kind = type(error).__name__
-    return f"{kind}: {error}" if isinstance(error, ContextBuilderError) else kind
+    message = f"{kind}: {error}" if isinstance(error, ContextBuilderError) else kind
+    return Failure(name, "rejected" if isinstance(error, MemoryRejected) else reason, message, error)
 
 
 _abandoned: set[asyncio.Future[Any]] = set()

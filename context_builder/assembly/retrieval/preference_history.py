@@ -68,10 +68,10 @@ class PreferenceHistory:
     """
 
     def __init__(
-        self, reader: PreferenceReader, governor: RedactionPolicy, background: Background, patience: float
+        self, reader: PreferenceReader, policy: RedactionPolicy, background: Background, patience: float
     ) -> None:
         self._reader = reader
-        self._governor = governor
+        self._policy = policy
         self._background = background
         self._patience = patience
         self._found: dict[_Name, Sequence[Preference]] = {}
@@ -111,7 +111,7 @@ class PreferenceHistory:
 
     def _shown(self, unread: Mapping[_Name, Memory]) -> dict[_Name, Memory]:
         """The messages as they may be shown, without those that may not."""
-        ruled = ((name, one, self._governor.text(one.text[:_LONGEST_READ]).text) for name, one in unread.items())
+        ruled = ((name, one, self._policy.text(one.text[:_LONGEST_READ]).text) for name, one in unread.items())
         return {name: Memory(one.id, text, time=one.time) for name, one, text in ruled if text is not None}
 
 

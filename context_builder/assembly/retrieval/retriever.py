@@ -1,10 +1,11 @@
-"""Asking a turn's memories as much as their health allows, within the deadline."""
+"""Asking memories and strategies as much as the memories' health allows, within one deadline."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -12,9 +13,10 @@ from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import Health, HealthState
 from context_builder.assembly.phases import Metrics, phase, report, span
-from context_builder.assembly.retrieval.gather import Gathered, gather
+from context_builder.assembly.retrieval.gather import Failure, Gathered, gather
 from context_builder.assembly.retrieval.source import RetrievalQuery, TurnMemory
-from context_builder.assembly.turn import Turn
+from context_builder.assembly.retrieval.store_access import StoreAccess
+from context_builder.memory.memory import MemoryStore
 
 log = structlog.get_logger(__name__)
 
@@ -22,15 +24,23 @@ HealthProvider = Callable[[], HealthState]
 OnDegraded = Callable[[float], object]
 
 
+AskStrategy = Callable[[StoreAccess], Awaitable[Sequence[Candidate]]]
+"""Asks a strategy, which searches the memory store as it is given."""
+
+
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """What the memories gave, and ``outcome`` in words: ``ok`` or why not.
+    """What came within the deadline.
 
+    ``candidates`` are those of the memories, ``found`` those of the strategies by their names, ``failures`` tells of
+    the strategies that gave nothing. ``outcome`` says in words how the memories answered: ``ok``, or why not.
     ``states`` tells the health of each memory by its name when they were asked, ``state`` that of the healthiest: how
-    much the turn may hold.
+    much the prompt may hold.
     """
 
     candidates: tuple[Sequence[Candidate], ...]
+    found: Mapping[str, Sequence[Candidate]]
+    failures: Sequence[Failure]
     state: HealthState
     outcome: str
     states: Mapping[str, HealthState]
@@ -40,74 +50,99 @@ class RetrievalResult:
 
 
 class Retriever:
-    """Keeps the health of each memory from its outcomes; or asks ``health_provider`` for it, when given.
+    """Asks memories and strategies, all at once and never for longer than the deadline.
 
+    It keeps the health of each memory from its outcomes; or asks ``health_provider`` for it, when given.
     ``on_degraded`` is called when less will be asked from now on, with the seconds that lasts.
     """
 
     def __init__(
         self,
         memories: Sequence[TurnMemory],
-        rules: AssemblyConfig,
+        store: MemoryStore | None,
+        config: AssemblyConfig,
         metrics: Metrics,
         *,
         health_provider: HealthProvider | None = None,
         on_degraded: OnDegraded | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._memories = memories
-        self._rules = rules
+        self._memories = {memory.name: memory for memory in memories}
+        self._store = store
+        self._config = config
         self._metrics = metrics
         self._health_provider = health_provider
         self._on_degraded = on_degraded
         self._monotonic = monotonic
-        self._health = [
-            Health(
-                degraded_window=rules.degraded_window,
-                down_window=rules.down_window,
-                failures_until_down=rules.failures_until_down,
+        self._health = {
+            name: Health(
+                degraded_window=config.degraded_window,
+                down_window=config.down_window,
+                failures_until_down=config.failures_until_down,
             )
-            for _ in memories
-        ]
+            for name in self._memories
+        }
 
     async def warm_up(self, patience: float) -> None:
         """Have the memories connect within ``patience`` seconds; nothing is learned from one that does not."""
-        await gather({one.name: one.warm_up() for one in self._memories}, patience)
+        await gather({name: memory.warm_up() for name, memory in self._memories.items()}, patience)
 
-    async def for_turn(self, turn: Turn) -> RetrievalResult:
-        """What fits the turn's message; a memory that fails raises nothing here, and a slow one is cut off."""
+    async def retrieve(self, query: RetrievalQuery | None, strategies: Mapping[str, AskStrategy]) -> RetrievalResult:
+        """What fits ``query``, as much of it as the memories' health allows, and what the strategies find.
+
+        One that fails raises nothing here, and a slow one is cut off.
+        """
         with span("health"):
             states = self._states()
-            state = _healthiest(states)
-        named = {memory.name: its for memory, its in zip(self._memories, states, strict=True)}
-        if reason := self._why_not(turn, state):
-            return RetrievalResult((), state, reason, named, is_whole=state is not HealthState.DOWN)
-        asked = {
-            memory.name: memory.find(self._wanted(turn, top_k))
-            for memory in self._memories
-            if (top_k := self._rules.memories_wanted(named[memory.name])) > 0
-        }
-        unasked = [f"{name}: not asked: {its.value}" for name, its in named.items() if name not in asked]
+            state = _healthiest(states.values())
+        reason = self._why_not(query, state)
+        wanted = self._wanted(query, states) if query is not None and not reason else {}
+        if not (wanted or strategies):
+            is_whole = state is not HealthState.DOWN
+            return RetrievalResult((), {}, (), state, reason or "ok", states, is_whole=is_whole)
+        access = StoreAccess(self._store, states[self._store.name] if self._store else state)
         began, started = self._monotonic(), time.perf_counter()
         with phase("retrieval", self._metrics.time_retrieval(state.value)):
-            gathered = await gather(asked, self._rules.deadline)
+            remembered, found = await self._gathered(wanted, {name: ask(access) for name, ask in strategies.items()})
         seconds = time.perf_counter() - started
-        candidates = tuple(gathered.answers.values())
-        report(self._metrics, "observe_retrieval", seconds, sum(map(len, candidates)))
-        self._learn(state, gathered, began)
-        told = [*unasked, *(f"{failure.name}: {failure.message}" for failure in gathered.failures)]
-        is_whole = not told and all(its is HealthState.NORMAL for its in states)
-        return RetrievalResult(candidates, state, "; ".join(told) or "ok", named, seconds, is_whole)
+        given = [*remembered.answers.values(), *found.answers.values()]
+        report(self._metrics, "observe_retrieval", seconds, sum(map(len, given)))
+        self._learn(state, remembered, access, began)
+        unasked = [f"{name}: not asked: {its.value}" for name, its in states.items() if wanted and name not in wanted]
+        told = [reason, *unasked, *(f"{failure.name}: {failure.message}" for failure in remembered.failures)]
+        failures = [*remembered.failures, *found.failures]
+        return RetrievalResult(
+            candidates=tuple(remembered.answers.values()),
+            found=found.answers,
+            failures=found.failures,
+            state=state,
+            outcome="; ".join(filter(None, told)) or "ok",
+            states=states,
+            seconds=seconds,
+            is_whole=not failures and all(its is HealthState.NORMAL for its in states.values()),
+        )
 
-    @property
-    def is_down(self) -> bool:
-        """Whether no memory is to be asked now."""
-        return _healthiest(self._states()) is HealthState.DOWN
+    async def _gathered(
+        self, wanted: Mapping[str, RetrievalQuery], strategies: Mapping[str, Awaitable[Sequence[Candidate]]]
+    ) -> tuple[Gathered[Sequence[Candidate]], Gathered[Sequence[Candidate]]]:
+        """What the memories and what the strategies give, side by side within one deadline."""
+        remembered = gather(
+            {name: self._memories[name].find(query) for name, query in wanted.items()}, self._config.deadline
+        )
+        if not strategies:
+            return await remembered, Gathered()
+        both = await asyncio.gather(remembered, gather(strategies, self._config.deadline))
+        return both[0], both[1]
 
-    def _states(self) -> list[HealthState]:
+    def _wanted(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:
+        """What each memory is asked for, of those that are healthy enough to be asked."""
+        counts = {name: self._config.memories_wanted(state) for name, state in states.items()}
+        return {name: replace(query, top_k=count) for name, count in counts.items() if count > 0}
+
+    def _states(self) -> dict[str, HealthState]:
         """The health of each memory: what the provider says of all, else what was learned."""
         now, provided = self._monotonic(), self._provided()
-        return [provided or health.state(now) for health in self._health]
+        return {name: provided or health.state(now) for name, health in self._health.items()}
 
     def _provided(self) -> HealthState | None:
         """What the provider says; None without one, and when it cannot tell."""
@@ -119,44 +154,41 @@ class Retriever:
             log.exception("memory.health_provider_failed")
             return None
 
-    def _wanted(self, turn: Turn, top_k: int) -> RetrievalQuery:
-        return RetrievalQuery(
-            query=turn.query,
-            top_k=top_k,
-            threshold=self._rules.threshold,
-            tenant_id=turn.tenant_id,
-            session_id=turn.session_id,
-            persona_id=turn.persona_id,
-            user_id=turn.user_id,
-            embedding=turn.query_embedding,
-        )
-
-    def _why_not(self, turn: Turn, state: HealthState) -> str:
+    def _why_not(self, query: RetrievalQuery | None, state: HealthState) -> str:
+        """Why no memory is asked; empty where the query is none, or is asked."""
+        if query is None:
+            return ""
         if not self._memories:
             return "no memory"
-        if self._rules.memories_wanted(state) <= 0:
+        if self._config.memories_wanted(state) <= 0:
             return f"not asked: {state.value}"
-        return "" if turn.query.strip() else "not asked: nothing to look for"
+        return "" if query.query.strip() else "not asked: nothing to look for"
 
-    def _learn(self, state: HealthState, gathered: Gathered[list[Candidate]], began: float) -> None:
+    def _learn(
+        self, state: HealthState, remembered: Gathered[Sequence[Candidate]], access: StoreAccess, began: float
+    ) -> None:
+        """Take what came, and what failed, for the memories' health."""
         now = self._monotonic()
-        failures = {failure.name: failure for failure in gathered.failures}
+        failures = {failure.name: failure for failure in remembered.failures}
+        if failure := access.failure(self._config.deadline):
+            failures.setdefault(failure.name, failure)
+        answered = {*remembered.answers, *([self._store.name] if self._store and access.answered else ())}
         worse: list[float | None] = []
-        for memory, health in zip(self._memories, self._health, strict=True):
-            if memory.name in gathered.answers:
-                health.succeeded(now)
-            elif (failure := failures.get(memory.name)) is not None:
+        for name, health in self._health.items():
+            if (failure := failures.get(name)) is not None:
                 report(self._metrics, "inc_degradation", failure.reason)
-                log.warning("memory.failed", memory=failure.name, reason=failure.reason)
+                log.warning("memory.failed", memory=name, reason=failure.reason)
                 if failure.counts:
                     worse.append(health.failed(now, began))
+            elif name in answered:
+                health.succeeded(now)
         if worse and self._health_provider is not None:
-            worse = [self._rules.degraded_window if state is HealthState.NORMAL else None]
+            worse = [self._config.degraded_window if state is HealthState.NORMAL else None]
         if self._on_degraded is not None and (lasting := [seconds for seconds in worse if seconds is not None]):
             _tell(self._on_degraded, max(lasting))
 
 
-def _healthiest(states: Sequence[HealthState]) -> HealthState:
+def _healthiest(states: Iterable[HealthState]) -> HealthState:
     return min(states, key=list(HealthState).index, default=HealthState.NORMAL)
 
 

@@ -11,7 +11,13 @@ from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.retrieval.preference_history import FindPreferences, by_patterns
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import NoMemoryStore
-from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, SearchResult
+from context_builder.memory.memory import MemoryFilter, MemoryQuery, SearchResult
+
+
+class Searchable(Protocol):
+    """What can be searched as a :class:`MemoryStore` can."""
+
+    async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class Request:
     tenant_id: str = DEFAULT_TENANT
     user_id: str | None = None
     conversation_id: str | None = None
-    store: MemoryStore | None = None
+    store: Searchable | None = None
     find_preferences: FindPreferences = by_patterns
     """What messages state of their speakers' preferences."""
 
@@ -41,9 +47,10 @@ class Request:
 class ContextStrategy(Protocol):
     """Finds candidates of one type.
 
-    Messages (``ContextType.RECENT``) come newest first, everything else best first; text of type
-    ``ContextType.SYSTEM`` becomes part of the system message, which is always there. What it raises becomes a
-    :class:`~context_builder.errors.StrategyError`, unless it was added as optional.
+    Messages (``ContextType.RECENT``) come newest first, memories (``ContextType.SEMANTIC``) in any order, because the
+    signals rank them, everything else best first; text of type ``ContextType.SYSTEM`` becomes part of the system
+    message, which is always there. What it raises becomes a :class:`~context_builder.errors.StrategyError`, unless it
+    was added as optional.
     """
 
     async def candidates(self, request: Request) -> Sequence[Candidate]: ...

@@ -73,7 +73,7 @@ class Way:
 
     def builder(self, corpus: Corpus) -> ContextBuilder:
         store = Searched(self.find(corpus))
-        return ContextBuilder(store=store, token_counter=_COUNTER.count, rules=self.rules, clock=self.clock(corpus))
+        return ContextBuilder(store=store, token_counter=_COUNTER.count, config=self.rules, clock=self.clock(corpus))
 
 
 def day_after(corpus: Corpus) -> Clock:

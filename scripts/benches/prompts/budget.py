@@ -43,7 +43,7 @@ def check_budgets(seeds: Iterable[int]) -> tuple[int, int, int]:
 async def check_turns(seeds: Iterable[int]) -> tuple[int, int, int]:
     """How many contexts were built, were over their limit, and had a total other than a fresh counter's."""
     brain, counter = Brain(), TokenCounter(MODEL)
-    builder = ContextBuilder(somabrain=brain, token_counter=counter.count, rules=AssemblyConfig(store_summaries=False))
+    builder = ContextBuilder(somabrain=brain, token_counter=counter.count, config=AssemblyConfig(store_summaries=False))
     built = over = wrong = 0
     for seed in seeds:
         turn, brain.answer, limit = generated(seed)

@@ -10,12 +10,18 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_builder.assembly import AssemblyConfig, Candidate, ContextBuilderMetrics, HealthState
+from context_builder.assembly.background import Background
 from context_builder.assembly.budget.allocation import Choose, fit
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.budget.section import Block, Item, numbered
-from context_builder.assembly.prompt.pipeline import TurnPipeline
+from context_builder.assembly.overflow.summarizer import HistorySummarizer
+from context_builder.assembly.pipeline import Pipeline
 from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.retrieval.preference_history import by_patterns
+from context_builder.assembly.retrieval.retriever import RetrievalResult, Retriever
 from context_builder.assembly.turn import Turn
+from context_builder.assembly.turn_request import TurnRequest
+from context_builder.clock import SystemClock
 from context_builder.redaction import NoopRedactor
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.prompts.options import MODEL, Options
@@ -72,12 +78,15 @@ def pure_times(turns: int, limit: int, choose: Choose) -> tuple[list[TaskUsage],
     cached: list[TaskUsage] = []
     for _ in range(turns):
         envelope, candidates = pure_turn(random_)
-        tally = MessageTokenCounter(TokenCounter(MODEL).count)
-        pipeline = TurnPipeline(AssemblyConfig(choose=choose), tally, RedactionPolicy(NoopRedactor()), metrics)
+        config, counter = AssemblyConfig(choose=choose), MessageTokenCounter(TokenCounter(MODEL).count)
+        policy = RedactionPolicy(NoopRedactor())
+        retriever, overflow = Retriever([], None, config, metrics), HistorySummarizer([], config, metrics, policy)
+        pipeline = Pipeline(config, retriever, counter, policy, metrics, Background(), SystemClock())
+        retrieved = RetrievalResult((candidates,), {}, (), HealthState.NORMAL, "ok", {})
         for spent in (cold, cached):
             start, work = time.perf_counter(), time.thread_time()
-            turn = Turn.read(envelope)
-            pipeline.run(turn, [candidates], state=HealthState.NORMAL, limit=limit, now=now)
+            request = TurnRequest(Turn.read(envelope), limit, config, counter, policy, overflow, by_patterns)
+            pipeline.assembled(request, retrieved, now)
             spent.append((1000 * (time.perf_counter() - start), 1000 * (time.thread_time() - work)))
     return cold, cached
 

@@ -25,7 +25,9 @@ COUNTERS = {
 async def test_no_generated_turn_exceeds_its_budget(choose):
     tally = MessageTokenCounter(COUNTERS["o200k_base"])
     brain = Brain()
-    builder = ContextBuilder(somabrain=brain, token_counter=COUNTERS["o200k_base"], rules=AssemblyConfig(choose=choose))
+    builder = ContextBuilder(
+        somabrain=brain, token_counter=COUNTERS["o200k_base"], config=AssemblyConfig(choose=choose)
+    )
     built = 0
     for seed in range(250):
         turn, brain.answer, limit = generated(seed)

@@ -56,7 +56,7 @@ async def test_a_store_keeps_it_with_the_same_tags(builder):
 async def test_the_turn_does_not_wait_for_it_and_the_same_summary_is_kept_once(builder):
     store = InMemoryStore()
     store.gate.clear()
-    made = builder(store=store, rules=AssemblyConfig(deadline=0.01))
+    made = builder(store=store, config=AssemblyConfig(deadline=0.01))
     await made.build_for_turn(TURN, max_prompt_tokens=60)
     await made.build_for_turn(TURN, max_prompt_tokens=60)
     assert store.kept == {}
@@ -68,7 +68,7 @@ async def test_the_turn_does_not_wait_for_it_and_the_same_summary_is_kept_once(b
 @pytest.mark.parametrize("window", [None, 60])
 async def test_later_turns_go_on_where_the_last_summary_ends(builder, window):
     store, chars = InMemoryStore(), 80
-    made = builder(store=store, rules=AssemblyConfig(summary_chars=chars))
+    made = builder(store=store, config=AssemblyConfig(summary_chars=chars))
     talk = [{"role": "user", "content": f"{'ok' if n % 3 else 'fine'} {n // 2}"} for n in range(200)]
     for end in range(40, len(talk), 2):
         given = talk[:end] if window is None else talk[max(end - window, 0) : end]
@@ -96,7 +96,7 @@ async def test_nothing_is_lost_of_a_history_that_comes_as_its_newest_messages_al
 
 async def test_where_much_leaves_each_turn_several_summaries_keep_up_with_it(builder):
     store = InMemoryStore()
-    made = builder(store=store, rules=AssemblyConfig(summary_chars=60))
+    made = builder(store=store, config=AssemblyConfig(summary_chars=60))
     talk = [{"role": "user", "content": f"number {n} of a talk that has many"} for n in range(120)]
     for end in range(20, len(talk), 3):
         await made.build_for_turn(TURN | {"history": talk[end - 20 : end]}, max_prompt_tokens=100)
@@ -120,7 +120,7 @@ async def test_a_summary_that_could_not_be_kept_is_tried_again(builder):
 async def test_a_summary_that_found_no_room_is_kept_by_a_later_turn(builder):
     store = InMemoryStore()
     store.gate.clear()
-    made = builder(store=store, rules=AssemblyConfig(deadline=0.01, background_max=1))
+    made = builder(store=store, config=AssemblyConfig(deadline=0.01, background_max=1))
     await made.build_for_turn(TURN | {"session_id": "another"}, max_prompt_tokens=60)
     await made.build_for_turn(TURN, max_prompt_tokens=60)
     store.gate.set()
@@ -146,7 +146,7 @@ async def test_a_summarizer_that_hangs_gives_way_to_the_extract(builder):
         await asyncio.Event().wait()
 
     brain = Brain()
-    made = builder(somabrain=brain, summarizer=hang, rules=AssemblyConfig(background_timeout=0.5))
+    made = builder(somabrain=brain, summarizer=hang, config=AssemblyConfig(background_timeout=0.5))
     await made.build_for_turn(TURN, max_prompt_tokens=60)
     await made.drain()
     assert brain.remembered[0]["memories"][0]["text"].startswith("user: user says 0")
@@ -170,7 +170,7 @@ async def test_an_analyst_may_sum_up_and_the_extract_stands_in_for_it(builder):
 async def test_nothing_is_kept_when_nothing_was_trimmed_or_the_setting_is_off(builder):
     brain = Brain()
     await builder(somabrain=brain).build_for_turn(TURN, max_prompt_tokens=4000)
-    await builder(somabrain=brain, rules=AssemblyConfig(store_summaries=False)).build_for_turn(TURN, 60)
+    await builder(somabrain=brain, config=AssemblyConfig(store_summaries=False)).build_for_turn(TURN, 60)
     await asyncio.sleep(0)
     assert brain.remembered == []
 

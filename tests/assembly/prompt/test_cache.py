@@ -12,7 +12,7 @@ TURN = {"user_message": "what is it", "history": [{"role": "user", "content": "H
 
 async def test_a_context_is_kept_for_its_time_when_set(builder, clock):
     brain = Brain(memories(1))
-    build = builder(somabrain=brain, rules=AssemblyConfig(cache_seconds=10)).build_for_turn
+    build = builder(somabrain=brain, config=AssemblyConfig(cache_seconds=10)).build_for_turn
     first = await build(TURN)
     again = await build(TURN)
     assert again.messages == first.messages
@@ -26,7 +26,7 @@ async def test_a_context_is_kept_for_its_time_when_set(builder, clock):
 
 
 async def test_what_a_caller_does_to_a_context_is_not_kept(builder):
-    build = builder(somabrain=Brain(memories(1)), rules=AssemblyConfig(cache_seconds=10)).build_for_turn
+    build = builder(somabrain=Brain(memories(1)), config=AssemblyConfig(cache_seconds=10)).build_for_turn
     for context in [await build(TURN), await build(TURN)]:
         context.messages[0]["content"] = "changed"
         context.snippets[0]["metadata"]["source"] = "changed"
@@ -38,7 +38,7 @@ async def test_what_a_caller_does_to_a_context_is_not_kept(builder):
 
 async def test_what_a_context_is_not_made_from_does_not_count(builder):
     brain = Brain(memories(1))
-    build = builder(somabrain=brain, rules=AssemblyConfig(cache_seconds=10)).build_for_turn
+    build = builder(somabrain=brain, config=AssemblyConfig(cache_seconds=10)).build_for_turn
     for number in range(2):
         await build(TURN | {"request_id": number})
     await build(TURN | {"query_embedding": [0.1, 0.2]})
@@ -49,7 +49,7 @@ async def test_what_a_context_is_not_made_from_does_not_count(builder):
 async def test_a_context_that_lacks_its_memories_is_not_kept(builder):
     brain = Brain(memories(1))
     brain.failure = ConnectionError("gone")
-    build = builder(somabrain=brain, rules=AssemblyConfig(cache_seconds=10)).build_for_turn
+    build = builder(somabrain=brain, config=AssemblyConfig(cache_seconds=10)).build_for_turn
     await build(TURN)
     brain.failure = None
     assert (await build(TURN)).snippets
@@ -58,7 +58,7 @@ async def test_a_context_that_lacks_its_memories_is_not_kept(builder):
 async def test_what_is_told_or_forgotten_through_the_builder_counts_at_once(builder):
     store = InMemoryStore()
     await store.remember("default", [Memory("a", "what is it now"), Memory("b", "what is it then")])
-    made = builder(store=store, rules=AssemblyConfig(cache_seconds=10, feedback_weight=0.2))
+    made = builder(store=store, config=AssemblyConfig(cache_seconds=10, feedback_weight=0.2))
     first = await made.build_for_turn(TURN)
     await made.feedback(first, {"b": 1.0})
     assert (await made.build_for_turn(TURN)).debug["snippet_ids"] == ["b", "a"]

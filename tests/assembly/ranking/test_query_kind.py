@@ -55,7 +55,7 @@ def dated(clock_now: float) -> Brain:
 
 async def test_what_happened_lately_is_ranked_by_time_and_a_fact_by_similarity(builder, clock):
     brain = dated(clock.now().wall)
-    build = builder(somabrain=brain, rules=AssemblyConfig(by_query=True)).build_for_turn
+    build = builder(somabrain=brain, config=AssemblyConfig(by_query=True)).build_for_turn
     first = [
         (await build({"user_message": text})).debug["snippet_ids"][0] for text in ("Who is it?", "What is latest?")
     ]
@@ -64,7 +64,7 @@ async def test_what_happened_lately_is_ranked_by_time_and_a_fact_by_similarity(b
 
 async def test_what_is_kept_first_is_what_was_asked_for(builder):
     kept = []
-    build = builder(rules=AssemblyConfig(by_query=True)).build_for_turn
+    build = builder(config=AssemblyConfig(by_query=True)).build_for_turn
     for query in ("Please recap", "Said just now?"):
         context = await build(session_turn(STATE, query), 34)
         kept.append([message.get("name") or message["role"] for message in context.messages[1:-1]])
@@ -73,7 +73,7 @@ async def test_what_is_kept_first_is_what_was_asked_for(builder):
 
 async def test_a_memory_that_the_summary_tells_too_is_told_once(builder):
     brain = Brain({"candidates": [{"id": "m", "text": "First point", "score": 0.9}]})
-    build = builder(somabrain=brain, rules=AssemblyConfig(by_query=True)).build_for_turn
+    build = builder(somabrain=brain, config=AssemblyConfig(by_query=True)).build_for_turn
     context = await build(session_turn(STATE, "Please recap"))
     assert context.snippets == []
     assert "First point" in str(context.messages[1])
@@ -107,7 +107,7 @@ def test_the_windows_of_known_models(model: str, window: int | None) -> None:
 
 
 async def test_the_limit_is_what_the_window_leaves_and_never_more(builder):
-    build = builder(rules=AssemblyConfig(window=2000, reply_tokens=500)).build_for_turn
+    build = builder(config=AssemblyConfig(window=2000, reply_tokens=500)).build_for_turn
     limits = [(await build({"user_message": "Hi"}, asked)).debug["max_prompt_tokens"] for asked in (None, 100, 9000)]
     assert limits == [1500, 100, 1500]
     assert (await builder().build_for_turn({"user_message": "Hi"})).debug["max_prompt_tokens"] == 4000
@@ -116,7 +116,7 @@ async def test_the_limit_is_what_the_window_leaves_and_never_more(builder):
 async def test_warming_up_connects_to_the_memory_and_waits_no_longer_than_a_turn(builder):
     store = InMemoryStore()
     store.gate.clear()
-    warmed = builder(store=store, rules=AssemblyConfig(deadline=0.02))
+    warmed = builder(store=store, config=AssemblyConfig(deadline=0.02))
     await warmed.preload()
     assert len(store.searches) == 1
     store.gate.set()

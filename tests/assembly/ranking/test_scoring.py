@@ -9,9 +9,15 @@ import pytest
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.ranking.deduplicate import deduplicate
-from context_builder.assembly.ranking.scoring import ranked, recency, score_candidates
+from context_builder.assembly.ranking.scoring import ranked, score_candidates
+from context_builder.assembly.ranking.signals import RankingQuery, ranking_signals, recency
 
 NOW = datetime(2025, 12, 10, tzinfo=UTC)
+
+
+def scored(candidate: Candidate) -> Candidate:
+    (scored,) = score_candidates([candidate], RankingQuery("", NOW), ranking_signals(AssemblyConfig()))
+    return scored
 
 
 def of_age(days: float, base_score: float) -> Candidate:
@@ -24,7 +30,7 @@ def of_age(days: float, base_score: float) -> Candidate:
     ("base", "days", "score"), [(0.95, 1, 0.96), (0.90, 60, 0.67), (0.60, 2, 0.70), (0.55, 90, 0.40)]
 )
 def test_scores_are_those_of_the_documented_table(base, days, score):
-    assert score_candidates([of_age(days, base)], NOW, AssemblyConfig())[0].score == pytest.approx(score, abs=0.0051)
+    assert scored(of_age(days, base)).score == pytest.approx(score, abs=0.0051)
 
 
 @pytest.mark.parametrize(("days", "boost"), [(0, 1.0), (1, 0.967), (7, 0.792), (14, 0.627), (30, 0.368), (60, 0.135)])
@@ -47,8 +53,8 @@ def test_a_time_may_have_any_offset_and_the_future_counts_as_now():
 
 @pytest.mark.parametrize(("given", "taken"), [(7.0, 1.0), (-0.5, 0.0), (float("nan"), 0.0), (0.4, 0.4)])
 def test_similarity_is_between_nothing_and_all(given, taken):
-    (scored,) = score_candidates([Candidate("m", "text", base_score=given)], NOW, AssemblyConfig())
-    assert (scored.base_score, scored.score) == (taken, pytest.approx(0.7 * taken + 0.3 * 0.5))
+    one = scored(Candidate("m", "text", base_score=given))
+    assert (one.signal("similarity"), one.score) == (taken, pytest.approx(0.7 * taken + 0.3 * 0.5))
 
 
 def test_equals_keep_their_order():
@@ -60,6 +66,6 @@ def test_the_same_memory_from_two_sources_is_one():
     one = Candidate("a", "The cell divides.", base_score=0.3, origins=("text",))
     again = Candidate("b", "the cell divides. ", base_score=0.8, origins=("dense",))
     others: list[Candidate] = []
-    kept = deduplicate([[one], [again]], others)
+    kept = deduplicate([one, again], others)
     assert [(found.id, found.base_score, found.origins) for found in kept] == [("b", 0.8, ("text", "dense"))]
     assert [found.id for found in others] == ["a"]

@@ -43,7 +43,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
 def builder(store: MemoryStore | None, **parts: Any) -> ContextBuilder:
     """Patient: the first query of a pool connects."""
     rules = AssemblyConfig(deadline=5.0)
-    return ContextBuilder(**({"store": store, "token_counter": len, "rules": rules} | parts))
+    return ContextBuilder(**({"store": store, "token_counter": len, "config": rules} | parts))
 
 
 async def preferred(made: ContextBuilder, user: str = "ann", conversation: str | None = None) -> list[str]:
@@ -107,7 +107,7 @@ async def test_a_history_that_takes_long_to_read_is_read_from_the_newest_over_so
     long = [said(n, f"{n} " + "i " * 4_000) for n in range(2, 122)]
     stored = Memory("p", "Prefers lists", kind="preference", user_id="ann", time=MONDAY)
     await store.remember("default", [stored, said(1, "Please call me Ann."), *long, said(122, "I prefer tea.")])
-    made = builder(store, rules=AssemblyConfig(deadline=0.5))
+    made = builder(store, config=AssemblyConfig(deadline=0.5))
     assert await preferred(made) == ["Prefers tea", "Prefers lists"]
 
     async def all_is_read() -> bool:
@@ -159,7 +159,7 @@ async def test_a_model_is_asked_instead_of_the_patterns_about_each_message_once(
 async def test_until_the_model_has_answered_the_patterns_do_and_no_turn_waits(talk: InMemoryStore) -> None:
     model = Model()
     model.gate.clear()
-    made = builder(talk, preference_reader=model, rules=AssemblyConfig(deadline=0.3))
+    made = builder(talk, preference_reader=model, config=AssemblyConfig(deadline=0.3))
     assert await preferred(made) == await preferred(made) == ["Prefers long answers"]
     assert len(model.asked) == 1
     model.gate.set()
@@ -219,7 +219,7 @@ async def test_a_store_that_fails_leaves_a_turn_without_preferences(talk: InMemo
 async def test_readers_under_way_are_waited_for_at_the_end(talk: InMemoryStore) -> None:
     model = Model()
     model.gate.clear()
-    made = builder(talk, preference_reader=model, rules=AssemblyConfig(deadline=0.1))
+    made = builder(talk, preference_reader=model, config=AssemblyConfig(deadline=0.1))
     await preferred(made)
     draining = asyncio.create_task(made.drain())
     await wait_until(lambda: model.asked, "the model is asked")
@@ -231,7 +231,7 @@ async def test_readers_under_way_are_waited_for_at_the_end(talk: InMemoryStore) 
 async def test_readers_under_way_can_be_cancelled_by_a_program_that_builds_no_later_turn(talk: InMemoryStore) -> None:
     model = Model()
     model.gate.clear()
-    made = builder(talk, preference_reader=model, rules=AssemblyConfig(deadline=0.1))
+    made = builder(talk, preference_reader=model, config=AssemblyConfig(deadline=0.1))
     await preferred(made)
     await wait_until(lambda: model.asked, "the model is asked")
     await asyncio.wait_for(made.cancel_reading(), 5)

@@ -1,0 +1,202 @@
+"""A context put together from strategies: what the fluent methods were told, and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
+from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.pipeline import Assembled, Refit
+from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
+from context_builder.assembly.prompt.draft import Draft
+from context_builder.assembly.prompt.fitting import Fitted
+from context_builder.assembly.prompt.formatter import ContextFormatter
+from context_builder.assembly.prompt.sections import name_of
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.retrieval.gather import Failure
+from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
+from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.assembly.retrieval.store_access import StoreAccess
+from context_builder.assembly.strategies.strategy import ContextStrategy, Request
+from context_builder.assembly.turn import DEFAULT_TENANT
+from context_builder.errors import EmptyContext, NoMemoryStore, StrategyError, TokenLimitExceeded
+
+DEFAULT_TOKEN_LIMIT: Final = 4096
+
+PRIORITY: Final = (
+    ContextType.RECENT,
+    ContextType.SUMMARY,
+    ContextType.SEMANTIC,
+    ContextType.USER_PREFERENCES,
+)
+"""What is kept first, after the system message."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What the builder's fluent methods were told; ``optional`` are the places of the strategies that may fail."""
+
+    strategies: tuple[ContextStrategy, ...] = ()
+    optional: frozenset[int] = frozenset()
+    token_limit: int | None = None
+    system_message: str | None = None
+    tenant_id: str = DEFAULT_TENANT
+    user_id: str | None = None
+    conversation_id: str | None = None
+    query: str = ""
+
+    def named(self) -> dict[str, ContextStrategy]:
+        """The strategies by their class and place, as errors call them."""
+        return {f"{type(one).__name__} ({place})": one for place, one in enumerate(self.strategies, 1)}
+
+
+class ContextRequest:
+    """Asks the strategies, and puts what they find behind the system message.
+
+    Raises :class:`~context_builder.errors.NoMemoryStore` and :class:`~context_builder.errors.StrategyError` where a
+    strategy that is not optional fails, :class:`~context_builder.errors.EmptyContext` when there is nothing that may
+    be shown and fits, and :class:`~context_builder.errors.TokenLimitExceeded` when the system message alone is over.
+    """
+
+    def __init__(
+        self,
+        options: BuildOptions,
+        config: AssemblyConfig,
+        counter: MessageTokenCounter,
+        policy: RedactionPolicy,
+        request: Request,
+    ) -> None:
+        self.limit = config.limit(options.token_limit, DEFAULT_TOKEN_LIMIT)
+        self._options = options
+        self._config = config
+        self._counter = counter
+        self._policy = policy
+        self._request = request
+        self._formatter = ContextFormatter()
+        self._system: str | None = None
+        self._skipped: tuple[str, ...] = ()
+
+    def cache_key(self) -> Hashable:
+        """The options: a strategy counts as the same while it is the same object."""
+        try:
+            hash(self._options)
+        except TypeError:  # a strategy of the application's own that cannot be a key
+            return None
+        return self._options, self.limit
+
+    def query(self) -> RetrievalQuery | None:
+        return None
+
+    def strategies(self, now: datetime) -> Mapping[str, AskStrategy]:
+        self._request = replace(self._request, now=now)
+        return {name: _asking(strategy, self._request) for name, strategy in self._options.named().items()}
+
+    def draft(self, retrieved: RetrievalResult) -> Draft:
+        spare = {name for place, name in enumerate(self._options.named()) if place in self._options.optional}
+        for failure in retrieved.failures:
+            if failure.name not in spare:
+                raise _error(failure) from failure.error
+        self._skipped = tuple(f"{failure.name}: {failure.message}" for failure in retrieved.failures)
+        found = [retrieved.found[name] for name in self._options.named() if name in retrieved.found]
+        refused: list[Receipt] = []
+        self._system = self._system_message(found, refused)
+        required = ({"role": "system", "content": self._system},) if self._system is not None else ()
+        return Draft(
+            query=self._request.query,
+            required=required,
+            candidates=found,
+            order=PRIORITY,
+            config=self._config,
+            told_anyway=ContextType.USER_PREFERENCES,
+            refused=refused,
+        )
+
+    def assemble(self, fitted: Fitted, refit: Refit) -> Assembled[Context]:
+        if self._system is None and not any(fitted.selection.items.values()):
+            raise EmptyContext(_why_empty(fitted.selection.refused))
+        plain, fitted, tokens = self._within(fitted, refit, ModelType.PLAIN)
+
+        def fit_for(model: ModelType) -> Context:
+            return plain if model is ModelType.PLAIN else self._within(fitted, refit, model)[0]
+
+        return Assembled(replace(plain, fit_for=fit_for), fitted, tokens)
+
+    def finish(self, assembled: Assembled[Context], now: datetime) -> None:
+        """Nothing: strategies leave nothing behind."""
+
+    def _within(self, fitted: Fitted, refit: Refit, model: ModelType) -> tuple[Context, Fitted, int]:
+        """The context within the limit, as messages and as ``model`` takes them in one text; and its tokens."""
+        while True:
+            context = self._context(fitted)
+            over = self._counter.text(context.written(model)) - self.limit
+            total = context.metadata.total_tokens
+            if not any(part.taken for part in fitted.parts.values()):
+                if self._system is None:
+                    raise EmptyContext(f"nothing fits into {self.limit} tokens")
+                if over > 0:
+                    raise TokenLimitExceeded(self.limit + over, self.limit)
+            if over <= 0:
+                return context, fitted, total
+            fitted = refit(max(self._counter.prompt(fitted.selection.draft.required), total - over))
+
+    def _system_message(self, found: Sequence[Sequence[Candidate]], refused: list[Receipt]) -> str | None:
+        """The system message with what strategies add to it; the latter as it may be shown."""
+        texts = [self._options.system_message] if self._options.system_message else []
+        for one in (one for candidates in found for one in candidates if one.type is ContextType.SYSTEM):
+            shown = self._policy.text(one.text)
+            if shown.text is None:
+                refused.append(receipt(one.id, one, name_of(one.type), Outcome.WITHHELD, shown.altered))
+            else:
+                texts.append(shown.text)
+        return "\n\n".join(texts) or None
+
+    def _context(self, fitted: Fitted) -> Context:
+        messages = self._formatter.messages(self._system, fitted)
+        return Context(
+            system_message=self._system,
+            conversation_history=self._formatter.history(fitted),
+            user_preferences=self._formatter.block(ContextType.USER_PREFERENCES, fitted),
+            summary=self._formatter.block(ContextType.SUMMARY, fitted),
+            relevant=[item.text for item in fitted.taken(ContextType.SEMANTIC)],
+            messages=messages,
+            metadata=ContextMetadata(
+                user_id=self._options.user_id,
+                conversation_id=self._options.conversation_id,
+                total_tokens=self._counter.prompt(messages),
+                message_count=len(messages),
+                created_at=self._request.now,
+            ),
+            receipts=list(fitted.receipts()),
+            skipped=self._skipped,
+        )
+
+
+def _asking(strategy: ContextStrategy, request: Request) -> AskStrategy:
+    """Asks a strategy. One that is no coroutine, or that offers something else, fails here, as any other does."""
+
+    async def ask(store: StoreAccess) -> list[Candidate]:
+        offered = list(await strategy.candidates(replace(request, store=store)))
+        for one in offered:
+            if not isinstance(one, Candidate):
+                raise TypeError(f"offered {type(one).__name__}, where a Candidate belongs")
+        return offered
+
+    return ask
+
+
+def _error(failure: Failure) -> Exception:
+    if isinstance(failure.error, NoMemoryStore):
+        return NoMemoryStore(f"{failure.name}: {failure.error}")
+    return StrategyError(f"{failure.name}: {failure.message}")
+
+
+def _why_empty(refused: Sequence[Receipt]) -> str:
+    withheld = [one for one in refused if one.outcome is Outcome.WITHHELD]
+    if not withheld:
+        return "no system message, and no strategy found anything"
+    return f"no system message, and all {len(withheld)} that strategies found was {withheld[0].reason}"

@@ -1,0 +1,220 @@
+"""The one pipeline: retrieve, deduplicate, score, redact, fit, assemble, record."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, Protocol, Self, TypeVar
+
+from context_builder.assembly.background import Background
+from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
+from context_builder.assembly.budget.section import Item
+from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.phases import Metrics, phase, report, span
+from context_builder.assembly.prompt.cache import ContextCache
+from context_builder.assembly.prompt.draft import Draft, Selection
+from context_builder.assembly.prompt.fitting import Fitted, Fitting
+from context_builder.assembly.prompt.sections import name_of
+from context_builder.assembly.ranking.deduplicate import deduplicate
+from context_builder.assembly.ranking.scoring import ranked, score_candidates
+from context_builder.assembly.ranking.signals import RankingQuery, ranking_signals, similarity
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult, Retriever
+from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.assembly.turn import spoken
+from context_builder.clock import Clock
+
+
+class Cacheable(Protocol):
+    """A prompt that can be given out again."""
+
+    def copied(self, *, cached: bool = False) -> Self:
+        """A copy that shares nothing that could be changed; ``cached`` marks one that was built before."""
+        ...
+
+
+P = TypeVar("P", bound=Cacheable)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled(Generic[P]):
+    """A prompt, what it was made of, and its tokens."""
+
+    prompt: P
+    fitted: Fitted
+    tokens: int
+
+
+Refit = Callable[[int], Fitted]
+"""Fits the same selection into another limit, in tokens."""
+
+
+class PromptRequest(Protocol[P]):
+    """What is particular to one kind of prompt: what it asks of the sources, and what it makes of what fits."""
+
+    @property
+    def limit(self) -> int:
+        """Most tokens of the prompt."""
+        ...
+
+    def cache_key(self) -> Hashable:
+        """All that the prompt is made from."""
+        ...
+
+    def query(self) -> RetrievalQuery | None:
+        """What the memories are asked; None to ask them nothing."""
+        ...
+
+    def strategies(self, now: datetime) -> Mapping[str, AskStrategy]:
+        """What else is asked, by name."""
+        ...
+
+    def draft(self, retrieved: RetrievalResult) -> Draft:
+        """What the prompt may be made of; raises what makes the prompt impossible."""
+        ...
+
+    def assemble(self, fitted: Fitted, refit: Refit) -> Assembled[P]:
+        """The prompt of what fits."""
+        ...
+
+    def finish(self, assembled: Assembled[P], now: datetime) -> None:
+        """Begin what is to be done beside the turn, once the prompt is there."""
+        ...
+
+
+class Pipeline:
+    """Builds any kind of prompt."""
+
+    def __init__(
+        self,
+        config: AssemblyConfig,
+        retriever: Retriever,
+        counter: MessageTokenCounter,
+        policy: RedactionPolicy,
+        metrics: Metrics,
+        background: Background,
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._retriever = retriever
+        self._counter = counter
+        self._policy = policy
+        self._metrics = metrics
+        self._background = background
+        self._clock = clock
+        self._fitting = Fitting(counter, policy)
+        self._cache = ContextCache(config.cache_seconds, config.cache_size)
+
+    async def build(self, request: PromptRequest[P]) -> P:
+        """The prompt that is asked for; of one that was built before within the cache's time, a copy."""
+        key = request.cache_key() if self._cache.is_on else None
+        cached: P | None = self._cache.get(key, self._clock.now().monotonic)
+        if cached is not None:
+            return cached
+        with phase("total", self._metrics.time_total()):
+            now = self.now()
+            retrieved = await self._retriever.retrieve(request.query(), request.strategies(now))
+            assembled = self.assembled(request, retrieved, now)
+            request.finish(assembled, now)
+            with span("recording"):
+                self._record(assembled, request.limit)
+            if retrieved.is_whole:
+                self._cache.put(key, assembled.prompt, self._clock.now().monotonic)
+            return assembled.prompt
+
+    def assembled(self, request: PromptRequest[P], retrieved: RetrievalResult, now: datetime) -> Assembled[P]:
+        """The prompt of what was retrieved; does no I/O, so the same input gives the same prompt."""
+        selection = self._select(request.draft(retrieved), now)
+        with phase("tokenisation", self._metrics.time_tokenisation()):
+            fitted = self._fitting.fitted(selection, request.limit)
+        with phase("prompt", self._metrics.time_prompt()):
+            return request.assemble(fitted, lambda limit: self._fitting.fitted(selection, limit))
+
+    def clear_cache(self) -> None:
+        """Forget all prompts: the memories that they were made of have changed."""
+        self._cache.clear()
+
+    def now(self) -> datetime:
+        """The time, in UTC."""
+        return datetime.fromtimestamp(self._clock.now().wall, UTC)
+
+    def _select(self, draft: Draft, now: datetime) -> Selection:
+        """What competes for the prompt: each thing once, the best memories, as they may be shown."""
+        refused, masked = list(draft.refused), list(draft.masked)
+        with phase("salience", self._metrics.time_salience()):
+            offered = _unique(draft.candidates, refused)
+            query = RankingQuery(draft.query, now)
+            memories = offered.get(ContextType.SEMANTIC, ())
+            scored = score_candidates(memories, query, ranking_signals(draft.config))
+        with phase("ranking", self._metrics.time_ranking()):
+            offered[ContextType.SEMANTIC] = _best(scored, draft, refused)
+        with phase("redaction", self._metrics.time_redaction()):
+            items = {
+                kind: [item for one in offered.get(kind, ()) if (item := self._item(one, refused, masked))]
+                for kind in draft.order
+            }
+        return Selection(draft, items, refused, masked)
+
+    def _item(self, given: Candidate, refused: list[Receipt], masked: list[tuple[str, str]]) -> Item | None:
+        """The candidate as it may be shown; None where it may not be."""
+        shown, altered, withheld = self._policy.candidate(given)
+        if altered:
+            masked.append((given.text, "" if withheld else shown.text))
+        if withheld:
+            refused.append(receipt(given.id, given, name_of(given.type), Outcome.WITHHELD, altered))
+            return None
+        if given.type is not ContextType.RECENT:
+            return Item(shown.id, shown.text, shown.score, candidate=shown, altered=altered)
+        message = spoken(shown)
+        return Item(shown.id, message["content"], message=message, candidate=shown, altered=altered)
+
+    def _record(self, assembled: Assembled[P], limit: int) -> None:
+        if assembled.fitted.history.unseen:
+            self._background.start("count tokens", self._count_history(assembled))
+        else:
+            self._record_tokens(assembled, assembled.fitted.offered_tokens(self._counter, assembled.tokens))
+        self._metrics.inc_prompt()
+        self._metrics.inc_snippets("final", len(assembled.fitted.taken(ContextType.SEMANTIC)))
+        report(self._metrics, "observe_utilization", assembled.tokens / limit)
+
+    async def _count_history(self, assembled: Assembled[P]) -> None:
+        """Count what is long past, too; nothing but a metric needs that, so no turn waits for it."""
+        offered = await asyncio.to_thread(assembled.fitted.offered_tokens, self._counter, assembled.tokens)
+        self._record_tokens(assembled, offered)
+
+    def _record_tokens(self, assembled: Assembled[P], offered: tuple[int, int]) -> None:
+        before, redacted = offered
+        self._metrics.record_tokens(before, assembled.tokens, redacted, assembled.tokens)
+
+
+def _unique(lists: Sequence[Sequence[Candidate]], refused: list[Receipt]) -> dict[ContextType, Sequence[Candidate]]:
+    """The candidates by their type, each once; messages as often as they were said."""
+    offered: dict[ContextType, list[Candidate]] = {}
+    for one in (candidate for candidates in lists for candidate in candidates):
+        offered.setdefault(one.type, []).append(one)
+    merged: list[Candidate] = []
+    unique: dict[ContextType, Sequence[Candidate]] = {
+        kind: found if kind is ContextType.RECENT else deduplicate(found, merged) for kind, found in offered.items()
+    }
+    refused += (receipt(one.id, one, name_of(one.type), Outcome.DROPPED, "found twice") for one in merged)
+    return unique
+
+
+def _best(scored: Sequence[Candidate], draft: Draft, refused: list[Receipt]) -> list[Candidate]:
+    """The best of those that are similar enough; a memory may have ignored the threshold it was asked with."""
+    best, threshold = ranked(scored), draft.threshold
+    if threshold is not None:
+        for one in best:
+            if not one.base_score >= threshold:
+                reason = f"similarity {similarity(one):.2f} is below {threshold:g}"
+                refused.append(receipt(one.id, one, name_of(one.type), Outcome.DROPPED, reason))
+        best = [one for one in best if one.base_score >= threshold]
+    if draft.top_k is None:
+        return best
+    reason = f"not among the best {draft.top_k}"
+    refused.extend(receipt(one.id, one, name_of(one.type), Outcome.DROPPED, reason) for one in best[draft.top_k :])
+    return best[: draft.top_k]

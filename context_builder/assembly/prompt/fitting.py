@@ -1,0 +1,153 @@
+"""What competes for a prompt, fitted into its token limit so that nothing is told twice. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from context_builder.assembly.budget.allocation import Allocation, TokenBudget
+from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt, receipts_of
+from context_builder.assembly.budget.section import Item
+from context_builder.assembly.candidate import Candidate, ContextType
+from context_builder.assembly.prompt.draft import Selection
+from context_builder.assembly.prompt.history import History
+from context_builder.assembly.prompt.sections import name_of, section_of
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.quoting import quoted_message
+
+_IN_HISTORY: Final = "told by the history"
+
+
+@dataclass(slots=True)
+class Fitted:
+    """What became of the sections of a selection, in the order in which they were filled."""
+
+    selection: Selection
+    limit: int
+    history: History
+    parts: dict[ContextType, Allocation] = field(default_factory=dict)
+    told: list[Receipt] = field(default_factory=list)
+    """Receipts of what another section tells already."""
+
+    def taken(self, kind: ContextType) -> Sequence[Item]:
+        """The items of a section that are in the prompt, in order of precedence."""
+        return self.parts[kind].taken if kind in self.parts else ()
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all sections together."""
+        return sum(part.tokens for part in self.parts.values())
+
+    @property
+    def refused(self) -> Iterator[Receipt]:
+        """Receipts of what never competed: it may not be shown, was not good enough, or is told elsewhere."""
+        yield from self.selection.refused
+        yield from self.told
+
+    def receipts(self) -> Iterator[Receipt]:
+        """What became of every candidate and every message of the history."""
+        for kind, part in self.parts.items():
+            yield from receipts_of(part)
+            if kind is not ContextType.RECENT or not self.selection.draft.history:
+                seen = len(part.taken) + len(part.left)
+                past = self.selection.items.get(kind, ())[seen:] if part.section.contiguous else ()
+                yield from (_receipt(item, kind, "older than what fits") for item in past)
+        yield from self.refused
+        yield from self.history.receipts()
+
+    def offered_tokens(self, counter: MessageTokenCounter, total: int) -> tuple[int, int]:
+        """Tokens of all that competed for a prompt of ``total`` tokens, as it was given and as it was redacted.
+
+        Messages that are long past are counted as they were given: nobody redacted them. Takes as long as counting
+        the whole history does, so it is not for where a turn waits.
+        """
+        left = sum(part.section.cost(item) for part in self.parts.values() for item, _ in part.left)
+        redacted = total + left + sum(map(counter.message, self.history.unseen))
+        masked = sum(counter.text(before) - counter.text(after) for before, after in self.selection.masked)
+        spoken = sum(counter.message(before) - counter.message(after) for before, after in self.history.masked)
+        return redacted + masked + spoken, redacted
+
+    def untold(self, kind: ContextType, said: Mapping[str, str]) -> list[Item]:
+        """The items of a section that no section before it tells as a whole, nor what is ``said``, with where."""
+        items = self.selection.items.get(kind, ())
+        if kind is self.selection.draft.told_anyway:
+            return list(items)
+        told = {
+            name: f"told by the {part.section.name}"
+            for other, part in self.parts.items()
+            if other is not ContextType.RECENT
+            for item in part.taken
+            if not item.clipped
+            for name in (item.id, item.text)
+        }
+        left = []
+        for item in items:
+            words = said if kind is ContextType.SEMANTIC else {}
+            why = told.get(item.id) or told.get(item.text) or next(filter(None, map(words.get, _wordings(item))), None)
+            if why is None:
+                left.append(item)
+            else:
+                self.told.append(_receipt(item, kind, why))
+        return left
+
+    def heard(self) -> set[str]:
+        """What the history says, message by message."""
+        kept = [item for item in self.taken(ContextType.RECENT) if not item.clipped]
+        spoken = [message for item in kept if item.answers for message in (item.message or {}, *item.answers)]
+        contents = [message.get("content") for message in spoken]
+        contents += [item.candidate.text for item in kept if item.candidate]
+        return {item.text.strip() for item in kept} | {content.strip() for content in contents if type(content) is str}
+
+
+class Fitting:
+    """Fits selections."""
+
+    def __init__(self, counter: MessageTokenCounter, policy: RedactionPolicy) -> None:
+        self._counter = counter
+        self._policy = policy
+
+    def fitted(self, selection: Selection, limit: int) -> Fitted:
+        """The selection within ``limit`` tokens, section by section in the order that its draft gives.
+
+        What an earlier section tells is left out of a later one, once it is known to be there. A memory that the
+        history tells too makes room; should the history then have no room for it after all, the memory comes back for
+        good. Raises :class:`~context_builder.errors.TokenLimitExceeded` when the required messages are over.
+        """
+        said = dict(selection.draft.said)
+        lost: set[str] = set()
+        while True:
+            fitted = self._once(selection, limit, said)
+            memories = fitted.taken(ContextType.SEMANTIC)
+            heard = fitted.heard() if memories or len(said) > len(selection.draft.said) else set()
+            if gone := {words for words, why in said.items() if why == _IN_HISTORY and words not in heard}:
+                lost |= gone
+                said = {words: why for words, why in said.items() if words not in gone}
+            elif twice := {words for item in memories for words in _wordings(item) if words in heard} - lost:
+                said |= dict.fromkeys(twice, _IN_HISTORY)
+            else:
+                return fitted
+
+    def _once(self, selection: Selection, limit: int, said: Mapping[str, str]) -> Fitted:
+        draft = selection.draft
+        budget = TokenBudget(self._counter.prompt(draft.required), limit, draft.config.choose)
+        fitted = Fitted(selection, limit, History(draft.history, self._policy))
+        for kind in draft.order:
+            dialogue = kind is ContextType.RECENT and draft.history
+            items = fitted.history if dialogue else fitted.untold(kind, said)
+            fitted.parts[kind] = budget.fill(section_of(kind, items, self._counter))
+        return fitted
+
+
+def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:
+    return receipt(item.id, item.candidate, name_of(kind), Outcome.DROPPED, reason)
+
+
+def _wordings(item: Item) -> Iterator[str]:
+    """How a history may say what an item tells: with its speaker before it, or without."""
+    candidate = item.candidate or Candidate(item.id, item.text)
+    yield item.text.strip()
+    if candidate.speaker:
+        yield f"{candidate.speaker}: {item.text.strip()}"
+        yield quoted_message(candidate.speaker, item.text).strip()
