@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from context_builder.engines.redis_servers import find_servers
+from context_builder.engines.redis_launch import find_servers
 from tests.services.redis_server import redis_binary
 
 ROOT: Final = Path(__file__).parents[1]

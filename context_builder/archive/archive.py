@@ -1,12 +1,15 @@
-"""Where summaries are kept for good: one row a summary, however often it is delivered."""
+"""The protocol of the archive, where each summary is kept for good as one row, and an archive opened at first use."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from context_builder.errors import ArchiveUnavailable
+from context_builder.storage.deferred import Deferred
 from context_builder.timestamps import in_utc
 
 
@@ -99,3 +102,22 @@ def _moment(timestamp: str | None) -> str | None:
     if offset is not None and (abs(offset) > _LARGEST_OFFSET or offset.microseconds):
         moment = in_utc(moment)
     return moment.isoformat()
+
+
+class DeferredArchive(Deferred[Archive]):
+    """Implements :class:`~context_builder.archive.archive.Archive`."""
+
+    def __init__(self, name: str, open_archive: Callable[[], Awaitable[Archive]]) -> None:
+        super().__init__(name, open_archive, ArchiveUnavailable)
+
+    async def deliver(self, row: SummaryRow) -> int:
+        return await (await self.opened()).deliver(row)
+
+    async def forget(self, session_id: str) -> int:
+        return await (await self.opened()).forget(session_id)
+
+    async def check(self) -> None:
+        await (await self.opened()).check()
+
+    async def applied(self) -> frozenset[str]:
+        return await (await self.opened()).applied()

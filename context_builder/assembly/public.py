@@ -25,7 +25,7 @@ from context_builder.assembly.strategies import (
     SessionMessagesStrategy,
     UserPreferencesStrategy,
 )
-from context_builder.tokens.estimate import estimate_tokens
+from context_builder.tokens.counter import estimate_tokens
 
 __all__ = [
     "AssemblyConfig",

@@ -15,11 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from context_builder.engines.engine import LOOPBACK, Address, choose_port, free_port
+from context_builder.engines.engine import LOOPBACK, USER, VISITOR, Address, choose_port, free_port
 from context_builder.engines.home import exclusive, last_words, make_folder, open_private, take_lock, write_private
 from context_builder.engines.owner import owner_of
 from context_builder.engines.redis_launch import Launch, launches
-from context_builder.engines.redis_users import USER, VISITOR
 from context_builder.engines.stand_in import NAME as STAND_IN
 from context_builder.engines.stand_in import WARNING as STAND_IN_WARNING
 from context_builder.errors import EngineError

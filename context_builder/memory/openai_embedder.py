@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.options import EmbeddingOptions
-from context_builder.storage.redirects import explain_redirect, is_redirect
+from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -14,7 +14,7 @@ from context_builder.breaker import CircuitBreaker
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable, SettingError
 from context_builder.memory.breaker import guard_calls_to
 from context_builder.memory.options import SomaBrainOptions
-from context_builder.storage.redirects import refuse_redirects
+from context_builder.storage.urls import refuse_redirects
 
 Payload = dict[str, Any]
 

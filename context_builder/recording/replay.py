@@ -11,8 +11,7 @@ import orjson
 from context_builder.clock import Instant
 from context_builder.errors import RecordingError
 from context_builder.recording.lines import digest, ids_of, read_message, read_result, read_rules, read_usage
-from context_builder.recording.recorded_tasks import RecordedTasks, read_entries
-from context_builder.recording.recording import Line, Recording
+from context_builder.recording.recording import Line, RecordedTasks, Recording, read_entries
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state

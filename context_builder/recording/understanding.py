@@ -19,8 +19,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.errors import AnalystError
 from context_builder.recording.lines import read_result
-from context_builder.recording.recorded_tasks import RecordedTasks
-from context_builder.recording.recording import Line, Recording
+from context_builder.recording.recording import Line, RecordedTasks, Recording
 from context_builder.session.conversation.tasks import AnalysisResult, DomainTask, KeywordTask
 
 Asked = KeywordTask | DomainTask | SummaryRequest

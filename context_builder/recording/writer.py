@@ -16,7 +16,7 @@ from context_builder.clock import Instant
 from context_builder.recording.file import RecordingFile
 from context_builder.recording.lines import Encoder, digest
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.state import State
+from context_builder.session.conversation.published_state import State
 from context_builder.session.recorder import SessionEvent
 from context_builder.session.store.commit import Snapshot
 

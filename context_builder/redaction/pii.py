@@ -12,8 +12,7 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 from context_builder.errors import SettingError
-from context_builder.redaction.finding import Finding, apart
-from context_builder.redaction.spoken import DIGIT_WORDS, mail_addresses, numbers
+from context_builder.redaction.spoken_pii import DIGIT_WORDS, Finding, apart, mail_addresses, numbers
 
 REGIONS: Final = ("US", "GB", "DE", "FR", "IN", "IL", "CA", "BR", "AU", "ES", "IT")
 """Countries whose national phone numbers are known; those with a ``+`` are, of all."""

@@ -186,7 +186,7 @@ def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> J
     from context_builder.session.config import SessionConfig
     from context_builder.session.conversation.checkpoint import restore
     from context_builder.session.conversation.published_state import session_state
-    from context_builder.tokens.estimate import estimate_tokens
+    from context_builder.tokens.counter import estimate_tokens
 
     now = SystemClock().now()
     named = {name.decode(): value for name, value in fields.items()}

@@ -12,10 +12,9 @@ from context_builder.clock import Clock
 from context_builder.errors import MessageError
 from context_builder.session.config import SessionConfig
 from context_builder.session.messages.message import MAX_NUMBER, Message, decode
-from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.commit_history import CommitHistory, position_after
 from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.session.store.store import SessionStore
-from context_builder.session.store.unidentified import position_after
 from context_builder.storage.redis_availability import until_available
 
 BLOCK_SECONDS: Final = 1

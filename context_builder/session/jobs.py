@@ -23,7 +23,7 @@ from context_builder.analysis.analyst import (
 from context_builder.clock import Clock, Instant
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.domain_gate import DomainGate
+from context_builder.session.conversation.domain_tracker import DomainGate
 from context_builder.session.conversation.tasks import (
     AnalysisResult,
     AnalysisTask,

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from context_builder.analysis.analyst import Usage
 from context_builder.clock import Instant
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.state import State
+from context_builder.session.conversation.published_state import State
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.keys import Receiver
 from context_builder.session.messages.message import Message

@@ -26,7 +26,7 @@ from context_builder.session.committer import Committer
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.domain_gate import DomainGate
+from context_builder.session.conversation.domain_tracker import DomainGate
 from context_builder.session.failures import reason_of
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Dispatch, Done, Jobs

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from context_builder.errors import ContextBuilderError
 from context_builder.storage.postgres import SQLSTATE_LENGTH, explained
-from context_builder.storage.redirects import refuse_redirects
 from context_builder.storage.store_errors import StoreErrors
+from context_builder.storage.urls import refuse_redirects
 
 if TYPE_CHECKING:
     import httpx

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
+
+import math
+
 ENCODING: Final = "o200k_base"
 
 PATTERN: Final = "|".join(
@@ -127,3 +130,8 @@ def slices(text: str) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:]
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens ``text`` has: one for every four characters, rounded up; meant for English."""
+    return math.ceil(len(text) / 4)

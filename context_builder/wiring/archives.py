@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from context_builder.archive.archive import Archive
-from context_builder.archive.deferred import DeferredArchive
+from context_builder.archive.archive import Archive, DeferredArchive
 from context_builder.settings.settings import Settings
 from context_builder.wiring.embedded import Described, database_url, home_of
 

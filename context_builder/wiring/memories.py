@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from context_builder.memory.deferred import DeferredMemory
 from context_builder.memory.embedder import CachedEmbedder, Embedder
-from context_builder.memory.memory import MemoryStore
+from context_builder.memory.memory import DeferredMemory, MemoryStore
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.settings.settings import Settings

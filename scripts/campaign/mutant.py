@@ -12,10 +12,9 @@ from context_builder.analysis.grounding import Grounding
 from context_builder.errors import StoreUnavailable
 from context_builder.session.inbox import Inbox
 from context_builder.session.outbox_relay import OutboxRelay
-from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.commit_history import CommitHistory, Unidentified
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.store import Read, SessionStore
-from context_builder.session.store.unidentified import Unidentified
 from scripts.alteration import alter_commit, replace
 
 

@@ -11,8 +11,8 @@ import pytest
 from redis import Redis
 
 from context_builder.engines import redis as engine_module
-from context_builder.engines import redis_launch, redis_servers
-from context_builder.engines.redis_servers import find_servers, wheel_server
+from context_builder.engines import redis_launch
+from context_builder.engines.redis_launch import find_servers, wheel_server
 from context_builder.errors import EngineError
 from tests.engines.conftest import RedisSubject
 from tests.services.redis_server import RedisServer
@@ -89,7 +89,7 @@ def test_a_server_that_would_not_see_the_data_is_not_started(
     (redis_subject.home / "redis" / "appendonlydir").mkdir(parents=True)
     program(home, "6.2.14")
     monkeypatch.setenv("PATH", str(home))
-    monkeypatch.setattr(redis_servers, "wheel_server", lambda: None)
+    monkeypatch.setattr(redis_launch, "wheel_server", lambda: None)
     with pytest.raises(EngineError, match=r"redis was written by Redis 7 or later, or Valkey: install one of these"):
         redis_subject.engine.ensure()
 

@@ -14,10 +14,9 @@ from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
 from context_builder.engines import owner, redis_launch
-from context_builder.engines.engine import LOOPBACK
+from context_builder.engines.engine import LOOPBACK, VISITOR
 from context_builder.engines.home import take_lock
 from context_builder.engines.redis import RedisEngine, is_embedded
-from context_builder.engines.redis_users import VISITOR
 from context_builder.errors import EngineError
 from tests.engines.conftest import RedisSubject
 from tests.services.redis_server import RedisServer

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_builder.errors import EngineError, MemoryUnavailable
-from context_builder.memory.deferred import DeferredMemory
-from context_builder.memory.memory import Memory, MemoryQuery, MemoryStore
+from context_builder.memory.memory import DeferredMemory, Memory, MemoryQuery, MemoryStore
 from context_builder.testing import InMemoryStore
 
 

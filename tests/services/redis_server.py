@@ -15,7 +15,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
 from context_builder.engines.engine import LOOPBACK, free_port
-from context_builder.engines.redis_servers import find_servers
+from context_builder.engines.redis_launch import find_servers
 
 HIGHEST_PORT = 55_535
 """A node of a cluster takes a second port, 10,000 above its own."""

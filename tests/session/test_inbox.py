@@ -14,9 +14,14 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.session.store.commit import Lists, Snapshot
-from context_builder.session.store.commit_history import CommitHistory
+from context_builder.session.store.commit_history import (
+    MOST_POSITIONS,
+    SECONDS,
+    CommitHistory,
+    Unidentified,
+    position_after,
+)
 from context_builder.session.store.store import Read, SessionStore
-from context_builder.session.store.unidentified import REMEMBERED, SECONDS, Unidentified, position_after
 from context_builder.testing import ManualClock
 
 
@@ -129,7 +134,7 @@ async def test_what_was_taken_in_on_either_side_of_a_fall_back_is_known() -> Non
 
 
 async def test_a_redis_that_lost_more_than_is_remembered_gives_new_ones() -> None:
-    batch = await read(Store(YES), waiting=1, taken=[YES] * (REMEMBERED + 1))
+    batch = await read(Store(YES), waiting=1, taken=[YES] * (MOST_POSITIONS + 1))
     assert len(batch.messages) == 1
 
 

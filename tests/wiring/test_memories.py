@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_builder.errors import SettingError
-from context_builder.memory.deferred import DeferredMemory
-from context_builder.memory.memory import MemoryStore
+from context_builder.memory.memory import DeferredMemory, MemoryStore
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.somabrain import SomaBrainClient

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_builder.analysis.openai.options import Endpoint
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
-from context_builder.storage.redirects import explain_redirect, is_redirect
+from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
     import openai

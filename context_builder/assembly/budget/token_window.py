@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from context_builder.assembly.budget.truncate import clipped
-from context_builder.tokens.estimate import estimate_tokens
+from context_builder.tokens.counter import estimate_tokens
 
 WINDOWS: Final[Mapping[str, int]] = {
     "gpt-3.5-turbo": 16_385,

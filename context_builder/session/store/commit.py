@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from context_builder.session.conversation.changes import Changes
-from context_builder.session.conversation.state import State
+from context_builder.session.conversation.published_state import State
 
 
 @dataclass(frozen=True, slots=True)

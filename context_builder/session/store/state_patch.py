@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
-from context_builder.session.conversation.state import State
+from context_builder.session.conversation.published_state import State
 
 MARK_BYTES: Final = 64
 """The end of a state, which holds its revision and the moment of its publication, tells it from every other."""

@@ -21,7 +21,7 @@ from context_builder.clock import Instant
 from context_builder.demo import load_demo
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.domain_gate import DomainGate
+from context_builder.session.conversation.domain_tracker import DomainGate
 from context_builder.session.jobs import Done, Jobs
 from context_builder.session.messages.message import from_fields
 from context_builder.testing import ManualClock

@@ -16,7 +16,7 @@ from context_builder.analysis.text import TextAnalyst
 from context_builder.domains import DOMAINS
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation import checkpoint
-from context_builder.session.conversation.domain_gate import MOST_IN_A_ROW, DomainGate, is_unchanged
+from context_builder.session.conversation.domain_tracker import MOST_IN_A_ROW, DomainGate, is_unchanged
 from context_builder.session.conversation.published_state import session_state
 from context_builder.session.conversation.tasks import DomainTask
 from context_builder.session.conversation.topic import MAX_ACTIVE, Topic

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.state import State
+from context_builder.session.conversation.published_state import State
 from context_builder.session.keys import Keys
 from context_builder.session.store.commit import Commit
 from context_builder.session.store.lease import this_holder

@@ -18,7 +18,7 @@ from context_builder.memory.memory import Memory
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.conversation.memory_batch import MemoryBatch
-from context_builder.session.conversation.state import State
+from context_builder.session.conversation.published_state import State
 from context_builder.session.keys import FENCE, Keys
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.store.commit import Commit, Lists
