@@ -30,7 +30,7 @@ from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegra
 from context_builder.assembly.retrieval.somabrain_source import SomaBrain, SomaBrainMemory
 from context_builder.assembly.retrieval.source import TurnMemory
 from context_builder.assembly.retrieval.store_source import StoredMemory
-from context_builder.assembly.strategies.strategy import ContextStrategy, Request
+from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, Request, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.assembly.turn_request import TurnRequest, preferences_for
 from context_builder.clock import Clock, SystemClock
@@ -52,6 +52,7 @@ class ContextBuilder:
     ``token_counter`` is any function from a text to its tokens (``o200k_base`` without one); budgets are exact by
     it. A memory is a :class:`SomaBrain`, a :class:`MemoryStore`, both, or none. A ``preference_reader``, such as a
     model, is asked beside the turns for what users want; until it has answered, patterns of words tell.
+    ``read_session`` gives the state that a running session publishes, by tenant and id, for its newest messages.
 
     ``on_degraded`` is called when less will be asked of a memory, with the seconds for which that holds: 15 after a
     failure in its normal state, 60 after the fifth in a row, not for those between nor for a request that it refuses.
@@ -75,6 +76,7 @@ class ContextBuilder:
         on_degraded: OnDegraded | None = None,
         summarizer: Summarizer | None = None,
         preference_reader: PreferenceReader | None = None,
+        read_session: ReadSession = no_session,
         config: AssemblyConfig = _CONFIG,
         clock: Clock | None = None,
     ) -> None:
@@ -102,6 +104,7 @@ class ContextBuilder:
             config, self._retriever, self._counter, self._policy, metrics, self._background, clock
         )
         self._options = BuildOptions()
+        self._read_session = read_session
         self._find_preferences: FindPreferences = by_patterns
         if preference_reader is not None:
             patience = config.deadline / 10
@@ -244,6 +247,7 @@ class ContextBuilder:
             user_id=options.user_id,
             conversation_id=options.conversation_id,
             find_preferences=self._find_preferences,
+            read_session=self._read_session,
         )
         return await self._pipeline.build(ContextRequest(options, self._config, self._counter, self._policy, request))
 

@@ -76,6 +76,11 @@ def _is_after(response: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     return said > heard
 
 
+def message_name(place: object) -> str:
+    """The id of a message as a candidate, by its place in its session."""
+    return f"message-{place}"
+
+
 def _name(entry: Mapping[str, Any]) -> Any:
     return entry.get("message_number") if entry.get("id") is None else entry["id"]
 
@@ -83,7 +88,7 @@ def _name(entry: Mapping[str, Any]) -> Any:
 def _message(entry: Mapping[str, Any]) -> Candidate:
     own = entry.get("speaker") == ASSISTANT or entry.get("type") == "consilience"
     return Candidate(
-        id=f"message-{_name(entry)}",
+        id=message_name(_name(entry)),
         text=str(entry.get("text") or ""),
         type=ContextType.RECENT,
         role="assistant" if own else "user",

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import structlog
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
 from context_builder.archive.archive import Archive
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
-from context_builder.errors import ArchiveError, StoreError, StoreUnavailable
+from context_builder.errors import ArchiveError, EngineError, StoreError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.session import Session, SessionDependencies
@@ -28,9 +29,12 @@ from context_builder.wiring.analysts import analysts
 from context_builder.wiring.archives import archive_of
 from context_builder.wiring.embedded import Described, redis_engine
 from context_builder.wiring.memories import memory_of
+from context_builder.wiring.published_states import PublishedStates
 
 if TYPE_CHECKING:
     from context_builder.assembly.builder import ContextBuilder
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +147,18 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
     from context_builder.wiring.builders import builder_of
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
+        if (redis := await _running_redis(settings)) is not None:
+            stack.push_async_callback(redis.aclose)
+        states = PublishedStates(redis, settings.memory.tenant_id, settings.assembly.deadline / 3)
         sums_up, prefers = (by == "analyst" for by in (settings.prompt.summarizer, settings.prompt.preferences))
         analyst = (await stack.enter_async_context(open_analyst(settings)))[0] if sums_up or prefers else None
         builder = builder_of(
-            settings, store, analyst if sums_up else None, preferences=analyst if prefers else None, **rules
+            settings,
+            store,
+            analyst if sums_up else None,
+            preferences=analyst if prefers else None,
+            read_session=states.read,
+            **rules,
         )
         if settings.prompt.preload:
             await builder.preload()
@@ -160,10 +172,30 @@ def recording_of(session_id: str, settings: Settings) -> Path | None:
 
 
 async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
+    if (url := await _named_redis(settings)) is not None:
+        return client_for(url), Described(f"Redis at {printable(url)}")
+    address = await asyncio.to_thread(redis_engine(settings, STANDARD_PORT).ensure)
+    hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
+    return client_for(address.url), Described(address.name, hint, address.access, embedded=True)
+
+
+async def _running_redis(settings: Settings) -> Redis | None:
+    """The Redis that the settings name, or the embedded one if it runs; None where there is none to be had."""
+    try:
+        if (url := await _named_redis(settings)) is None:
+            address = await asyncio.to_thread(redis_engine(settings, STANDARD_PORT).running)
+            url = address.url if address is not None else None
+    except (StoreError, EngineError) as error:
+        log.warning("session_state.unread", error=type(error).__name__)
+        return None
+    return client_for(url) if url is not None else None
+
+
+async def _named_redis(settings: Settings) -> str | None:
+    """The address of the Redis that somebody set up for us; None where the embedded one is meant."""
     where = settings.redis
     if where.url is not None:
-        url = where.url.get_secret_value()
-        return client_for(url), Described(f"Redis at {printable(url)}")
+        return where.url.get_secret_value()
     password = where.password.get_secret_value() if where.password else None
     url = host_url(where.host or "localhost", where.port, password)
     engine = redis_engine(settings, STANDARD_PORT)
@@ -173,11 +205,7 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
         named = not engine.has_password(password)
     else:
         named = where.port != STANDARD_PORT or await _another_serves(url, engine)
-    if named:
-        return client_for(url), Described(f"Redis at {printable(url)}")
-    address = await asyncio.to_thread(engine.ensure)
-    hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
-    return client_for(address.url), Described(address.name, hint, address.access, embedded=True)
+    return url if named else None
 
 
 async def _another_serves(url: str, engine: RedisEngine) -> bool:

@@ -14,6 +14,7 @@ from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.overflow.extract import words_of
 from context_builder.assembly.overflow.summarizer import Summarizer
 from context_builder.assembly.retrieval.preference_history import PreferenceReader
+from context_builder.assembly.strategies.strategy import ReadSession, no_session
 from context_builder.errors import SettingError
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.preferences import Preference
@@ -31,16 +32,19 @@ def builder_of(
     analyst: Analyst | None = None,
     *,
     preferences: Analyst | None = None,
+    read_session: ReadSession = no_session,
     **rules: Any,
 ) -> ContextBuilder:
     """A builder that remembers by ``store``; ``rules`` replace those of the settings. With an ``analyst``, it sums up
-    what leaves the prompts; the analyst for ``preferences`` finds them, if it can."""
+    what leaves the prompts; the analyst for ``preferences`` finds them, if it can. ``read_session`` reads what running
+    sessions publish."""
     return ContextBuilder(
         store=store,
         token_counter=counter_of(settings).count,
         redactor=redactor_of(settings),
         summarizer=summarizer_of(analyst) if analyst is not None else None,
         preference_reader=preference_reader_of(preferences) if preferences is not None else None,
+        read_session=read_session,
         config=replace(assembly_rules_of(settings), **rules),
     )
 

@@ -1,4 +1,4 @@
-"""The latest messages of a conversation."""
+"""The strategies that come with the package: preferences, memories, summaries, recent messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.ranking.query_kind import QueryKind, kind_of
 from context_builder.assembly.retrieval.preference_history import held
 from context_builder.assembly.retrieval.store_source import candidate_of
-from context_builder.assembly.session_state import ASSISTANT, LONG_AGO, State, said, summarized
+from context_builder.assembly.session_state import ASSISTANT, LONG_AGO, State, message_name, said, summarized
 from context_builder.assembly.strategies.strategy import ContextStrategy, Request
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
 from context_builder.memory.preferences import KIND
@@ -87,8 +87,8 @@ class RollingSummaryStrategy:
 
 
 class RecentMessagesStrategy:
-    """The newest ``count`` messages of the request's conversation that are its user's or nobody's, from the memory
-    store."""
+    """The newest ``count`` messages of the request's conversation that are its user's or nobody's: those that a running
+    session publishes, which are not in the memory store yet, and before them those of the store."""
 
     def __init__(self, count: int = 10) -> None:
         self._count = count
@@ -96,9 +96,14 @@ class RecentMessagesStrategy:
     async def candidates(self, request: Request) -> Sequence[Candidate]:
         if request.conversation_id is None:
             return []
+        state = await request.read_session(request.tenant_id, request.conversation_id)
+        published = said(state)[: self._count] if state is not None else []
+        if len(published) == self._count or (published and request.store is None):
+            return published
         wanted = MemoryQuery("", limit=self._count, filter=request.where(kinds=("message",)))
-        found = await request.search(wanted)
-        return [_message(one) for one in sorted(found, key=_place, reverse=True)[: self._count]]
+        known = {candidate.id for candidate in published}
+        stored = [one for one in await request.search(wanted) if message_name(one.memory.position) not in known]
+        return [*published, *(_message(one) for one in sorted(stored, key=_place, reverse=True))][: self._count]
 
 
 class SessionMessagesStrategy:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.retrieval.preference_history import FindPreferences, by_patterns
+from context_builder.assembly.session_state import State
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import NoMemoryStore
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, SearchResult
@@ -18,6 +19,14 @@ class Searchable(Protocol):
     """What can be searched as a :class:`MemoryStore` can."""
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]: ...
+
+
+ReadSession = Callable[[str, str], Awaitable[State | None]]
+"""The state that a tenant's session publishes, by tenant and session id; None where there is none to be had."""
+
+
+async def no_session(tenant_id: str, session_id: str) -> None:
+    """No session's state is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,8 @@ class Request:
     store: Searchable | None = None
     find_preferences: FindPreferences = by_patterns
     """What messages state of their speakers' preferences."""
+    read_session: ReadSession = no_session
+    """What a running session publishes."""
 
     async def search(self, query: MemoryQuery) -> list[SearchResult]:
         """Ask the memory store; raises :class:`~context_builder.errors.NoMemoryStore` when there is none."""
