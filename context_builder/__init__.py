@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+__version__ = "0.1.0"
+
 TYPE_CHECKING = False  # type checkers know better; importing typing takes time in which Ctrl-C cannot be caught yet
 
 if TYPE_CHECKING:

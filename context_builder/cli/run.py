@@ -15,6 +15,7 @@ import typer
 
 from context_builder.cli.command import SESSION_ID, run, settings_in_force
 from context_builder.cli.signals import stopped, stopping_signals, within_grace
+from context_builder.extras import require_extra
 
 if TYPE_CHECKING:
     from context_builder.session.session import Session
@@ -65,6 +66,7 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
             if kept_in := record or recording_of(session_id, settings):
                 typer.echo(f"  Recorded {kept_in}, what people say included")
             if settings.process.http_port is not None:
+                require_extra("server", "uvicorn", "HTTP_PORT")
                 from context_builder.server.health import serve_http
 
                 pages = serve_http(settings.process.http_host, settings.process.http_port, lambda: session.is_served)

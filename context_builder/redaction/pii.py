@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
-from context_builder.errors import SettingError
+from context_builder.extras import require_extra
 from context_builder.redaction.spoken_pii import DIGIT_WORDS, Finding, apart, mail_addresses, numbers
 
 REGIONS: Final = ("US", "GB", "DE", "FR", "IN", "IL", "CA", "BR", "AU", "ES", "IT")
@@ -37,11 +37,10 @@ class PiiRedactor:
     """Puts ``<KIND>`` in place of personal data, such as ``<EMAIL_ADDRESS>``."""
 
     def __init__(self, regions: Sequence[str] = REGIONS) -> None:
-        """Raises :class:`~context_builder.errors.SettingError` when the extra is not installed."""
-        try:
-            from presidio_analyzer import predefined_recognizers as known
-        except ImportError:
-            raise SettingError("PiiRedactor needs the extra: pip install 'context-builder[pii]'") from None
+        """Raises :class:`~context_builder.errors.MissingExtra` when the extra is not installed."""
+        require_extra("pii", "presidio_analyzer", "masking personal data")
+        from presidio_analyzer import predefined_recognizers as known
+
         self._recognizers: dict[str, Any] = {
             "IBAN_CODE": known.IbanRecognizer(),
             "CREDIT_CARD": known.CreditCardRecognizer(),

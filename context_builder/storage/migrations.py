@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from context_builder.storage.postgres import TIMEOUT, translated
+from context_builder.storage.postgres import TIMEOUT, require_driver, translated
 from context_builder.storage.store_errors import ARCHIVE_ERRORS
 from context_builder.storage.urls import printable
 
@@ -28,6 +28,7 @@ async def apply(url: str) -> list[str]:
 
     Several programs may do so at once. Raises :class:`~context_builder.errors.ArchiveError`.
     """
+    require_driver()
     import asyncpg
 
     with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS):

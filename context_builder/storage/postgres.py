@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from context_builder.errors import ContextBuilderError
+from context_builder.extras import require_extra
 from context_builder.storage.store_errors import StoreErrors
 from context_builder.storage.urls import printable
 
@@ -48,7 +49,8 @@ _INVALID_DATA: Final = (
 class PostgresPool:
     """Connections to the database at ``url``, at most so many.
 
-    Connects at first use. Works through a transaction pooler: it keeps no prepared statements.
+    Connects at first use. Works through a transaction pooler: it keeps no prepared statements. Raises
+    :class:`~context_builder.errors.MissingExtra` when its driver is not installed.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class PostgresPool:
         timeout: float = TIMEOUT,
         reset: Callable[[asyncpg.Connection], Awaitable[None]] | None = None,
     ) -> None:
+        require_driver()
         self._url = url
         self._errors = errors
         self._max_connections = max_connections
@@ -102,6 +105,11 @@ class PostgresPool:
                 reset=self._reset,
             )
             return self._pool
+
+
+def require_driver() -> None:
+    """Raise :class:`~context_builder.errors.MissingExtra` when PostgreSQL's driver is not installed."""
+    require_extra("postgres", "asyncpg", "PostgreSQL (DATABASE_URL)")
 
 
 def explained(store: str, errors: StoreErrors, sqlstate: str, message: str) -> ContextBuilderError:

