@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from context_builder.analysis.options import SUMMARY_INPUT_TOKENS, SUMMARY_TOKENS
 from context_builder.config import CONFIG, Count, Seconds, setting
 
 Wait = Annotated[float, Field(ge=0, le=60)]
@@ -30,10 +31,14 @@ class SessionConfig:
         0, "SUMMARY_KEEP_LAST", "Newest messages that a summary leaves in the buffer. messages"
     )
     summary_budget: Count = setting(
-        1000, "SUMMARY_MAX_TOKENS", "Most tokens of the rolling summary, and of the reply of a summary call. tokens"
+        SUMMARY_TOKENS,
+        "SUMMARY_MAX_TOKENS",
+        "Most tokens of the rolling summary, and of the reply of a summary call. tokens",
     )
     summary_input: Count = setting(
-        12000, "SUMMARY_INPUT_TOKENS", "Most tokens of messages and known points in one summary call. tokens"
+        SUMMARY_INPUT_TOKENS,
+        "SUMMARY_INPUT_TOKENS",
+        "Most tokens of messages and known points in one summary call. tokens",
     )
     summary_retry: Seconds = setting(15.0, "SUMMARY_RETRY_INTERVAL", "Wait after a failed summary. seconds")
     feed_memory: bool = setting(

@@ -7,15 +7,15 @@ from typing import Annotated
 from pydantic import DirectoryPath, Field, SecretStr
 from pydantic.dataclasses import dataclass
 
-from context_builder.config import CONFIG, Count, HttpUrl, ModelName, setting
-from context_builder.settings.types import PriceTable, Temperature
+from context_builder.config import CONFIG, HttpUrl, setting
+from context_builder.settings.types import PriceTable
 
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ModelSettings:
-    """Where the models are, what each task is asked with, and what they may cost."""
+    """Where the models and their prompts are, and what they may cost."""
 
     openai_api_key: SecretStr | None = setting(
         None, "OPENAI_API_KEY", "OpenAI API key; without a key or OPENAI_BASE_URL, plain text analysis is used. key"
@@ -28,22 +28,6 @@ class ModelSettings:
         "LOCAL_MODEL_URL",
         "Base URL of a small local model that reads messages when OpenAI fails or is not set; "
         "`context-builder local-model` serves one. URL",
-    )
-    keyword_model: ModelName = setting("gpt-4o-mini", "KEYWORD_MODEL", "Model that extracts keywords. name")
-    keyword_temperature: Temperature = setting(
-        0.2, "KEYWORD_TEMPERATURE", "Sampling temperature of keyword calls; low keeps keywords consistent. 0 to 2"
-    )
-    keyword_max_tokens: Count = setting(
-        100, "KEYWORD_MAX_TOKENS", "Longest reply of a keyword call, for each message in it. tokens"
-    )
-    domain_model: ModelName = setting("gpt-4o-mini", "DOMAIN_MODEL", "Model that infers academic domains. name")
-    domain_temperature: Temperature = setting(
-        0.2, "DOMAIN_TEMPERATURE", "Sampling temperature of domain calls; low keeps domains from flickering. 0 to 2"
-    )
-    domain_max_tokens: Count = setting(400, "DOMAIN_MAX_TOKENS", "Longest reply of a domain call. tokens")
-    summary_model: ModelName = setting("gpt-4o", "SUMMARY_MODEL", "Model that writes the points of summaries. name")
-    summary_temperature: Temperature = setting(
-        0.3, "SUMMARY_TEMPERATURE", "Sampling temperature of summary calls; low keeps points close to the text. 0 to 2"
     )
     prompts_dir: DirectoryPath | None = setting(
         None, "PROMPTS_DIR", "Folder with prompt files that replace those in prompts/, under the same names. path"

@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 from dotenv import dotenv_values
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from context_builder.analysis.call_options import CallOptions
+from context_builder.analysis.options import CallOptions, TaskConfig
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.errors import SettingError
 from context_builder.memory.options import EmbeddingOptions, SomaBrainOptions
@@ -43,6 +43,7 @@ class Settings(BaseModel):
     embedding: EmbeddingOptions = EmbeddingOptions()
     somabrain: SomaBrainOptions = SomaBrainOptions()
     model: ModelSettings = ModelSettings()
+    tasks: TaskConfig = TaskConfig()
     calls: CallOptions = CallOptions()
     session: SessionConfig = SessionConfig()
     assembly: AssemblyConfig = AssemblyConfig()

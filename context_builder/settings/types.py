@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from context_builder.config import check_url
 
-Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 

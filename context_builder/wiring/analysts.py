@@ -8,6 +8,7 @@ from typing import Final
 
 from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.budget import Budget, Price, Prices
+from context_builder.analysis.options import TaskConfig
 from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.errors import SettingError
 from context_builder.settings.settings import Settings
@@ -35,7 +36,7 @@ def analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int]
     analyst: Analyst = text
     for model in reversed(models.values()):
         analyst = FallbackAnalyst(model, analyst)
-    counter = TokenCounter(settings.model.summary_model)
+    counter = TokenCounter(settings.tasks.summary_model)
     assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
     failing = "it fails" if len(models) == 1 else "both fail"
     described = Described(f"{', then '.join(models)}; plain text analysis when {failing}", assumed)
@@ -55,20 +56,13 @@ def _models(settings: Settings) -> dict[str, Analyst]:
 
 
 def _openai(settings: Settings) -> tuple[str, Analyst]:
-    from context_builder.analysis.openai import Endpoint, OpenAIAnalyst, TaskOptions, Tasks
+    from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
     from context_builder.analysis.prompts import load_prompts
 
-    model, session = settings.model, settings.session
+    model, tasks = settings.model, task_config(settings)
     endpoint = Endpoint(model.openai_api_key.get_secret_value() if model.openai_api_key else "", model.openai_base_url)
-    tasks = Tasks(
-        TaskOptions(model.keyword_model, model.keyword_temperature, model.keyword_max_tokens),
-        TaskOptions(model.domain_model, model.domain_temperature, model.domain_max_tokens),
-        TaskOptions(model.summary_model, model.summary_temperature, session.summary_budget),
-        session.summary_input,
-        TaskOptions(model.keyword_model, model.keyword_temperature, model.domain_max_tokens),
-    )
     prices = Prices({name: Price(*dollars) for name, dollars in (model.prices or {}).items()})
-    names = list(dict.fromkeys([model.keyword_model, model.domain_model, model.summary_model]))
+    names = list(dict.fromkeys([tasks.keyword_model, tasks.domain_model, tasks.summary_model]))
     return f"{', '.join(names)} at {endpoint.label}", OpenAIAnalyst(
         endpoint,
         load_prompts(model.prompts_dir),
@@ -77,6 +71,12 @@ def _openai(settings: Settings) -> tuple[str, Analyst]:
         prices=prices,
         budget=_budget(model.budget_per_hour, names, prices),
     )
+
+
+def task_config(settings: Settings) -> TaskConfig:
+    """What models are asked with; summaries are as large as the sessions want them."""
+    session = settings.session
+    return replace(settings.tasks, summary_max_tokens=session.summary_budget, summary_input=session.summary_input)
 
 
 def _budget(per_hour: float | None, models: Sequence[str], prices: Prices) -> Budget | None:
@@ -95,19 +95,20 @@ def _budget(per_hour: float | None, models: Sequence[str], prices: Prices) -> Bu
 def _local(url: str, settings: Settings) -> tuple[str, Analyst]:
     """A model on this machine: one call at a time, in small portions, with more patience."""
     from context_builder.analysis.local import LocalAnalyst
-    from context_builder.analysis.openai import Endpoint, OpenAIAnalyst, TaskOptions, Tasks
+    from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
     from context_builder.analysis.prompts import load_prompts
 
     endpoint = Endpoint(base_url=url, setting="LOCAL_MODEL_URL")
-    remote = settings.model
-    tasks = Tasks(
-        TaskOptions(LOCAL_MODEL, remote.keyword_temperature, LOCAL_PATIENCE * remote.keyword_max_tokens),
-        TaskOptions(LOCAL_MODEL, remote.domain_temperature, remote.domain_max_tokens),
-        TaskOptions(LOCAL_MODEL, remote.summary_temperature, settings.session.summary_budget),
+    tasks = replace(
+        task_config(settings),
+        keyword_model=LOCAL_MODEL,
+        domain_model=LOCAL_MODEL,
+        summary_model=LOCAL_MODEL,
+        keyword_max_tokens=LOCAL_PATIENCE * settings.tasks.keyword_max_tokens,
     )
     model = OpenAIAnalyst(
         endpoint,
-        load_prompts(remote.prompts_dir),
+        load_prompts(settings.model.prompts_dir),
         tasks=tasks,
         calls=replace(settings.calls, timeout=LOCAL_PATIENCE * settings.calls.timeout, concurrency=1),
         prices=Prices({LOCAL_MODEL: Price(0.0, 0.0, 0.0)}),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 
 from context_builder.analysis.budget import Budget
-from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, Tasks
+from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskConfig
 from context_builder.analysis.prompts import load_prompts
 from tests.services.model_server import FakeModel, ModelServer
 
@@ -37,7 +37,7 @@ async def make_analyst(model_server: ModelServer) -> AsyncIterator[MakeAnalyst]:
     """Makes analysts that ask the fake model, hardly waiting between tries."""
     made: list[OpenAIAnalyst] = []
 
-    def make(budget: Budget | None = None, tasks: Tasks | None = None, **options: float) -> OpenAIAnalyst:
+    def make(budget: Budget | None = None, tasks: TaskConfig | None = None, **options: float) -> OpenAIAnalyst:
         calls = CallOptions(**{"timeout": 5.0, "first_wait": 0.001, **options})  # type: ignore[arg-type]
         endpoint = Endpoint("sk-secret", model_server.base_url)
         made.append(OpenAIAnalyst(endpoint, load_prompts(), tasks=tasks, calls=calls, budget=budget))

@@ -39,14 +39,14 @@ def fault(**environ: str) -> str:
 
 def test_the_defaults_are_the_documented_ones() -> None:
     settings = load()
-    session, model = settings.session, settings.model
+    session, tasks = settings.session, settings.tasks
     assert (session.tick, session.buffer_window, session.buffer_max) == (0.5, 120, 1000)
     assert (session.domain_messages, session.domain_interval) == (5, 30)
     assert (session.silence, session.summary_keep_last, session.consilience_max) == (4.0, 0, 100)
     assert (session.state_ttl, session.conversation_state_ttl) == (3600, 10)
-    assert (model.keyword_model, model.keyword_temperature, model.keyword_max_tokens) == ("gpt-4o-mini", 0.2, 100)
-    assert (model.domain_model, model.domain_temperature, model.domain_max_tokens) == ("gpt-4o-mini", 0.2, 400)
-    assert (model.summary_model, model.summary_temperature, session.summary_budget) == ("gpt-4o", 0.3, 1000)
+    assert (tasks.keyword_model, tasks.keyword_temperature, tasks.keyword_max_tokens) == ("gpt-4o-mini", 0.2, 100)
+    assert (tasks.domain_model, tasks.domain_temperature, tasks.domain_max_tokens) == ("gpt-4o-mini", 0.2, 400)
+    assert (tasks.summary_model, tasks.summary_temperature, session.summary_budget) == ("gpt-4o", 0.3, 1000)
     assert (settings.redis.port, session.max_message_bytes) == (6379, 262_144)
     assert settings.process.session_retention == 604_800
 

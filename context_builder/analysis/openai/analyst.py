@@ -21,12 +21,11 @@ from context_builder.analysis.analyst import (
     SummaryResult,
 )
 from context_builder.analysis.budget import Budget, Prices
-from context_builder.analysis.call_options import CallOptions
 from context_builder.analysis.chunking import line_of, portions, summarized, tokens_of
 from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.client import ModelClient
 from context_builder.analysis.openai.completion import Meter
-from context_builder.analysis.openai.options import Endpoint, Tasks
+from context_builder.analysis.openai.options import Endpoint
 from context_builder.analysis.openai.parsing import (
     domains_of,
     keywords_of,
@@ -42,6 +41,7 @@ from context_builder.analysis.openai.schemas import (
     PreferenceReply,
     SummaryReply,
 )
+from context_builder.analysis.options import CallOptions, TaskConfig
 from context_builder.analysis.prompts import Prompts
 from context_builder.quoting import quoted_json
 from context_builder.tokens.counter import TokenCounter
@@ -63,7 +63,7 @@ class OpenAIAnalyst(Analyst):
         endpoint: Endpoint,
         prompts: Prompts,
         *,
-        tasks: Tasks | None = None,
+        tasks: TaskConfig | None = None,
         calls: CallOptions | None = None,
         prices: Prices | None = None,
         budget: Budget | None = None,
@@ -71,7 +71,7 @@ class OpenAIAnalyst(Analyst):
     ) -> None:
         self._name = name
         self._prompts = prompts
-        self._tasks = tasks or Tasks()
+        self._tasks = tasks or TaskConfig()
         self._count = TokenCounter(self._tasks.summary.model).count
         meter = Meter(prices or Prices(), budget, self._count)
         self._client = ModelClient(endpoint, calls or CallOptions(), prompts.json_mode, meter)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from context_builder.analysis.openai.options import TaskOptions
 from context_builder.analysis.openai.schemas import Reply, schema_of
+from context_builder.analysis.options import TaskOptions
 from context_builder.analysis.prompts import Prompt
 
 REFUSAL_STATUSES: Final = frozenset({400, 422, 500, 501})

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import stamina
 
 from context_builder.analysis.analyst import Usage
-from context_builder.analysis.call_options import CallOptions
 from context_builder.analysis.openai.capabilities import REFUSAL_STATUSES, Dialect, Question
 from context_builder.analysis.openai.completion import Completion, Meter
 from context_builder.analysis.openai.options import Endpoint
 from context_builder.analysis.openai.refusals import Refused, translated, was_free
 from context_builder.analysis.openai.schemas import parse_reply
+from context_builder.analysis.options import CallOptions
 from context_builder.analysis.prompts import Prompt
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
 

@@ -1,4 +1,4 @@
-"""What the analyst is told: where the model is, what to ask it for, how patient to be."""
+"""Where the model is."""
 
 from __future__ import annotations
 
@@ -21,26 +21,3 @@ class Endpoint:
             return "OpenAI"
         parts = urlsplit(self.base_url)
         return f"the model server at {parts.netloc.rpartition('@')[2]}"
-
-
-@dataclass(frozen=True, slots=True)
-class TaskOptions:
-    """How one task is asked for; ``max_tokens`` bounds a reply (of keywords: for each message)."""
-
-    model: str
-    temperature: float
-    max_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """The tasks, with the documented defaults.
-
-    One call for a summary is given at most ``summary_input`` tokens of messages and known points.
-    """
-
-    keywords: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 100)
-    domains: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 400)
-    summary: TaskOptions = TaskOptions("gpt-4o", 0.3, 1000)
-    summary_input: int = 12_000
-    preferences: TaskOptions = TaskOptions("gpt-4o-mini", 0.2, 400)

@@ -7,7 +7,7 @@ import pytest
 from context_builder.analysis.analyst import ReadBoth
 from context_builder.analysis.budget import Budget
 from context_builder.analysis.fallback import FallbackAnalyst
-from context_builder.analysis.openai import OpenAIAnalyst, TaskOptions, Tasks
+from context_builder.analysis.openai import OpenAIAnalyst, TaskConfig
 from context_builder.analysis.openai.analyst import DOMAIN_TEXT
 from context_builder.breaker import CircuitBreaker
 from context_builder.domains import DOMAINS
@@ -80,7 +80,7 @@ async def test_a_reply_that_misses_a_message_is_asked_for_again(analyst: OpenAIA
 
 
 async def test_where_the_tasks_have_different_models_nothing_is_combined(make_analyst: MakeAnalyst) -> None:
-    analyst = make_analyst(tasks=Tasks(domains=TaskOptions("gpt-4o", 0.2, 400)))
+    analyst = make_analyst(tasks=TaskConfig(domain_model="gpt-4o"))
     assert analyst.read_both is None
     assert FallbackAnalyst(analyst, StubAnalyst()).read_both is None
 

@@ -1,0 +1,86 @@
+"""What a model is asked with for each task, and how its calls are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass as plain_dataclass
+from typing import Final
+
+from pydantic.dataclasses import dataclass
+
+from context_builder.config import CONFIG, Count, ModelName, Seconds, Temperature, setting
+
+SUMMARY_TOKENS: Final = 1000
+SUMMARY_INPUT_TOKENS: Final = 12_000
+"""Defaults that a session, which asks for summaries, shares with the model that writes them."""
+
+
+@plain_dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """How one task is asked for; ``max_tokens`` bounds a reply (of keywords: for each message)."""
+
+    model: str
+    temperature: float
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class TaskConfig:
+    """What each task is asked with.
+
+    One call for a summary is given at most ``summary_input`` tokens of messages and known points.
+    """
+
+    keyword_model: ModelName = setting("gpt-4o-mini", "KEYWORD_MODEL", "Model that extracts keywords. name")
+    keyword_temperature: Temperature = setting(
+        0.2, "KEYWORD_TEMPERATURE", "Sampling temperature of keyword calls; low keeps keywords consistent. 0 to 2"
+    )
+    keyword_max_tokens: Count = setting(
+        100, "KEYWORD_MAX_TOKENS", "Longest reply of a keyword call, for each message in it. tokens"
+    )
+    domain_model: ModelName = setting("gpt-4o-mini", "DOMAIN_MODEL", "Model that infers academic domains. name")
+    domain_temperature: Temperature = setting(
+        0.2, "DOMAIN_TEMPERATURE", "Sampling temperature of domain calls; low keeps domains from flickering. 0 to 2"
+    )
+    domain_max_tokens: Count = setting(400, "DOMAIN_MAX_TOKENS", "Longest reply of a domain call. tokens")
+    summary_model: ModelName = setting("gpt-4o", "SUMMARY_MODEL", "Model that writes the points of summaries. name")
+    summary_temperature: Temperature = setting(
+        0.3, "SUMMARY_TEMPERATURE", "Sampling temperature of summary calls; low keeps points close to the text. 0 to 2"
+    )
+    summary_max_tokens: Count = SUMMARY_TOKENS
+    summary_input: Count = SUMMARY_INPUT_TOKENS
+
+    @property
+    def keywords(self) -> TaskOptions:
+        return TaskOptions(self.keyword_model, self.keyword_temperature, self.keyword_max_tokens)
+
+    @property
+    def domains(self) -> TaskOptions:
+        return TaskOptions(self.domain_model, self.domain_temperature, self.domain_max_tokens)
+
+    @property
+    def summary(self) -> TaskOptions:
+        return TaskOptions(self.summary_model, self.summary_temperature, self.summary_max_tokens)
+
+    @property
+    def preferences(self) -> TaskOptions:
+        return TaskOptions(self.keyword_model, self.keyword_temperature, self.domain_max_tokens)
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class CallOptions:
+    """How calls are made.
+
+    ``timeout`` (seconds) holds for one try. Between tries the wait grows from ``first_wait`` to
+    ``longest_wait`` seconds, with jitter; a server that asks for a longer one is not tried again.
+    ``concurrency`` bounds the requests in flight of all sessions that share the analyst.
+    """
+
+    timeout: Seconds = setting(30.0, "LLM_TIMEOUT", "Time after which a try of a model call is given up. seconds")
+    attempts: Count = setting(
+        3, "LLM_ATTEMPTS", "Tries of a model call before plain text analysis answers instead. number"
+    )
+    concurrency: Count = setting(
+        8, "LLM_CONCURRENCY", "Most model calls of this process in flight at the same time. number"
+    )
+    first_wait: float = 0.25
+    longest_wait: float = 10.0
