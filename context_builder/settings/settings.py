@@ -33,7 +33,7 @@ PREFIX: Final = "CONTEXT_BUILDER_"
 
 
 class Settings(BaseModel):
-    """Everything that can be set, in groups, with the documented defaults."""
+    """Everything that can be set, in groups: ``settings.redis.url`` is REDIS_URL."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

@@ -30,7 +30,7 @@ def _price_table(value: object) -> object:
     """The table in JSON; what is wrong with it is told in one sentence."""
     try:
         table = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("is not JSON") from None
     if not isinstance(table, dict):
         raise ValueError('must be an object: {"MODEL": [prompt, cached, reply]}')

@@ -66,6 +66,16 @@ def test_the_environment_wins_over_the_file_and_an_argument_over_both(tmp_path: 
     assert (settings.session.tick, settings.session.silence, settings.session.state_ttl) == (0.3, 2, 60)
 
 
+def test_an_argument_that_is_no_setting_is_a_mistake() -> None:
+    with pytest.raises(SettingError, match="pol_interval: unknown setting; did you mean CONTEXT_BUILDER_POLL_INTERVAL"):
+        load_settings({}, env_file=None, pol_interval=1)
+
+
+def test_a_wrong_argument_names_its_setting() -> None:
+    with pytest.raises(SettingError, match=r"^POLL_INTERVAL: "):
+        load_settings({}, env_file=None, poll_interval="often")
+
+
 def test_the_prefixed_name_wins_over_the_plain_one() -> None:
     assert load(POLL_INTERVAL="0.1", CONTEXT_BUILDER_POLL_INTERVAL="0.2").session.tick == 0.2
 
@@ -124,6 +134,11 @@ def test_counts_are_whole_numbers_from_one(name: str, value: str) -> None:
         ("REDIS_URL", "redis://"),
         ("DATABASE_URL", "mysql://db/archive"),
         ("OPENAI_BASE_URL", "api.openai.com"),
+        ("LLM_PRICES", "[" * 100_000),
+        ("CONTEXT_TOP_K", "-1"),
+        ("CONTEXT_RECENCY_DAYS", "nan"),
+        ("KEYWORD_MODEL", "\ud800"),
+        ("REDIS_PORT", "９９"),
     ],
 )
 def test_every_wrong_value_names_its_setting(name: str, value: str) -> None:
