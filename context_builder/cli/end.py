@@ -41,10 +41,10 @@ async def _end(session_id: str) -> None:
         if session.told_to_stop.is_set():
             typer.echo(f"Session {session_id} is not ended; what was not summarized stays for the next run.")
             raise typer.Exit(1)
-        if session.undelivered:
-            raise ArchiveUnavailable(_closed_but(session_id, session.undelivered, "the archive"))
-        if session.unremembered:
-            raise MemoryUnavailable(_closed_but(session_id, session.unremembered, "the long-term memory"))
+        if session.relays.undelivered:
+            raise ArchiveUnavailable(_closed_but(session_id, session.relays.undelivered, "the archive"))
+        if session.relays.unremembered:
+            raise MemoryUnavailable(_closed_but(session_id, session.relays.unremembered, "the long-term memory"))
         summary = session.conversation.summary
         counted = f"{_counted(summary.message_count, 'message')}, {_counted(summary.seq, 'summary')} archived"
         typer.echo(f"Session {session_id} is closed: {counted}.")

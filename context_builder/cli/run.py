@@ -16,6 +16,7 @@ import typer
 from context_builder.cli.command import SESSION_ID, run, settings_in_force
 from context_builder.cli.signals import stopped, stopping_signals, within_grace
 from context_builder.extras import require_extra
+from context_builder.session.failures import lone_failure_itself
 
 if TYPE_CHECKING:
     from context_builder.session.session import Session
@@ -95,7 +96,7 @@ def banner(session_id: str, app: App) -> str:
 @asynccontextmanager
 async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Do the works meanwhile, and cancel them in the end. When one fails, what is done meanwhile fails with it."""
-    try:
+    with lone_failure_itself():
         async with asyncio.TaskGroup() as tasks:
             started = [tasks.create_task(work) for work in works]
             try:
@@ -103,10 +104,6 @@ async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             finally:
                 for task in started:
                     task.cancel()
-    except ExceptionGroup as group:
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from None
-        raise
 
 
 async def _sweep(app: App, session: Session) -> None:

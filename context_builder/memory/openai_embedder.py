@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError
@@ -123,17 +123,15 @@ class OpenAIEmbedder:
             return self._client
 
     def _new_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI
+        from context_builder.storage.bounded_http import openai_client
 
-        from context_builder.storage.bounded_http import BoundedClient
-
-        http: Any = BoundedClient(most_bytes=LARGEST_ANSWER, seconds=self._options.timeout)
-        client = AsyncOpenAI(
-            api_key=key.get_secret_value() if (key := self._options.api_key) else "none",
-            base_url=self._options.base_url,
-            timeout=self._options.timeout,
-            max_retries=self._options.retries,
-            http_client=http,
+        options = self._options
+        client = openai_client(
+            options.base_url,
+            options.api_key.get_secret_value() if options.api_key else None,
+            timeout=options.timeout,
+            retries=options.retries,
+            most_bytes=LARGEST_ANSWER,
         )
         _ = client.embeddings.with_raw_response  # the package loads it at first use: better here than in the loop
         return client

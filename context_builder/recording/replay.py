@@ -114,15 +114,11 @@ _PHASES: dict[str, Callable[[Conversation, Instant], Any]] = {
 def rebuild(recording: Recording, until: float = float("inf")) -> Rebuilt:
     """What readers saw at epoch second ``until``. Raises :class:`RecordingError` when nothing was published by then."""
     mark = recording.published(until)
-    return next(state for line, state in _states(recording, run=mark.run) if line.number == mark.number)
+    return next(state for line, state in rebuild_each(recording, run=mark.run) if line.number == mark.number)
 
 
-def rebuild_all(recording: Recording) -> Iterator[Rebuilt]:
-    """Everything that was published, in order."""
-    return (state for _, state in _states(recording))
-
-
-def _states(recording: Recording, run: str | None = None) -> Iterator[tuple[Line, Rebuilt]]:
+def rebuild_each(recording: Recording, run: str | None = None) -> Iterator[tuple[Line, Rebuilt]]:
+    """Yield what was published, in order, with its line; of one ``run`` only, if it is given."""
     players: dict[str, Player] = {}
     for line in recording.lines():
         if run not in (None, line.run):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +25,17 @@ def raise_what_ends_the_task(error: BaseException) -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError from error
+
+
+@contextmanager
+def lone_failure_itself() -> Iterator[None]:
+    """Raise the failure of a task group itself, in place of the group, when it is the only one."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from None
+        raise
 
 
 def reason_of(error: BaseException) -> str:

@@ -22,6 +22,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.clock import Clock, Instant
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
+from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.domain_tracker import DomainGate
 from context_builder.session.conversation.tasks import (
@@ -56,21 +57,24 @@ class Done:
 
 
 class Jobs:
-    """The analysis of one session that is under way: at most ``limit`` calls at once, domains through ``gate``."""
+    """Runs the analysis of one session, at most ``rules.jobs`` calls at once, and delivers what comes of it.
+
+    With ``rules.domain_skip``, and a model to spare, domains are asked for through a :class:`DomainGate`.
+    """
 
     def __init__(
         self,
         analyst: Analyst,
         last_resort: Analyst,
-        limit: int,
+        rules: SessionConfig,
         deliver: Callable[[Done], None],
-        gate: DomainGate | None = None,
     ) -> None:
         self._analyst = analyst
         self._last_resort = last_resort
-        self._limit = limit
+        self._limit = rules.jobs
         self._deliver = deliver
-        self._gate = gate
+        skips = rules.domain_skip and analyst is not last_resort
+        self._gate = DomainGate(last_resort) if skips else None
         self._useless = 0
         self._running: set[asyncio.Task[None]] = set()
 

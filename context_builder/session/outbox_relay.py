@@ -9,26 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Final
 
 import structlog
 from prometheus_client import Counter
-from pydantic import ValidationError
 
-from context_builder import metrics
-from context_builder.archive.archive import Archive, SummaryRow
 from context_builder.clock import Clock
 from context_builder.errors import (
     ArchiveUnavailable,
-    CannotForget,
-    EntryUnreadable,
     MemoryUnavailable,
     StoreUnavailable,
     Undeliverable,
 )
-from context_builder.memory.memory import TenantMemory
-from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
 from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.recorder import DeadLettered
 from context_builder.session.store.dead_letters import DeadLetter
@@ -202,60 +194,3 @@ class _Suspect:
         self.tries = 0
         self.failed_alone = 0
         self.tried_with = 1
-
-
-def archiver(
-    outbox: Outbox, archive: Archive, clock: Clock, dead_lettered: Callable[[DeadLettered], None]
-) -> OutboxRelay:
-    """Takes the outbox's summary rows to the archive."""
-
-    async def deliver(entry: bytes) -> None:
-        row = _decoded(entry)
-        seq = await archive.deliver(row)
-        about = {"session_id": row.session_id, "summary_seq": seq}
-        if seq == row.summary_seq:
-            log.info("summary.archived", **about)
-        else:  # Redis lost what the archive kept, be it the whole session or its last moments
-            log.warning("summary.renumbered", taken=row.summary_seq, **about)
-
-    async def leave() -> None:
-        """One statement delivers a row; who forgot the session has deleted it, or will when told to forget it again."""
-
-    return OutboxRelay(outbox, deliver, leave, archive.name, metrics.SUMMARIES_ARCHIVED, clock, dead_lettered)
-
-
-def _decoded(entry: bytes) -> SummaryRow:
-    try:
-        return SummaryRow.model_validate_json(entry)
-    except ValidationError as error:
-        raise EntryUnreadable(f"not a summary: {error.errors(include_input=False)[0]['msg']}") from None
-
-
-def rememberer(
-    outbox: Outbox, memory: TenantMemory, clock: Clock, dead_lettered: Callable[[DeadLettered], None]
-) -> OutboxRelay:
-    """Takes the outbox's remembrances to the memory, and the preferences that their messages state.
-
-    In a memory that cannot forget, superseded points stay.
-    """
-
-    latest: list[str] = []
-
-    async def deliver(entry: bytes) -> None:
-        part = MemoryBatch.decode(entry)
-        stated = await asyncio.to_thread(preferences_in, part.memories)
-        preferences = await stated.settled(memory)
-        latest[:] = [one.id for one in (*part.memories, *preferences)]
-        await memory.remember([*part.memories, *preferences])
-        try:
-            await memory.forget(part.superseded)
-        except CannotForget:
-            log.info("memory.superseded_stay", session_id=part.session_id, points=len(part.superseded))
-        fed = {"memories": len(part.memories), "preferences": len(preferences)}
-        log.info("memory.fed", session_id=part.session_id, **fed)
-
-    async def take_back() -> None:
-        with suppress(CannotForget):
-            await memory.forget(latest)
-
-    return OutboxRelay(outbox, deliver, take_back, memory.name, metrics.MEMORY_FED, clock, dead_lettered)

@@ -1,8 +1,7 @@
 """One live session: an actor that owns its conversation and nothing else.
 
-Deliveries, finished analysis and ticks are applied one by one; after each handful everything that
-changed is committed in one step. Nothing here owns a process, a thread or a connection, so that one
-process may run many sessions.
+Deliveries, finished analysis and ticks are applied one by one; after each handful everything that changed is committed
+in one step. Nothing here owns a process, a thread or a connection, so that one process may run many sessions.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
 
 import structlog
 from redis.asyncio import Redis
@@ -26,11 +24,9 @@ from context_builder.session.committer import Committer
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.domain_tracker import DomainGate
-from context_builder.session.failures import reason_of
+from context_builder.session.failures import lone_failure_itself, reason_of
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Dispatch, Done, Jobs
-from context_builder.session.outbox_relay import OutboxRelay, archiver, rememberer
 from context_builder.session.recorder import (
     DeadLettered,
     DeliveriesRejected,
@@ -40,6 +36,7 @@ from context_builder.session.recorder import (
     Recorder,
     TaskFinished,
 )
+from context_builder.session.relays import Relays
 from context_builder.session.store.commit_history import CommitHistory
 from context_builder.session.store.store import END_REQUEST, SessionStore
 from context_builder.session.usage_metrics import hide_totals, show_totals
@@ -61,12 +58,6 @@ class SessionDependencies:
 
 
 log = structlog.get_logger(__name__)
-
-WORTH_GIVING_UP: Final = 2
-"""Deliveries in a row that failed; a first one may have met a connection that died while it was idle."""
-
-LONGEST_TAKE_BACK: Final = 10.0
-"""Seconds that a session which was forgotten takes at most to delete what it delivered late."""
 
 Event = Batch | Done | DeadLettered | None
 """What the loop applies; ``None`` only wakes it."""
@@ -91,16 +82,13 @@ class Session:
         self._clock = parts.clock
         self._store = SessionStore(client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        recent = CommitHistory()
-        self._inbox = Inbox(self._store, rules, self._clock, recent)
+        history = CommitHistory()
+        self._inbox = Inbox(self._store, rules, self._clock, history)
         self._recorder = recorder or NoRecorder()
-        self._committer = Committer(self._store, self._clock, self._recorder, recent)
-        clock, put = self._clock, self._events.put_nowait
-        self._archiver = archiver(self._store.outbox, parts.archive, clock, put)
-        self._rememberer = rememberer(self._store.memory_outbox, parts.memory, clock, put) if parts.memory else None
-        skips = rules.domain_skip and parts.analyst is not parts.last_resort  # there is a model to spare
-        gate = DomainGate(parts.last_resort) if skips else None
-        self._jobs = Jobs(parts.analyst, parts.last_resort, rules.jobs, put, gate)
+        self._committer = Committer(self._store, self._clock, self._recorder, history)
+        put = self._events.put_nowait
+        self.relays = Relays(self._store, parts.archive, parts.memory, self._clock, put)
+        self._jobs = Jobs(parts.analyst, parts.last_resort, rules, put)
         self._batches: list[Batch] = []
         self._ending = False
         self._can_count = False
@@ -117,16 +105,6 @@ class Session:
     def is_served(self) -> bool:
         """Whether Redis takes the session's commits; not before it is ready nor once it is told to stop."""
         return self.ready.is_set() and not self.told_to_stop.is_set() and not self._committer.is_late(self._rules.tick)
-
-    @property
-    def undelivered(self) -> int:
-        """Summaries that waited for the archive at the last commit."""
-        return self._archiver.waiting
-
-    @property
-    def unremembered(self) -> int:
-        """Parts of summaries that waited for the long-term memory at the last commit."""
-        return self._rememberer.waiting if self._rememberer else 0
 
     def stop(self) -> None:
         """Finish the commit under way and leave; everything else is continued by the next run."""
@@ -163,9 +141,7 @@ class Session:
         try:
             held = await self._store.held()
             if self._store.lineage.was_forgotten(held) and not held.revision:
-                async with asyncio.timeout(LONGEST_TAKE_BACK):
-                    for relay in self._relays:
-                        await relay.take_back()
+                await self.relays.take_back()
         except Exception as error:  # noqa: BLE001 a receiver may be anybody's and fail in any way
             log.error("session.forgotten_in_part", advice="forget it again", error=reason_of(error))
 
@@ -201,11 +177,11 @@ class Session:
 
     async def run(self) -> None:
         """Apply what happens until told to stop, or until all is summarized and archived after ``end``."""
-        try:
+        with lone_failure_itself():
             async with asyncio.TaskGroup() as tasks:
                 beside = (
                     tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
-                    *(tasks.create_task(each.run(), name=f"relay {self.session_id}") for each in self._relays),
+                    *(tasks.create_task(each.run(), name=f"relay {self.session_id}") for each in self.relays.each()),
                     tasks.create_task(self._learn_to_count(), name=f"tokens {self.session_id}"),
                 )
                 try:
@@ -214,10 +190,6 @@ class Session:
                     self._jobs.cancel()
                     for task in beside:
                         task.cancel()
-        except ExceptionGroup as group:
-            if len(group.exceptions) == 1:
-                raise group.exceptions[0] from None
-            raise
 
     async def shutdown(self) -> None:
         """Give the lease back, so that the next run starts at once."""
@@ -266,8 +238,6 @@ class Session:
                 await self._commit()
                 if ending and await self._has_ended():
                     return
-                if ending:
-                    self._close_if_all_is_read()
                 await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0, can_count=self._can_count)
             except StoreUnavailable:
                 continue  # the next commit waits until Redis is back
@@ -283,11 +253,12 @@ class Session:
         now = self._clock.now()
         if isinstance(event, Batch):
             self._batches.append(event)
-            if event.messages:
-                self.conversation.receive(event.messages, now)
-                self._recorder.happened(Received(event.messages, self.conversation.last_id), now)
-            if event.dead:
-                self._count_dead_letters(len(event.dead))
+            if messages := event.messages:
+                self.conversation.receive(messages, now)
+                self._recorder.happened(Received(messages, self.conversation.last_id), now)
+            if dead := len(event.dead):
+                self.conversation.count_dead_letters(dead)
+                self._recorder.happened(DeliveriesRejected(dead), now)
         elif isinstance(event, Done):
             if event.reading is None:
                 self.conversation.fail(event.work, now, event.retry_after, event.usage)
@@ -299,19 +270,13 @@ class Session:
             self.conversation.dead_lettered(event.receiver, event.count)
             self._recorder.happened(event, now)
 
-    def _count_dead_letters(self, count: int) -> None:
-        self.conversation.count_dead_letters(count)
-        self._recorder.happened(DeliveriesRejected(count), self._clock.now())
-
     async def _commit(self, *, publish: bool = False) -> None:
         batches, self._batches = self._batches, []
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
         for batch in batches:
             batch.committed.set()
         self._inbox.expect(committed.waiting)
-        self._archiver.expect(committed.undelivered)
-        if self._rememberer:
-            self._rememberer.expect(committed.unremembered)
+        self.relays.expect(committed)
         if not committed.published:  # readers come before work that is about what they cannot see
             self.conversation.everything_changed()
             await self._commit()
@@ -320,27 +285,16 @@ class Session:
             with suppress(StoreUnavailable):  # it is seen again by the next commit
                 await self._store.clear_request()
 
-    def _close_if_all_is_read(self) -> None:
-        if not self._inbox.waiting:
+    async def _has_ended(self) -> bool:
+        if self._inbox.waiting:
+            return False
+        if not self.conversation.all_summarized:
             self.conversation.close()
             self._recorder.happened(PhaseChanged("closing"), self._clock.now())
-
-    async def _has_ended(self) -> bool:
-        if self._inbox.waiting or not self.conversation.all_summarized:
             return False
         if self.conversation.ended_at is None:
             now = self._clock.now()
             self.conversation.end(now)
             self._recorder.happened(PhaseChanged("ended"), now)
             await self._commit()
-        late = [relay for relay in self._relays if not relay.is_done]
-        if not all(relay.failures >= WORTH_GIVING_UP for relay in late):
-            return False
-        for relay in late:
-            about = {"receiver": relay.receiver, "waiting": relay.waiting}
-            log.error("session.ended_undelivered", session_id=self.session_id, **about)
-        return True
-
-    @property
-    def _relays(self) -> list[OutboxRelay]:
-        return [self._archiver, *([self._rememberer] if self._rememberer else [])]
+        return self.relays.are_done_or_given_up(self.session_id)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 _OF_THE_TRANSFER: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 """Headers that told how the body came, and are not true of what was read of it."""
@@ -47,3 +50,15 @@ class BoundedClient(httpx.AsyncClient):
             content=bytes(body[: self._most_bytes]),
             request=response.request,
         )
+
+
+def openai_client(
+    base_url: str | None, api_key: str | None, *, timeout: float, retries: int, most_bytes: int
+) -> AsyncOpenAI:
+    """Return a client of an OpenAI-compatible server, bounded as :class:`BoundedClient` is; slow at its first call."""
+    from openai import AsyncOpenAI
+
+    http: Any = BoundedClient(most_bytes=most_bytes, seconds=timeout)
+    return AsyncOpenAI(
+        api_key=api_key or "none", base_url=base_url, timeout=timeout, max_retries=retries, http_client=http
+    )

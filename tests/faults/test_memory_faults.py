@@ -100,7 +100,7 @@ async def test_an_ended_session_has_fed_the_memory(live: Live, memory: InMemoryS
     await live.say(1, 2)
     session.end()
     await live.gone(session)
-    assert (messages(memory), session.unremembered) == ([1, 2], 0)
+    assert (messages(memory), session.relays.unremembered) == ([1, 2], 0)
     assert await _is_empty(live, KEYS.memory_outbox)
 
 
@@ -110,7 +110,7 @@ async def test_a_session_ends_though_the_memory_is_away_and_says_what_waits(live
     await live.say(1)
     session.end()
     await live.gone(session)
-    assert (session.undelivered, session.unremembered) == (0, 1)
+    assert (session.relays.undelivered, session.relays.unremembered) == (0, 1)
 
 
 async def test_a_death_between_delivery_and_its_acknowledgement_doubles_nothing(live: Live, migrated_url: str) -> None:

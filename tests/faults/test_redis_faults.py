@@ -90,7 +90,7 @@ async def test_commits_whose_answers_are_lost_count_once(live: Live, link: Link)
         async with link.deaf():
             await live.say(number)
             await asyncio.sleep(0.0005 * number)  # so that the loss falls on this answer or that
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # the pause between two losses is the fault's, not a wait for something
     state = await live.shows(*range(1, 41))
     assert state["received_messages"] == 40
 

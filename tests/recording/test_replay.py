@@ -7,7 +7,7 @@ import pytest
 
 from context_builder.errors import AnalystUnavailable, RecordingError
 from context_builder.recording.recording import Recording
-from context_builder.recording.replay import rebuild, rebuild_all
+from context_builder.recording.replay import rebuild, rebuild_each
 from tests.recording.witness import Recorded
 from tests.services.waiting import wait_until
 from tests.session.saying import START, advised, spoken
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.engines
 
 
 def rebuilt(live: Recorded) -> list[tuple[int, bytes]]:
-    return [(state.revision, state.state) for state in rebuild_all(Recording(live.path))]
+    return [(state.revision, state.state) for _, state in rebuild_each(Recording(live.path))]
 
 
 async def talk(live: Recorded) -> None:
@@ -53,7 +53,7 @@ async def test_every_published_state_is_rebuilt_byte_for_byte(live: Recorded) ->
     await live.writer.close()
     assert len(live.states) > 10
     assert rebuilt(live) == live.states
-    assert all(state.exact for state in rebuild_all(Recording(live.path)))
+    assert all(state.exact for _, state in rebuild_each(Recording(live.path)))
 
 
 async def test_what_readers_saw_of_a_full_buffer_is_rebuilt_without_the_white_space_in_it(live: Recorded) -> None:
@@ -127,7 +127,7 @@ async def test_what_a_killed_process_left_half_written_does_not_matter(live: Rec
     await live.stop(second)
     await live.writer.close()
     assert rebuilt(live)[-1] == live.states[-1]
-    assert all(state.exact for state in rebuild_all(Recording(live.path)))
+    assert all(state.exact for _, state in rebuild_each(Recording(live.path)))
 
 
 async def test_an_instant_gives_what_was_published_last_by_then(live: Recorded) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from context_builder.settings.settings import load_settings
 from tests.services.model_server import Fault, ModelServer
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
 from tests.session.saying import spoken
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
@@ -117,9 +119,7 @@ def test_a_model_and_a_database_that_refuse(guarded: RedisServer, model: ModelSe
     database = f"postgresql://writer:{DATABASE_PASSWORD}@{LOOPBACK}:{free_port()}/archive"
     environ = environment(tmp_path, REDIS_URL=redis_url(guarded), OPENAI_BASE_URL=base_url, DATABASE_URL=database)
     with Redis.from_url(redis_url(guarded)) as redis, talking(tmp_path, environ, redis) as shown:
-        begun = time.monotonic()
-        while time.monotonic() < begun + 10 and len(model.model.requests) < 2:
-            time.sleep(0.05)
+        asyncio.run(wait_until(lambda: len(model.model.requests) >= 2, "the model is asked twice"))
         guarded.restart()  # without a password now, so that the daemon's own is refused
         redis.config_set("requirepass", REDIS_PASSWORD)
     written = "\n".join(shown)

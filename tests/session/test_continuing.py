@@ -169,7 +169,7 @@ async def test_a_session_ends_though_the_archive_is_away_and_the_outbox_keeps_th
     await live.say(1)
     session.end()
     await live.gone(session)
-    assert (session.undelivered, await live.redis.llen(KEYS.outbox)) == (1, 1)
+    assert (session.relays.undelivered, await live.redis.llen(KEYS.outbox)) == (1, 1)
     live.archive.failure = None
     await live.start()
     await wait_until(lambda: live.archive.rows, "the next run delivers it")

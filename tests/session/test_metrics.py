@@ -73,7 +73,7 @@ async def test_every_metric_moves_and_gauges_go_back(live: Live, server: ModelSe
     poor = OpenAIAnalyst(Endpoint("none", server.base_url), load_prompts(), budget=Budget(1e-9))
     with pytest.raises(OverBudget):
         await poor.extract_keywords(said(BIOLOGY))
-    await wait_until(lambda: not session.undelivered and not session.unremembered, "all is delivered")
+    await wait_until(lambda: not session.relays.undelivered and not session.relays.unremembered, "all is delivered")
     assert {*ALL} - metrics_moved(before) == {"QUEUE_LENGTH"}  # nothing waits: see the next test
     await live.stop(session)
     assert {name: value(name) for name in GAUGES} == {name: before[name] for name in GAUGES}

@@ -236,7 +236,7 @@ async def test_ending_waits_until_it_is_known_what_makes_way(live: Live) -> None
     session.end()
     await live.gone(session)
     assert [seq for _, seq in archive.rows] == [2]
-    assert (session.undelivered, session.unremembered) == (0, 0)
+    assert (session.relays.undelivered, session.relays.unremembered) == (0, 0)
     assert (await live.state())["undeliverable"] == {"archive": 1, "memory": 1}
 
 
@@ -246,7 +246,7 @@ async def test_ending_does_not_wait_for_ever_for_one_that_fails_by_itself(live: 
     await live.say(1)
     session.end()
     await live.gone(session)
-    assert session.undelivered == 1
+    assert session.relays.undelivered == 1
 
 
 class StubbornArchive(InMemoryArchive):

@@ -149,18 +149,10 @@ class ModelClient:
             return self._client
 
     def _new_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI
-
-        from context_builder.storage.bounded_http import BoundedClient
+        from context_builder.storage.bounded_http import openai_client
 
         self._meter.load()
-        http: Any = BoundedClient(most_bytes=LARGEST_ANSWER, seconds=self._options.timeout)
-        client = AsyncOpenAI(
-            api_key=self._endpoint.api_key or "none",
-            base_url=self._endpoint.base_url,
-            timeout=self._options.timeout,
-            max_retries=0,
-            http_client=http,
-        )
+        where, timeout = self._endpoint, self._options.timeout
+        client = openai_client(where.base_url, where.api_key, timeout=timeout, retries=0, most_bytes=LARGEST_ANSWER)
         _ = client.chat.completions.with_raw_response  # the package loads it at first use: better here than in the loop
         return client

@@ -69,8 +69,6 @@ class Conversation:
         self.inferring = DomainTracker(rules, self.buffer, self._triggers, now)
         self._summarizing = SummaryScheduler(rules, self.buffer, self._triggers, count_tokens)
 
-    # What happens
-
     def receive(self, messages: Iterable[Message], now: Instant) -> None:
         """Take in messages that were never seen before, in the order they arrived."""
         for message in messages:
@@ -168,8 +166,6 @@ class Conversation:
         changes, self._changes = self._changes, Changes()
         return changes
 
-    # What is to be understood next
-
     def keywords_work(self, now: Instant, *, more_to_come: bool = False, most: int | None = None) -> KeywordTask | None:
         """The oldest published messages without keywords, if any are to be asked about now, and no more than ``most``.
 
@@ -218,9 +214,7 @@ class Conversation:
         """Monotonic time at which something is due although nothing happens; no work unless ``hands_free``."""
         moments = [now.monotonic + self.rules.tick]
         if hands_free:
-            moments.append(max(self._batches.due_at, self._triggers.keywords_due_at()))
-        if hands_free:
-            moments.append(self.inferring.due_at())
+            moments += [max(self._batches.due_at, self._triggers.keywords_due_at()), self.inferring.due_at()]
         if hands_free and not self._summarizing.running:
             moments.append(self._summarizing.due_at())
         silent_from = self.last_message.monotonic + self.rules.silence
@@ -230,9 +224,8 @@ class Conversation:
 
     @property
     def all_summarized(self) -> bool:
+        """Whether no message waits to be summarized."""
         return not self.buffer.entries and not self.buffer.pending
-
-    # What readers see
 
     def silent_for(self, now: Instant) -> float:
         """Seconds since the last message, or since the session began."""
@@ -244,8 +237,6 @@ class Conversation:
     def active_keywords(self) -> list[str]:
         """The topic's keywords and, after them, the active domains: monitors match items against both."""
         return [*self.inferring.reading.keywords, *self.inferring.topic.active]
-
-    # Folding in
 
     def _charge(self, work: AnalysisTask, usage: Usage) -> None:
         """Note what the work cost, and what was proposed in vain."""

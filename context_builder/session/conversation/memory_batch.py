@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Self
 
 import orjson
@@ -18,6 +18,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import UNKNOWN_SPEAKER, identity_of
 from context_builder.session.summary.compression import LEVELS
 from context_builder.session.summary.point import Point
+from context_builder.timestamps import moment
 
 log = structlog.get_logger(__name__)
 
@@ -177,7 +178,7 @@ def of_message(session_id: str, entry: BufferedMessage) -> Memory:
         text=entry.text,
         session_id=session_id,
         speaker=entry.speaker,
-        time=_moment(entry.time),
+        time=moment(entry.time),
         position=entry.id,
         tags=tuple(entry.domains),
         metadata={name: value for name, value in known.items() if value},
@@ -194,7 +195,7 @@ def of_point(session_id: str, point: Point, entries: Mapping[int, BufferedMessag
         kind=POINT,
         session_id=session_id,
         speaker=", ".join(point.speakers),
-        time=_moment(point.time),
+        time=moment(point.time),
         tags=tuple(dict.fromkeys(domain for entry in cited for domain in entry.domains)),
         metadata={
             "point": point.kind.value,
@@ -207,14 +208,6 @@ def of_point(session_id: str, point: Point, entries: Mapping[int, BufferedMessag
 
 def _point_id(session_id: str, point: Point) -> str:
     return point_id(session_id, point.id, point.time)
-
-
-def _moment(seconds: float) -> datetime | None:
-    """Epoch seconds as a moment; none at the edges of the calendar, where UTC has another year."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _memory(session_id: str, row: Sequence[Any]) -> Memory:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Final
 
@@ -21,7 +21,6 @@ from context_builder.clock import Instant
 from context_builder.demo import load_demo
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.conversation.domain_tracker import DomainGate
 from context_builder.session.jobs import Done, Jobs
 from context_builder.session.messages.message import from_fields
 from context_builder.testing import ManualClock
@@ -79,8 +78,7 @@ class Listening:
         self.inferences = 0
         self._model = model
         self._done: asyncio.Queue[Done] = asyncio.Queue()
-        gate = DomainGate(plain) if skip else None
-        self._jobs = Jobs(model, plain, self.conversation.rules.jobs, self._done.put_nowait, gate)
+        self._jobs = Jobs(model, plain, replace(self.conversation.rules, domain_skip=skip), self._done.put_nowait)
         self._heard = 0
 
     def hear(self, *texts: str) -> None:

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
 from context_builder.analysis.prompts import load_prompts
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
+from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.conversation.tasks import AnalysisTask
@@ -45,7 +46,7 @@ class Asked:
         self.clock = ManualClock()
         self.conversation: Conversation = conversation(self.clock)
         self.conversation.receive([message(n, text) for n, text in enumerate(TEXTS, start=1)], self.clock.now())
-        self._jobs = Jobs(analyst, analyst, 8, self._over)
+        self._jobs = Jobs(analyst, analyst, SessionConfig(jobs=8), self._over)
 
     def _over(self, done: Done) -> None:
         now = self.clock.now()

@@ -6,12 +6,14 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
+from tests.services.waiting import wait_until
 
 SENTENCE = "The ribosome assay {} failed because the buffer reached {} degrees, so we need to repeat it."
 
@@ -50,15 +52,24 @@ async def test_the_loop_stays_free_during_a_long_summary(analyst: Analyst) -> No
     assert len((await work).points) == 25
 
 
-async def test_a_long_summary_can_be_cancelled(analyst: Analyst) -> None:
-    work = asyncio.create_task(analyst.summarize(SummaryRequest(backlog(20_000))))
-    await asyncio.sleep(0.05)
-    work.cancel()
-    start = time.perf_counter()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert (await analyst.extract_keywords(backlog(1))).keywords
-    assert time.perf_counter() - start < 1, "the thread is free again at once"
+async def test_a_long_summary_can_be_cancelled() -> None:
+    class Counting(ThreadPoolExecutor):
+        submitted = 0
+
+        def submit(self, *work: Any, **more: Any) -> Future[Any]:
+            self.submitted += 1
+            return super().submit(*work, **more)
+
+    with Counting(1) as executor:
+        analyst = TextAnalyst(executor)
+        work = asyncio.create_task(analyst.summarize(SummaryRequest(backlog(20_000))))
+        await wait_until(lambda: executor.submitted > 3, "it is in the midst of its portions", poll=0.001)
+        work.cancel()
+        start = time.perf_counter()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        assert (await analyst.extract_keywords(backlog(1))).keywords
+        assert time.perf_counter() - start < 1, "the thread is free again at once"
 
 
 async def test_a_given_executor_is_used_and_left_running() -> None:

@@ -1,0 +1,139 @@
+"""The relays of a session: its summaries go to the archive, its memory batches to the long-term memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import structlog
+from pydantic import ValidationError
+
+from context_builder import metrics
+from context_builder.archive.archive import Archive, SummaryRow
+from context_builder.clock import Clock
+from context_builder.errors import CannotForget, EntryUnreadable
+from context_builder.memory.memory import TenantMemory
+from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
+from context_builder.session.outbox_relay import OutboxRelay
+from context_builder.session.recorder import DeadLettered
+from context_builder.session.store.commit import Committed
+from context_builder.session.store.outbox import Outbox
+from context_builder.session.store.store import SessionStore
+
+log = structlog.get_logger(__name__)
+
+WORTH_GIVING_UP: Final = 2
+"""Deliveries in a row that failed; a first one may have met a connection that died while it was idle."""
+
+LONGEST_TAKE_BACK: Final = 10.0
+"""Seconds that a session which was forgotten takes at most to delete what it delivered late."""
+
+
+class Relays:
+    """The relay to the archive and, where there is a ``memory``, the one to it; neither waits for the other."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        archive: Archive,
+        memory: TenantMemory | None,
+        clock: Clock,
+        dead_lettered: Callable[[DeadLettered], None],
+    ) -> None:
+        self._archiver = archive_relay(store.outbox, archive, clock, dead_lettered)
+        self._rememberer = memory_relay(store.memory_outbox, memory, clock, dead_lettered) if memory else None
+
+    def each(self) -> list[OutboxRelay]:
+        """Return the relays there are."""
+        return [self._archiver, *([self._rememberer] if self._rememberer else [])]
+
+    @property
+    def undelivered(self) -> int:
+        """Summaries that waited for the archive at the last commit."""
+        return self._archiver.waiting
+
+    @property
+    def unremembered(self) -> int:
+        """Memory batches that waited for the long-term memory at the last commit."""
+        return self._rememberer.waiting if self._rememberer else 0
+
+    def expect(self, committed: Committed) -> None:
+        """Take note of what waits in the outboxes after a commit."""
+        self._archiver.expect(committed.undelivered)
+        if self._rememberer:
+            self._rememberer.expect(committed.unremembered)
+
+    async def take_back(self) -> None:
+        """Delete what may have been delivered although the session was forgotten."""
+        async with asyncio.timeout(LONGEST_TAKE_BACK):
+            for relay in self.each():
+                await relay.take_back()
+
+    def are_done_or_given_up(self, session_id: str) -> bool:
+        """Whether a session that ends need not wait: all is delivered, or no receiver that is late takes anything."""
+        late = [relay for relay in self.each() if not relay.is_done]
+        if not all(relay.failures >= WORTH_GIVING_UP for relay in late):
+            return False
+        for relay in late:
+            about = {"receiver": relay.receiver, "waiting": relay.waiting}
+            log.error("session.ended_undelivered", session_id=session_id, **about)
+        return True
+
+
+def archive_relay(
+    outbox: Outbox, archive: Archive, clock: Clock, dead_lettered: Callable[[DeadLettered], None]
+) -> OutboxRelay:
+    """Return the relay that takes the outbox's summary rows to the archive."""
+
+    async def deliver(entry: bytes) -> None:
+        row = _decoded(entry)
+        seq = await archive.deliver(row)
+        about = {"session_id": row.session_id, "summary_seq": seq}
+        if seq == row.summary_seq:
+            log.info("summary.archived", **about)
+        else:  # Redis lost what the archive kept, be it the whole session or its last moments
+            log.warning("summary.renumbered", taken=row.summary_seq, **about)
+
+    async def leave() -> None:
+        """One statement delivers a row; who forgot the session has deleted it, or will when told to forget it again."""
+
+    return OutboxRelay(outbox, deliver, leave, archive.name, metrics.SUMMARIES_ARCHIVED, clock, dead_lettered)
+
+
+def _decoded(entry: bytes) -> SummaryRow:
+    try:
+        return SummaryRow.model_validate_json(entry)
+    except ValidationError as error:
+        raise EntryUnreadable(f"not a summary: {error.errors(include_input=False)[0]['msg']}") from None
+
+
+def memory_relay(
+    outbox: Outbox, memory: TenantMemory, clock: Clock, dead_lettered: Callable[[DeadLettered], None]
+) -> OutboxRelay:
+    """Return the relay that takes memory batches to the memory, and the preferences that their messages state.
+
+    In a memory that cannot forget, superseded points stay.
+    """
+
+    latest: list[str] = []
+
+    async def deliver(entry: bytes) -> None:
+        part = MemoryBatch.decode(entry)
+        stated = await asyncio.to_thread(preferences_in, part.memories)
+        preferences = await stated.settled(memory)
+        latest[:] = [one.id for one in (*part.memories, *preferences)]
+        await memory.remember([*part.memories, *preferences])
+        try:
+            await memory.forget(part.superseded)
+        except CannotForget:
+            log.info("memory.superseded_stay", session_id=part.session_id, points=len(part.superseded))
+        fed = {"memories": len(part.memories), "preferences": len(preferences)}
+        log.info("memory.fed", session_id=part.session_id, **fed)
+
+    async def take_back() -> None:
+        with suppress(CannotForget):
+            await memory.forget(latest)
+
+    return OutboxRelay(outbox, deliver, take_back, memory.name, metrics.MEMORY_FED, clock, dead_lettered)
