@@ -170,7 +170,7 @@ class StatedPreference:
 
 
 @dataclass(frozen=True, slots=True)
-class PreferenceReading:
+class PreferenceResult:
     """The preferences that messages state, in their order. ``rejected`` counts proposals that no message states."""
 
     preferences: tuple[StatedPreference, ...]
@@ -179,7 +179,7 @@ class PreferenceReading:
     usage: Usage = Usage()
 
 
-ReadPreferences = Callable[[Sequence[AnalystMessage]], Awaitable[PreferenceReading]]
+ReadPreferences = Callable[[Sequence[AnalystMessage]], Awaitable[PreferenceResult]]
 """A call that finds the lasting preferences that the messages state."""
 
 ReadBoth = Callable[[Sequence[AnalystMessage], Sequence[AnalystMessage]], Awaitable[tuple[KeywordResult, DomainResult]]]

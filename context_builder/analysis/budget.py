@@ -73,7 +73,7 @@ _UNITS: Final = 10**9
 
 
 @dataclass(slots=True)
-class Hold:
+class Reservation:
     """What is set aside for a call: its worst case, in US dollars, until somebody knows better."""
 
     dollars: float
@@ -100,7 +100,7 @@ class Budget:
         return self._used_units() / _UNITS
 
     @contextmanager
-    def hold(self, task: str, worst: float) -> Iterator[Hold]:
+    def hold(self, task: str, worst: float) -> Iterator[Reservation]:
         """Set ``worst`` US dollars aside while a call of ``task`` is made; what the hold says in the end is spent.
 
         Raises :class:`OverBudget` instead when the task's share of the hour would be exceeded.
@@ -108,7 +108,7 @@ class Budget:
         units = math.ceil(worst * _UNITS)
         self._admit(task, units)
         self._held_units += units
-        held = Hold(worst)
+        held = Reservation(worst)
         try:
             yield held
         finally:

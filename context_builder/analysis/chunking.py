@@ -32,9 +32,7 @@ def tokens_of(line: str, count: Callable[[str], int]) -> int:
     return FRAME_TOKENS + (count(written) if size <= LONGEST_COUNTED else size)
 
 
-def portions(
-    messages: Sequence[AnalystMessage], room: int, size: Callable[[str], int]
-) -> Iterator[list[AnalystMessage]]:
+def chunks(messages: Sequence[AnalystMessage], room: int, size: Callable[[str], int]) -> Iterator[list[AnalystMessage]]:
     """The messages in order, as many at a time as there is ``room`` for by the ``size`` of their lines.
 
     One that has no room even alone comes in pieces under its id, which together are all of its text.

@@ -15,7 +15,7 @@ from context_builder.analysis.analyst import (
     AnalystMessage,
     DomainResult,
     KeywordResult,
-    PreferenceReading,
+    PreferenceResult,
     ReadBoth,
     ReadPreferences,
     SummaryRequest,
@@ -27,7 +27,7 @@ from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget
 _log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-R = TypeVar("R", KeywordResult, DomainResult, SummaryResult, PreferenceReading)
+R = TypeVar("R", KeywordResult, DomainResult, SummaryResult, PreferenceResult)
 
 
 class BreakerOpen(AnalystUnavailable):

@@ -14,7 +14,7 @@ from context_builder.analysis.analyst import (
     SummaryResult,
     Usage,
 )
-from context_builder.analysis.chunking import portions, summarized
+from context_builder.analysis.chunking import chunks, summarized
 
 PORTION: Final = 6_000
 """Bytes of messages in one summary call, and so tokens at most: with prompt and reply within a window of 8,192."""
@@ -45,7 +45,7 @@ class LocalAnalyst(Analyst):
 
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
         """One call a portion; the points in the messages' order."""
-        parts = portions(request.messages, PORTION, _bytes)
+        parts = chunks(request.messages, PORTION, _bytes)
         return await summarized(request, parts, self._model.summarize, self.name)
 
     async def close(self) -> None:

@@ -15,7 +15,7 @@ from context_builder.cli.command import print_json, redis_with, run
 from context_builder.cli.view.memory import KINDS
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
 from context_builder.session.keys import Keys
-from context_builder.session.summary.citation import CitedMessage, Explained, explain
+from context_builder.session.summary.citation import CitedMessage, ExplainedPoint, explain
 from context_builder.storage.redis_availability import translated
 
 
@@ -43,14 +43,14 @@ async def _explain(session_id: str, console: Console, *, as_json: bool) -> None:
         show(points, console)
 
 
-async def explained(redis: Redis, keys: Keys) -> list[Explained]:
+async def explained(redis: Redis, keys: Keys) -> list[ExplainedPoint]:
     """The session's points as they are remembered."""
     async with translated():
         fields: Mapping[bytes, bytes] = await redis.hgetall(keys.checkpoint)  # type: ignore[assignment]
     return explain({name.decode(): value for name, value in fields.items()})
 
 
-def show(points: Sequence[Explained], console: Console) -> None:
+def show(points: Sequence[ExplainedPoint], console: Console) -> None:
     """Print the points, oldest first, each with what people said below it."""
     colours = SpeakerColours()
     if not points:

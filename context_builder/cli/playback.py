@@ -13,7 +13,7 @@ from rich.text import Text
 from context_builder.cli.command import print_json, run
 from context_builder.cli.state import overview
 from context_builder.recording.recording import Recording
-from context_builder.recording.replay import Rebuilt, rebuild
+from context_builder.recording.replay import RebuiltState, rebuild
 from context_builder.session.client import Snapshot
 from context_builder.timestamps import epoch
 
@@ -61,5 +61,5 @@ def instant(text: str, recording: Recording) -> float:
     return at
 
 
-def _heading(rebuilt: Rebuilt) -> Text:
+def _heading(rebuilt: RebuiltState) -> Text:
     return Text(f"as published at {rebuilt.at.iso()}, revision {rebuilt.revision:,}", style="cyan")

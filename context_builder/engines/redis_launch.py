@@ -140,7 +140,7 @@ def _stand_in(folder: Path, owner: Owner | None, digest: str | None) -> Launch:
     uid, gid = (owner.uid, owner.gid) if owner else (None, None)  # Python itself may be where only root gets in
     return Launch(
         stand_in.command(folder),
-        lambda port: stand_in.Config(port, digest, uid, gid).to_json(),
+        lambda port: stand_in.StandInConfig(port, digest, uid, gid).to_json(),
         folder,
         stands_in=True,
     )

@@ -1,7 +1,8 @@
 """The process of the stand-in for Redis: ``python -m context_builder.engines.stand_in_server FOLDER``.
 
-It reads a :class:`~context_builder.engines.stand_in.Config` as JSON from standard input, and does what fakeredis' TCP
-server lacks: it asks for a password, answers INFO and SHUTDOWN, and keeps a connection open after an error.
+It reads a :class:`~context_builder.engines.stand_in.StandInConfig` as JSON from standard input, and does what
+fakeredis' TCP server lacks: it asks for a password, answers INFO and SHUTDOWN, and keeps a connection open after an
+error.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from fakeredis._helpers import SimpleError
 from redis import RedisError
 
 from context_builder.engines.engine import LOOPBACK, VISITOR
-from context_builder.engines.stand_in import NAME, Config
+from context_builder.engines.stand_in import NAME, StandInConfig
 
 _FORBIDDEN: Final = {b"CONFIG", b"DEBUG", b"MODULE"}
 _POLL: Final = 0.01  # seconds between looks for what the server sends without being asked
@@ -30,7 +31,7 @@ _POLL: Final = 0.01  # seconds between looks for what the server sends without b
 class Connection(TCPFakeRequestHandler):
     """One client: logs in, then hands its commands to fakeredis."""
 
-    config: Config
+    config: StandInConfig
 
     def setup(self) -> None:
         super().setup()
@@ -98,7 +99,7 @@ class Connection(TCPFakeRequestHandler):
         return "OK" if self._logged_in else SimpleError("WRONGPASS invalid username-password pair")
 
 
-def serve(config: Config) -> None:
+def serve(config: StandInConfig) -> None:
     """Listen until a client sends SHUTDOWN."""
     server = TcpFakeServer((LOOPBACK, config.port), server_type="redis")
     server.RequestHandlerClass = type("ConfiguredConnection", (Connection,), {"config": config})
@@ -130,7 +131,7 @@ def _info(port: int) -> str:
     return "".join(f"{name}:{value}\r\n" for name, value in fields.items())
 
 
-def _drop_privileges(config: Config) -> None:
+def _drop_privileges(config: StandInConfig) -> None:
     if config.uid is None or config.gid is None:
         return
     os.setgroups([])
@@ -139,4 +140,4 @@ def _drop_privileges(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    serve(Config(**json.load(sys.stdin)))
+    serve(StandInConfig(**json.load(sys.stdin)))

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from context_builder.recording.understanding import Message, Point, Understanding
+from context_builder.recording.understanding import RecordedMessage, RecordedPoint, Understanding
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordPair:
     """Keywords of a message by either side; ``alike`` is their Jaccard index, letters' case aside."""
 
-    message: Message
+    message: RecordedMessage
     left: tuple[str, ...]
     right: tuple[str, ...]
     alike: float
@@ -23,7 +23,7 @@ class KeywordPair:
 class DomainPair:
     """Domains in force after a message, most confident first."""
 
-    message: Message
+    message: RecordedMessage
     left: tuple[str, ...]
     right: tuple[str, ...]
 
@@ -40,8 +40,8 @@ class DomainPair:
 class PointPair:
     """Points that cite a message in common; one side is None where the other has nothing of the kind."""
 
-    left: Point | None
-    right: Point | None
+    left: RecordedPoint | None
+    right: RecordedPoint | None
 
     @property
     def same_text(self) -> bool:
@@ -96,7 +96,7 @@ def jaccard(left: Iterable[str], right: Iterable[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 1.0
 
 
-def _keywords(message: Message, left: tuple[str, ...], right: tuple[str, ...]) -> KeywordPair:
+def _keywords(message: RecordedMessage, left: tuple[str, ...], right: tuple[str, ...]) -> KeywordPair:
     return KeywordPair(message, left, right, jaccard(left, right))
 
 
@@ -105,7 +105,7 @@ def _domains(left: Understanding, right: Understanding) -> list[DomainPair]:
 
     Where one has inferred nothing yet there is nothing to compare.
     """
-    order = {message: place for place, message in enumerate([*left.heard.values(), *right.heard.values()])}
+    order = {message: place for place, message in enumerate([*left.messages.values(), *right.messages.values()])}
     pairs: list[DomainPair] = []
     of_left: list[str] | None = None
     of_right: list[str] | None = None
@@ -116,9 +116,9 @@ def _domains(left: Understanding, right: Understanding) -> list[DomainPair]:
     return pairs
 
 
-def _match(left: Sequence[Point], right: Sequence[Point]) -> list[PointPair]:
+def _match(left: Sequence[RecordedPoint], right: Sequence[RecordedPoint]) -> list[PointPair]:
     """Each point with the one that is most like it among those that cite a message in common, the likest first."""
-    citing: dict[Message, list[int]] = {}
+    citing: dict[RecordedMessage, list[int]] = {}
     for index, point in enumerate(right):
         for message in point.cites:
             citing.setdefault(message, []).append(index)
@@ -136,7 +136,7 @@ def _match(left: Sequence[Point], right: Sequence[Point]) -> list[PointPair]:
     return [*pairs, *(PointPair(None, point) for index, point in enumerate(right) if index not in taken)]
 
 
-def _likeness(left: Point, right: Point) -> float:
+def _likeness(left: RecordedPoint, right: RecordedPoint) -> float:
     cites = len(left.cites & right.cites) / len(left.cites | right.cites)
     return cites + jaccard(left.text.split(), right.text.split())
 

@@ -27,7 +27,7 @@ from context_builder.session.recorder import (
     TaskFinished,
     TaskStarted,
 )
-from context_builder.session.store.commit import Snapshot
+from context_builder.session.store.commit import StoredSession
 
 SCHEMA: Final = 1
 
@@ -50,7 +50,7 @@ class Encoder:
         self._tasks: dict[int, tuple[int, AnalysisTask]] = {}
         self._count = 0
 
-    def begin(self, session_id: str, rules: SessionConfig, tokens: str, snapshot: Snapshot, now: Instant) -> bytes:
+    def begin(self, session_id: str, rules: SessionConfig, tokens: str, snapshot: StoredSession, now: Instant) -> bytes:
         header = {
             "schema": SCHEMA,
             "version": __version__,

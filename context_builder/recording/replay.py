@@ -20,7 +20,7 @@ from context_builder.tokens.counter import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class RebuiltState:
     """A published state. ``exact`` says that it is, byte for byte, what readers saw, but for the white space between
     messages, which Redis may hold more of.
 
@@ -72,13 +72,13 @@ class Player:
             case _:
                 pass
 
-    def published(self, line: Line) -> Rebuilt:
+    def published(self, line: Line) -> RebuiltState:
         """The state that a ``published`` line is about."""
         self._conversation.take_changes()  # were written down then
         revision = line.more["revision"]
         state = bytes(session_state(self._conversation, revision, line.at))
         shown = conversation_state(self._conversation, line.at)
-        return Rebuilt(self.session_id, line.at, revision, state, shown, digest(state) == line.more["state"])
+        return RebuiltState(self.session_id, line.at, revision, state, shown, digest(state) == line.more["state"])
 
     def _start_task(self, line: Line) -> None:
         kind = line.more["kind"]
@@ -88,7 +88,7 @@ class Player:
         elif kind == "domains":
             task = self._tasks.domains(line)
         else:
-            task = self._conversation.summary_work(read_entries(line, line.more.get("entries", ())))
+            task = self._conversation.next_summary_task(read_entries(line, line.more.get("entries", ())))
             if (None if task is None else ids_of(task)) != line.more.get("ids"):
                 what = f"this version summarizes other messages than {self._version} did"
                 raise RecordingError(f"line {line.number}: {what}")
@@ -111,13 +111,13 @@ _PHASES: dict[str, Callable[[Conversation, Instant], Any]] = {
 }
 
 
-def rebuild(recording: Recording, until: float = float("inf")) -> Rebuilt:
+def rebuild(recording: Recording, until: float = float("inf")) -> RebuiltState:
     """What readers saw at epoch second ``until``. Raises :class:`RecordingError` when nothing was published by then."""
     mark = recording.published(until)
     return next(state for line, state in rebuild_each(recording, run=mark.run) if line.number == mark.number)
 
 
-def rebuild_each(recording: Recording, run: str | None = None) -> Iterator[tuple[Line, Rebuilt]]:
+def rebuild_each(recording: Recording, run: str | None = None) -> Iterator[tuple[Line, RebuiltState]]:
     """Yield what was published, in order, with its line; of one ``run`` only, if it is given."""
     players: dict[str, Player] = {}
     for line in recording.lines():

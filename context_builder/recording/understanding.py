@@ -30,7 +30,7 @@ AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class RecordedMessage:
     """Somebody's words, the same in every recording; ``again`` counts how often they had said them before."""
 
     speaker: str
@@ -39,35 +39,35 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RecordedPoint:
     """A point as an analyst proposed it, and the messages it cites."""
 
     text: str
     kind: PointKind
-    cites: frozenset[Message]
+    cites: frozenset[RecordedMessage]
 
 
 @dataclass(slots=True)
 class Understanding:
     """Keywords by message, domains by the newest message they were inferred from, and points.
 
-    ``heard`` are the messages by their ids, in the order they were said. ``analysts`` counts what made the readings,
-    ``failed`` the works that nothing came of.
+    ``messages`` are those asked about by id, in their order. ``analysts`` counts who made the results,
+    ``failed`` the tasks that nothing came of.
     """
 
-    heard: dict[int, Message]
-    keywords: dict[Message, tuple[str, ...]] = field(default_factory=dict)
-    domains: dict[Message, list[str]] = field(default_factory=dict)
-    points: list[Point] = field(default_factory=list)
+    messages: dict[int, RecordedMessage]
+    keywords: dict[RecordedMessage, tuple[str, ...]] = field(default_factory=dict)
+    domains: dict[RecordedMessage, list[str]] = field(default_factory=dict)
+    points: list[RecordedPoint] = field(default_factory=list)
     analysts: Counter[str] = field(default_factory=Counter)
     failed: int = 0
 
 
 def understanding(answers: Sequence[tuple[Asked, AnalysisResult | None]]) -> Understanding:
-    """What the readings amount to."""
+    """Return what the results of analysis amount to."""
     made = Understanding(_identified(asked for asked, _ in answers))
     for asked, reading in answers:
-        messages = [made.heard[said.id] for said in asked.messages]
+        messages = [made.messages[said.id] for said in asked.messages]
         if reading is None:
             made.failed += 1
             continue
@@ -77,23 +77,23 @@ def understanding(answers: Sequence[tuple[Asked, AnalysisResult | None]]) -> Und
         elif isinstance(reading, DomainResult):
             made.domains[messages[-1]] = reading.domains
         else:
-            made.points += [_point(draft, made.heard) for draft in reading.points]
+            made.points += [_point(draft, made.messages) for draft in reading.points]
     return made
 
 
-def _identified(works: Iterable[Asked]) -> dict[int, Message]:
+def _identified(works: Iterable[Asked]) -> dict[int, RecordedMessage]:
     said = {said.id: said for asked in works for said in asked.messages}
     before: Counter[tuple[str, str]] = Counter()
-    heard: dict[int, Message] = {}
+    by_id: dict[int, RecordedMessage] = {}
     for message_id in sorted(said):
         words = (said[message_id].speaker, said[message_id].text)
-        heard[message_id] = Message(*words, again=before[words])
+        by_id[message_id] = RecordedMessage(*words, again=before[words])
         before[words] += 1
-    return heard
+    return by_id
 
 
-def _point(draft: DraftPoint, heard: Mapping[int, Message]) -> Point:
-    return Point(draft.text, draft.kind, frozenset(heard[cited] for cited in draft.cites if cited in heard))
+def _point(draft: DraftPoint, by_id: Mapping[int, RecordedMessage]) -> RecordedPoint:
+    return RecordedPoint(draft.text, draft.kind, frozenset(by_id[cited] for cited in draft.cites if cited in by_id))
 
 
 def answered(recording: Recording) -> Iterator[tuple[Asked, AnalysisResult]]:

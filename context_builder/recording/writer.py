@@ -16,9 +16,9 @@ from context_builder.clock import Instant
 from context_builder.recording.file import RecordingFile
 from context_builder.recording.lines import Encoder, digest
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.published_state import State
+from context_builder.session.conversation.published_state import PublishedState
 from context_builder.session.recorder import SessionEvent
-from context_builder.session.store.commit import Snapshot
+from context_builder.session.store.commit import StoredSession
 
 log = structlog.get_logger(__name__)
 
@@ -111,7 +111,7 @@ class FileRecorder:
         self._encoder = Encoder()
         self._file: RecordingFile | None = None
 
-    def begin(self, session_id: str, rules: SessionConfig, snapshot: Snapshot, now: Instant) -> None:
+    def begin(self, session_id: str, rules: SessionConfig, snapshot: StoredSession, now: Instant) -> None:
         self._file = RecordingFile(self.path, session_id)
         encoder = self._encoder = Encoder()
         self._put(lambda: encoder.begin(session_id, rules, self._tokens, snapshot, now))
@@ -120,7 +120,7 @@ class FileRecorder:
         encoder = self._encoder
         self._put(lambda: encoder.happened(what, now))
 
-    def published(self, revision: int, state: State, now: Instant) -> None:
+    def published(self, revision: int, state: PublishedState, now: Instant) -> None:
         encoder, state_digest = self._encoder, digest(bytes(state))  # 3 ms a megabyte; the state is large to keep
         self._put(lambda: encoder.published(revision, state_digest, now))
 

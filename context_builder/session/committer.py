@@ -17,7 +17,7 @@ from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.inbox import Batch
 from context_builder.session.recorder import Recorder
-from context_builder.session.store.commit import Commit, Committed, Held, Snapshot
+from context_builder.session.store.commit import Commit, Committed, HeldRevision, StoredSession
 from context_builder.session.store.commit_history import CommitHistory
 from context_builder.session.store.lease import this_holder
 from context_builder.session.store.store import SessionStore
@@ -65,7 +65,7 @@ class Committer:
                 await self._store.acquire(this_holder(self._clock.now().wall), takeover=takeover)
         self._is_back()
 
-    async def load(self) -> Snapshot:
+    async def load(self) -> StoredSession:
         """The session as Redis holds it; commits continue from there."""
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
@@ -142,7 +142,7 @@ class Committer:
             raise lost from None
         log.warning("session.owned_again", session_id=self._store.keys.session_id)
 
-    def _check(self, held: Held) -> None:
+    def _check(self, held: HeldRevision) -> None:
         """Raise :class:`LeaseLost` unless this process may write over what Redis holds."""
         lineage = self._store.lineage
         if not lineage.knows(held):

@@ -83,16 +83,16 @@ class ConversationContext:
 
     @property
     def current_domains(self) -> list[str]:
-        return list(self._conversation.inferring.topic.active)
+        return list(self._conversation.domain_tracker.topic.active)
 
     @property
     def domain_confidence(self) -> dict[str, float]:
         """Confidence in 0..1 of each current domain."""
-        return self._conversation.inferring.topic.current
+        return self._conversation.domain_tracker.topic.current
 
     @property
     def current_keywords(self) -> list[str]:
-        return list(self._conversation.inferring.reading.keywords)
+        return list(self._conversation.domain_tracker.reading.keywords)
 
     @property
     def last_message_time(self) -> float:
@@ -131,7 +131,7 @@ class ConversationContext:
         Without messages nothing changes. Raises :class:`AnalystError`.
         """
         async with self._one_at_a_time:
-            work = self._conversation.domains_work(self._clock.now(), at_once=True)
+            work = self._conversation.next_domain_task(self._clock.now(), at_once=True)
             if work is not None:
                 await self._carry_out(work, self._analyst.infer_domains(work.messages))
                 self._settle()
@@ -149,7 +149,7 @@ class ConversationContext:
         """
         await asyncio.to_thread(count_tokens_compact, "")  # which may load the vocabulary
         async with self._one_at_a_time:
-            while (work := self._conversation.summary_work(self._pending)) is not None:
+            while (work := self._conversation.next_summary_task(self._pending)) is not None:
                 await self._carry_out(work, self._analyst.summarize(work.request))
                 self._settle()
             await self._deliver()
@@ -178,7 +178,7 @@ class ConversationContext:
         return state
 
     async def _find_keywords(self) -> None:
-        while (work := self._conversation.keywords_work(self._clock.now())) is not None:
+        while (work := self._conversation.next_keyword_task(self._clock.now())) is not None:
             try:
                 await self._carry_out(work, self._analyst.extract_keywords(work.messages))
             except AnalystError as error:

@@ -46,7 +46,7 @@ MOST_USELESS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TaskOutcome:
     """Work that is over; without a reading, nothing came of it, and ``retry_after`` are the seconds until another
     try is worth it, ``usage`` what it cost all the same, where these are known."""
 
@@ -67,7 +67,7 @@ class Jobs:
         analyst: Analyst,
         last_resort: Analyst,
         rules: SessionConfig,
-        deliver: Callable[[Done], None],
+        deliver: Callable[[TaskOutcome], None],
     ) -> None:
         self._analyst = analyst
         self._last_resort = last_resort
@@ -108,7 +108,7 @@ class Jobs:
     async def _do(self, work: AnalysisTask) -> None:
         started = time.perf_counter()
         try:
-            done = Done(work, await self._read(work))
+            done = TaskOutcome(work, await self._read(work))
         except BaseException as error:  # noqa: BLE001 an analyst may be anybody's, and fail in any way
             raise_what_ends_the_task(error)
             done = _failed(work, error, _usage_of(error))
@@ -118,13 +118,13 @@ class Jobs:
         started = time.perf_counter()
         try:
             keyword_reading, domain_reading = await self._both(keywords, domains, ask)
-            done = Done(keywords, _complete(keyword_reading, keywords)), Done(domains, domain_reading)
+            done = TaskOutcome(keywords, _complete(keyword_reading, keywords)), TaskOutcome(domains, domain_reading)
         except BaseException as error:  # noqa: BLE001 as above
             raise_what_ends_the_task(error)
             done = _failed(keywords, error), _failed(domains, error, _usage_of(error))
         self._over(started, *done)
 
-    def _over(self, started: float, *all_done: Done) -> None:
+    def _over(self, started: float, *all_done: TaskOutcome) -> None:
         task = asyncio.current_task()
         if task is not None:
             self._running.discard(task)  # before anybody hears of it: there is room for the next
@@ -194,10 +194,10 @@ def _usage_of(error: BaseException) -> Usage | None:
     return error.usage if isinstance(error, AnalystError) else None
 
 
-def _failed(work: AnalysisTask, error: BaseException, usage: Usage | None = None) -> Done:
+def _failed(work: AnalysisTask, error: BaseException, usage: Usage | None = None) -> TaskOutcome:
     tell = log.warning if isinstance(error, AnalystError) else log.error
     tell("analysis.failed", task=task_of(work), kind=type(error).__name__, error=reason_of(error))
-    return Done(work, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
+    return TaskOutcome(work, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
 
 
 def _complete(reading: KeywordResult, work: KeywordTask) -> KeywordResult:
@@ -235,7 +235,7 @@ class Dispatch:
         if self._jobs.have_room:
             self._start_domains(now, tasks, more_to_come=more_to_come)
         if self._jobs.have_room and can_count and self._conversation.summary_due(now):
-            summary = self._conversation.summary_work(await self._pending())
+            summary = self._conversation.next_summary_task(await self._pending())
             self._recorder.happened(TaskStarted("summary", summary), now)
             if summary is not None:
                 self._jobs.start(summary, tasks)
@@ -244,7 +244,7 @@ class Dispatch:
 
     def _start_domains(self, now: Instant, tasks: asyncio.TaskGroup, *, more_to_come: bool) -> None:
         """Domains that are due; together with a few keywords that are wanted now, if the analyst can."""
-        domains = self._conversation.domains_work(now)
+        domains = self._conversation.next_domain_task(now)
         if domains is None:
             return
         self._recorder.happened(TaskStarted("domains", domains), now)
@@ -256,7 +256,7 @@ class Dispatch:
             self._jobs.start(domains, tasks)
 
     def _keywords(self, now: Instant, *, more_to_come: bool, most: int | None = None) -> KeywordTask | None:
-        keywords = self._conversation.keywords_work(now, more_to_come=more_to_come, most=most)
+        keywords = self._conversation.next_keyword_task(now, more_to_come=more_to_come, most=most)
         if keywords is not None:
             self._recorder.happened(TaskStarted("keywords", keywords), now)
         return keywords

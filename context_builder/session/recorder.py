@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 from context_builder.analysis.analyst import Usage
 from context_builder.clock import Instant
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.published_state import State
+from context_builder.session.conversation.published_state import PublishedState
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.keys import Receiver
 from context_builder.session.messages.message import Message
-from context_builder.session.store.commit import Snapshot
+from context_builder.session.store.commit import StoredSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ SessionEvent = Received | DeliveriesRejected | DeadLettered | TaskStarted | Task
 class Recorder(Protocol):
     """Records what happens in one session. No method waits or raises, whatever becomes of the recording."""
 
-    def begin(self, session_id: str, rules: SessionConfig, snapshot: Snapshot, now: Instant) -> None:
+    def begin(self, session_id: str, rules: SessionConfig, snapshot: StoredSession, now: Instant) -> None:
         """The session continues from ``snapshot``."""
         ...
 
@@ -77,7 +77,7 @@ class Recorder(Protocol):
         """The conversation changed at ``now``."""
         ...
 
-    def published(self, revision: int, state: State, now: Instant) -> None:
+    def published(self, revision: int, state: PublishedState, now: Instant) -> None:
         """``state``, made at ``now``, is what readers see, white space aside."""
         ...
 
@@ -89,13 +89,13 @@ class Recorder(Protocol):
 class NoRecorder:
     """Records nothing: what a session has unless somebody asked for a recording."""
 
-    def begin(self, session_id: str, rules: SessionConfig, snapshot: Snapshot, now: Instant) -> None:
+    def begin(self, session_id: str, rules: SessionConfig, snapshot: StoredSession, now: Instant) -> None:
         return None
 
     def happened(self, what: SessionEvent, now: Instant) -> None:
         return None
 
-    def published(self, revision: int, state: State, now: Instant) -> None:
+    def published(self, revision: int, state: PublishedState, now: Instant) -> None:
         return None
 
     def end(self) -> None:

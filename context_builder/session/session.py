@@ -26,7 +26,7 @@ from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.failures import lone_failure_itself, reason_of
 from context_builder.session.inbox import Batch, Inbox
-from context_builder.session.jobs import Dispatch, Done, Jobs
+from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
 from context_builder.session.recorder import (
     DeadLettered,
     DeliveriesRejected,
@@ -59,7 +59,7 @@ class SessionDependencies:
 
 log = structlog.get_logger(__name__)
 
-Event = Batch | Done | DeadLettered | None
+Event = Batch | TaskOutcome | DeadLettered | None
 """What the loop applies; ``None`` only wakes it."""
 
 
@@ -172,7 +172,7 @@ class Session:
         )
         self._inbox.highest_number = self._conversation.highest_number
         self._conversation.resume()
-        show_totals(self.session_id, self._conversation.spending)
+        show_totals(self.session_id, self._conversation.usage_totals)
         await self._commit(publish=True)
 
     async def run(self) -> None:
@@ -199,7 +199,7 @@ class Session:
             log.warning("session.lease_kept", session_id=self.session_id, error=str(error))
         self._inbox.expect(0)
         if self._conversation:
-            hide_totals(self.session_id, self._conversation.spending)
+            hide_totals(self.session_id, self._conversation.usage_totals)
         self._recorder.end()
         log.info("session.stopped", session_id=self.session_id, revision=self._store.revision)
 
@@ -229,7 +229,7 @@ class Session:
         dispatch = Dispatch(self.conversation, self._jobs, self._store, self._recorder, self._clock)
         while not self.told_to_stop.is_set():
             now = self._clock.now()
-            moment = self.conversation.next_moment(now, hands_free=self._jobs.have_room and self._can_count)
+            moment = self.conversation.next_moment(now, can_start_tasks=self._jobs.have_room and self._can_count)
             self._apply(await self._next_event(moment - now.monotonic))
             while not self._events.empty():
                 self._apply(self._events.get_nowait())
@@ -259,12 +259,12 @@ class Session:
             if dead := len(event.dead):
                 self.conversation.count_dead_letters(dead)
                 self._recorder.happened(DeliveriesRejected(dead), now)
-        elif isinstance(event, Done):
+        elif isinstance(event, TaskOutcome):
             if event.reading is None:
                 self.conversation.fail(event.work, now, event.retry_after, event.usage)
             else:
                 self.conversation.finish(event.work, event.reading, now)
-            show_totals(self.session_id, self.conversation.spending)
+            show_totals(self.session_id, self.conversation.usage_totals)
             self._recorder.happened(TaskFinished(event.work, event.reading, event.usage), now)
         elif isinstance(event, DeadLettered):
             self.conversation.dead_lettered(event.receiver, event.count)

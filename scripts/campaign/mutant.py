@@ -12,9 +12,9 @@ from context_builder.analysis.grounding import Grounding
 from context_builder.errors import StoreUnavailable
 from context_builder.session.inbox import Inbox
 from context_builder.session.outbox_relay import OutboxRelay
-from context_builder.session.store.commit_history import CommitHistory, Unidentified
+from context_builder.session.store.commit_history import CommitHistory, UnidentifiedDeliveries
 from context_builder.session.store.lineage import Lineage
-from context_builder.session.store.store import Read, SessionStore
+from context_builder.session.store.store import InputRead, SessionStore
 from scripts.alteration import alter_commit, replace
 
 
@@ -31,7 +31,7 @@ def acknowledge_before_commit() -> None:
     """Deliveries leave the list when they are read, as with a plain RPOP."""
     read, wait = SessionStore.read_input, SessionStore.next_input
 
-    async def take(self: SessionStore) -> Read:
+    async def take(self: SessionStore) -> InputRead:
         taken = await read(self)
         if taken.items:
             await self._client.ltrim(self.keys.input, 0, -len(taken.items) - 1)
@@ -98,7 +98,7 @@ def write_over_strangers() -> None:
 
 def expect_nothing_again() -> None:
     """What has no identity and comes again from a Redis that fell back is new."""
-    replace(Unidentified, "__contains__", lambda self, position: False)
+    replace(UnidentifiedDeliveries, "__contains__", lambda self, position: False)
 
 
 def take_refusals_for_points() -> None:

@@ -102,7 +102,7 @@ def refused(store: Redis) -> Redis:
     for key, raw, reason in (
         ("archive_dead", SUMMARY, "violates check constraint (23514)"),
         ("memory_dead", REMEMBRANCE, "index row too large (54000)"),
-        ("memory_dead", b"\x93\xffrandom", "not a remembrance: error"),
+        ("memory_dead", b"\x93\xffrandom", "not a memory batch: error"),
     ):
         store.lpush(f"context_builder:monday:{key}", DeadLetter(reason, 1_700_000_000.0, raw, len(raw)).encode())
     return store

@@ -13,7 +13,7 @@ from rich.console import Console
 from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
 from context_builder.cli.explain import explained, show
 from context_builder.session.keys import Keys
-from context_builder.session.summary.citation import Explained
+from context_builder.session.summary.citation import ExplainedPoint
 from context_builder.storage.redis import client_for
 from context_builder.testing import StubAnalyst
 from tests.services.redis_server import RedisServer
@@ -46,7 +46,7 @@ async def live(redis: Redis, redis_server: RedisServer) -> AsyncIterator[Live]:
             await running.stop(session)
 
 
-def shown(points: Sequence[Explained]) -> str:
+def shown(points: Sequence[ExplainedPoint]) -> str:
     console = Console(file=io.StringIO(), width=100)
     show(points, console)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]

@@ -16,7 +16,7 @@ from context_builder.recording.recording import Recording
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.config import SessionConfig
 from context_builder.session.recorder import DeliveriesRejected
-from context_builder.session.store.commit import Snapshot
+from context_builder.session.store.commit import StoredSession
 from tests.recording.witness import Recorded
 from tests.services.waiting import wait_until
 
@@ -25,7 +25,7 @@ NOW = Instant(1_700_000_000.0, 1_000.0)
 
 def begun(writer: RecordingWriter, path: Path, session_id: str = "monday") -> FileRecorder:
     recorder = FileRecorder(writer, path, "estimate")
-    recorder.begin(session_id, SessionConfig(), Snapshot(0, {}, 0), NOW)
+    recorder.begin(session_id, SessionConfig(), StoredSession(0, {}, 0), NOW)
     return recorder
 
 

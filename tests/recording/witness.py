@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from context_builder.clock import Instant
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.published_state import State
+from context_builder.session.conversation.published_state import PublishedState
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.tokens.counter import count_tokens
 from tests.session.live import TICK, Live
@@ -35,7 +35,7 @@ class Witness(FileRecorder):
         super().__init__(writer, path, "estimate")
         self.states: list[tuple[int, bytes]] = []
 
-    def published(self, revision: int, state: State, now: Instant) -> None:
+    def published(self, revision: int, state: PublishedState, now: Instant) -> None:
         self.states.append((revision, bytes(state)))
         super().published(revision, state, now)
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_builder.analysis.analyst import AnalystMessage, DomainResult, KeywordResult, SummaryResult
-from context_builder.analysis.text.domains import hear
+from context_builder.analysis.text.domains import score_domains
 from context_builder.analysis.text.keywords import keywords, topic_keywords
 from context_builder.analysis.text.summary import Digest
 from context_builder.archive.archive import SummaryRow, as_record
@@ -48,20 +48,20 @@ def heard(said: Sequence[dict[str, object]], clock: ManualClock) -> Conversation
 
 def understand(subject: Conversation, clock: ManualClock) -> None:
     """Keywords and domains, by plain text analysis."""
-    while (work := subject.keywords_work(clock.now())) is not None:
+    while (work := subject.next_keyword_task(clock.now())) is not None:
         found = tuple(keywords(one.text, one.recurring) for one in work.messages)
         subject.finish(work, KeywordResult(found, "text"), clock.now())
-    domains = subject.domains_work(clock.now(), at_once=True)
+    domains = subject.next_domain_task(clock.now(), at_once=True)
     if domains is not None:
         spoken = [one.text for one in domains.messages]
         topic = topic_keywords(spoken, {one.speaker for one in domains.messages})
-        subject.finish(domains, DomainResult(hear(spoken).confidence(), topic, "text"), clock.now())
+        subject.finish(domains, DomainResult(score_domains(spoken).confidence(), topic, "text"), clock.now())
 
 
 def summarize(subject: Conversation, clock: ManualClock) -> None:
     """All that there is, part by part."""
     subject.close()
-    while (work := subject.summary_work()) is not None:
+    while (work := subject.next_summary_task()) is not None:
         digest = Digest(known=work.request.known, topic_keywords=work.request.topic_keywords)
         digest.add(work.request.messages)
         subject.finish(work, SummaryResult(tuple(digest.points()), "text"), clock.now())

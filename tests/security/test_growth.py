@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from context_builder.analysis.analyst import AnalystMessage
-from context_builder.analysis.text.domains import hear
+from context_builder.analysis.text.domains import score_domains
 from context_builder.analysis.text.keywords import keywords
 from context_builder.analysis.text.sentences import fluent
 from context_builder.analysis.text.summary import Digest
@@ -30,7 +30,7 @@ def summarized(text: str) -> None:
 
 READERS: Final[dict[str, Callable[[str], object]]] = {
     "keywords": lambda text: keywords(text, Recurrence()),
-    "domains": lambda text: hear([text]),
+    "domains": lambda text: score_domains([text]),
     "summary": summarized,
     "disfluencies": fluent,
     "kind of point": kind_of_point,

@@ -86,7 +86,7 @@ def points_of(work: SummaryTask) -> SummaryResult:
 
 def summarize(subject: Conversation, clock: ManualClock) -> SummaryTask:
     """Have the next part summarized."""
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     subject.finish(work, points_of(work), clock.now())
     return work
@@ -94,6 +94,6 @@ def summarize(subject: Conversation, clock: ManualClock) -> SummaryTask:
 
 def infer(subject: Conversation, clock: ManualClock, reading: DomainResult = BIOLOGY) -> None:
     """Have the domains inferred."""
-    work = subject.domains_work(clock.now())
+    work = subject.next_domain_task(clock.now())
     assert work is not None
     subject.finish(work, reading, clock.now())

@@ -153,7 +153,7 @@ class Owner:
         dispatch = Dispatch(conversation, session._jobs, session._store, session._recorder, session._clock)
         conversation.close()
         with contextlib.suppress(StoreUnavailable):
-            work = conversation.summary_work(await dispatch._pending())
+            work = conversation.next_summary_task(await dispatch._pending())
             if work is not None:
                 conversation.finish(work, points_of(work), session._clock.now())
         await self._turn()

@@ -110,9 +110,9 @@ class AnyInterleaving(RuleBasedStateMachine):
         domains_run = any(isinstance(work, DomainTask) for work in self.running)
         pending = [BufferedMessage.decode(entry, now) for entry in self.live.pending]
         started = [
-            self.subject.keywords_work(now),
-            self.subject.domains_work(now) if not domains_run else None,
-            self.subject.summary_work(pending)
+            self.subject.next_keyword_task(now),
+            self.subject.next_domain_task(now) if not domains_run else None,
+            self.subject.next_summary_task(pending)
             if not summary_runs and (at_once or self.subject.summary_due(now))
             else None,
         ]
@@ -198,10 +198,10 @@ class AnyInterleaving(RuleBasedStateMachine):
         assert subject.since_summary == len(self.said) - summarized
         pending = [BufferedMessage.decode(entry, self.clock.now()) for entry in self.live.pending]
         assert subject.buffer.pending == len(pending)
-        assert subject.buffer.pending_tokens == sum(entry.reckoned_tokens for entry in pending)
+        assert subject.buffer.pending_tokens == sum(entry.estimated_tokens for entry in pending)
         published = len(subject.buffer.published())
         assert subject.buffer.waiting_outside() + published + summarized == len(self.said)
-        assert 0 <= subject.inferring.new <= subject.received
+        assert 0 <= subject.domain_tracker.new <= subject.received
 
     @invariant()
     def coverage_is_the_hull_of_listener_numbers(self) -> None:

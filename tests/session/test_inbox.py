@@ -13,15 +13,15 @@ import pytest
 from context_builder.session.config import SessionConfig
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.messages.message import CONSILIENCE
-from context_builder.session.store.commit import Lists, Snapshot
+from context_builder.session.store.commit import Lists, StoredSession
 from context_builder.session.store.commit_history import (
     MOST_POSITIONS,
     SECONDS,
     CommitHistory,
-    Unidentified,
+    UnidentifiedDeliveries,
     position_after,
 )
-from context_builder.session.store.store import Read, SessionStore
+from context_builder.session.store.store import InputRead, SessionStore
 from context_builder.testing import ManualClock
 
 
@@ -39,8 +39,8 @@ class Store:
     async def next_input(self, seconds: int) -> bytes:
         return self.deliveries[0]
 
-    async def read_input(self) -> Read:
-        return Read([*self.deliveries], positions(self.acknowledged)[-1])
+    async def read_input(self) -> InputRead:
+        return InputRead([*self.deliveries], positions(self.acknowledged)[-1])
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         self.asked.append(len(identities))
@@ -144,7 +144,7 @@ async def test_a_lone_delivery_is_read_again_with_its_position() -> None:
 
 
 def test_a_process_that_continues_knows_the_newest() -> None:
-    clock, first, second = ManualClock(), Unidentified(), Unidentified()
+    clock, first, second = ManualClock(), UnidentifiedDeliveries(), UnidentifiedDeliveries()
     first.take([b"1", b"2"], clock.now())
     first.take([b"3"], clock.advance(SECONDS + 1))
     second.restore(first.encode([b"4"]), clock.now())
@@ -153,9 +153,9 @@ def test_a_process_that_continues_knows_the_newest() -> None:
 
 @pytest.mark.parametrize("at_hand", [True, False])
 def test_a_process_that_has_not_all_messages_at_hand_knows_none(at_hand: bool) -> None:
-    first, recent = Unidentified(), CommitHistory()
+    first, recent = UnidentifiedDeliveries(), CommitHistory()
     first.take([b"1"], ManualClock().now())
     pending = Lists(pending=[b"{}"] if at_hand else [])
     fields = {"unidentified": first.encode([])}
-    recent.begin(Snapshot(1, fields, 1, b"1", newest=pending), ManualClock().now())
+    recent.begin(StoredSession(1, fields, 1, b"1", newest=pending), ManualClock().now())
     assert (b"1" in recent.unidentified, recent.position) == (at_hand, b"1")

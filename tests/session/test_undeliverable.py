@@ -120,7 +120,7 @@ async def test_entries_that_cannot_be_read_make_way_for_the_others(live: Live) -
         assert [letter.raw for letter in letters] == poison[receiver]
         assert [letter.reason.partition(":")[0] for letter in letters] in (
             ["not a summary"] * 3,
-            ["not a remembrance"] * 3,
+            ["not a memory batch"] * 3,
         )
 
 

@@ -14,14 +14,14 @@ from context_builder.analysis.analyst import (
     AnalystMessage,
     DomainResult,
     KeywordResult,
-    PreferenceReading,
+    PreferenceResult,
     ReadBoth,
     ReadPreferences,
     SummaryRequest,
     SummaryResult,
 )
 from context_builder.analysis.budget import Budget, Prices
-from context_builder.analysis.chunking import line_of, portions, summarized, tokens_of
+from context_builder.analysis.chunking import chunks, line_of, summarized, tokens_of
 from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.client import ModelClient
 from context_builder.analysis.openai.completion import Meter
@@ -150,7 +150,7 @@ class OpenAIAnalyst(Analyst):
         size = partial(tokens_of, count=self._count)
         most = self._tasks.summary_input
         room = max(most - sum(size(point.text) for point in request.known), most // 2)
-        return list(portions(request.messages, room, size))
+        return list(chunks(request.messages, room, size))
 
     async def _summarize(self, request: SummaryRequest) -> SummaryResult:
         options, prompt = self._tasks.summary, self._prompts.summary
@@ -171,11 +171,11 @@ class OpenAIAnalyst(Analyst):
         """The preferences that messages state, in one call."""
         return self._read_preferences
 
-    async def _read_preferences(self, messages: Sequence[AnalystMessage]) -> PreferenceReading:
+    async def _read_preferences(self, messages: Sequence[AnalystMessage]) -> PreferenceResult:
         """One call, unless nothing was said."""
         asked = [said for said in messages if said.text.strip()]
         if not asked:
-            return PreferenceReading((), self._name)
+            return PreferenceResult((), self._name)
         options, prompt = self._tasks.preferences, self._prompts.preferences
         question = Question(
             task="preferences",
@@ -186,7 +186,7 @@ class OpenAIAnalyst(Analyst):
             max_tokens=options.max_tokens,
         )
         (found, rejected), usage = await self._client.ask(question, partial(preferences_of, messages=asked))
-        return PreferenceReading(found, self._name, rejected, usage)
+        return PreferenceResult(found, self._name, rejected, usage)
 
     async def close(self) -> None:
         await self._client.close()

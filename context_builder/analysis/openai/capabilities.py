@@ -40,7 +40,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class Capabilities:
     """The parts of the API that may be used; ``schema_told`` puts the schema into the prompt."""
 
     max_completion_tokens: bool = True
@@ -56,7 +56,7 @@ class Dialect:
                 return part
         return None
 
-    def without(self, part: str) -> Dialect:
+    def without(self, part: str) -> Capabilities:
         if part == "json_schema":
             return replace(self, json_schema=False, schema_told=True)
         return replace(self, **{part: False})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import stamina
 
 from context_builder.analysis.analyst import Usage
-from context_builder.analysis.openai.capabilities import REFUSAL_STATUSES, Dialect, Question
+from context_builder.analysis.openai.capabilities import REFUSAL_STATUSES, Capabilities, Question
 from context_builder.analysis.openai.completion import Completion, Meter
 from context_builder.analysis.openai.options import Endpoint
 from context_builder.analysis.openai.refusals import Refused, translated, was_free
@@ -39,7 +39,7 @@ class ModelClient:
         self._options = options
         self._meter = meter
         self._json_mode = json_mode
-        self._dialects: dict[str, Dialect] = {}
+        self._capabilities: dict[str, Capabilities] = {}
         self._in_flight = asyncio.Semaphore(options.concurrency)
         self._connecting = asyncio.Lock()
         self._client: AsyncOpenAI | None = None
@@ -89,19 +89,19 @@ class ModelClient:
         return wait if wait <= self._options.longest_wait else False
 
     async def _complete(self, question: Question) -> Completion:
-        """One completion, asked for in the model's dialect, which a refusal teaches."""
+        """One completion, asked for within the model's capabilities, which a refusal teaches."""
         client = await self._connected()
         import openai
 
         model = question.options.model
         while True:
-            dialect = self._dialects.get(model, Dialect())
-            request = dialect.request(question, self._json_mode)
+            capabilities = self._capabilities.get(model, Capabilities())
+            request = capabilities.request(question, self._json_mode)
             try:
                 async with self._in_flight:
                     return await self._create(client, question, request)
             except (openai.OpenAIError, ValueError) as error:  # the latter for a key that no header can hold
-                if not self._learnt_from(error, dialect, model):
+                if not self._learnt_from(error, capabilities, model):
                     raise translated(error, self._endpoint, model) from None
 
     async def _create(self, client: AsyncOpenAI, question: Question, request: dict[str, Any]) -> Completion:
@@ -119,16 +119,16 @@ class ModelClient:
                 held.dollars = self._meter.priced(completion.cost(question.options.model)).dollars
             return completion
 
-    def _learnt_from(self, error: Exception, dialect: Dialect, model: str) -> bool:
-        """Whether the error refused a part of ``dialect`` that can be done without from now on."""
+    def _learnt_from(self, error: Exception, capabilities: Capabilities, model: str) -> bool:
+        """Whether the error refused a part of ``capabilities`` that can be done without from now on."""
         import openai
 
         if not isinstance(error, openai.APIStatusError) or error.status_code not in REFUSAL_STATUSES:
             return False
-        part = dialect.refused_part(f"{error.param} {error.message} {error.body}")
+        part = capabilities.refused_part(f"{error.param} {error.message} {error.body}")
         if part is None:
             return False
-        self._dialects[model] = self._dialects.get(model, dialect).without(part)
+        self._capabilities[model] = self._capabilities.get(model, capabilities).without(part)
         return True
 
     def _read(self, question: Question, completion: Completion, read: Callable[..., T]) -> T:
@@ -138,7 +138,7 @@ class ModelClient:
             reply = parse_reply(question.reply, content)
         except ReplyInvalid:
             model = question.options.model
-            self._dialects[model] = replace(self._dialects.get(model, Dialect()), schema_told=True)
+            self._capabilities[model] = replace(self._capabilities.get(model, Capabilities()), schema_told=True)
             raise
         return read(reply)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, Validat
 
 from context_builder import metrics
 from context_builder.analysis.analyst import Usage
-from context_builder.analysis.budget import Budget, Hold, Prices
+from context_builder.analysis.budget import Budget, Prices, Reservation
 from context_builder.errors import OverBudget, ReplyInvalid
 
 
@@ -35,10 +35,10 @@ class Meter:
         return self._prices.priced(usage)
 
     @contextmanager
-    def hold(self, task: str, request: Mapping[str, Any], max_tokens: int) -> Iterator[Hold]:
+    def hold(self, task: str, request: Mapping[str, Any], max_tokens: int) -> Iterator[Reservation]:
         """Set aside what the call may cost at worst. Raises :class:`OverBudget` when there is too little left."""
         if self._budget is None:
-            yield Hold(0.0)
+            yield Reservation(0.0)
             return
         price = self._prices.of(request["model"])
         worst = price.of(prompt_tokens(request, self._count), max_tokens)

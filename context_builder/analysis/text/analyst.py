@@ -19,7 +19,7 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     SummaryResult,
 )
-from context_builder.analysis.text.domains import hear
+from context_builder.analysis.text.domains import score_domains
 from context_builder.analysis.text.keywords import keywords, topic_keywords
 from context_builder.analysis.text.summary import Digest, SummarySize
 from context_builder.analysis.text.words import Recurrence
@@ -102,4 +102,4 @@ def _keywords(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> list
 def _domains(messages: Sequence[AnalystMessage]) -> DomainResult:
     texts = [said.text for said in messages]
     speakers = {said.speaker for said in messages}
-    return DomainResult(hear(texts).confidence(), topic_keywords(texts, speakers), NAME)
+    return DomainResult(score_domains(texts).confidence(), topic_keywords(texts, speakers), NAME)

@@ -42,7 +42,7 @@ MAX_ACTIVE: Final = 4
 class Evidence:
     """What was heard for each of ``DOMAINS``, and in how many words (older ones count less)."""
 
-    heard: tuple[float, ...]
+    scores: tuple[float, ...]
     words: float
 
     def confidence(self) -> dict[str, float]:
@@ -52,19 +52,19 @@ class Evidence:
         times how far the evidence exceeds what small talk gathers. Its constants were set on
         labelled texts, where it is 0.07 off on average; the vocabularies were not made from them.
         """
-        damped = [SHARPNESS * math.sqrt(found) for found in self.heard]
+        damped = [SHARPNESS * math.sqrt(found) for found in self.scores]
         exponentials = [math.exp(value - max(damped)) for value in damped]
         doubt = DOUBT + DOUBT_PER_WORD * self.words
         total = sum(exponentials)
         confident = [
             (round(share / total * found / (found + doubt), 3), domain)
-            for share, found, domain in zip(exponentials, self.heard, DOMAINS, strict=True)
+            for share, found, domain in zip(exponentials, self.scores, DOMAINS, strict=True)
         ]
         confident.sort(key=lambda item: -item[0])
         return {domain: value for value, domain in confident[:MAX_ACTIVE] if value >= ACTIVE}
 
 
-def hear(texts: Sequence[str]) -> Evidence:
+def score_domains(texts: Sequence[str]) -> Evidence:
     """The evidence in messages given oldest first."""
     known = lexicon()
     times: dict[int, tuple[Weights, float]] = {}

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from context_builder.cli.view.palette import plain, short_name
 from context_builder.recording.comparison import Comparison, DomainPair, KeywordPair, PointPair
-from context_builder.recording.understanding import Message, Point, Understanding
+from context_builder.recording.understanding import RecordedMessage, RecordedPoint, Understanding
 
 MOST_SHOWN: Final = 20
 """Differences shown of each task; the least alike first, and all of them as JSON."""
@@ -94,13 +94,13 @@ def _points(pair: PointPair) -> _Row:
     return cited, _point(pair.left), _point(pair.right)
 
 
-def _point(point: Point | None) -> Text:
+def _point(point: RecordedPoint | None) -> Text:
     if point is None:
         return Text("–", style="dim")
     return Text.assemble((f"{point.kind.value}  ", "dim"), plain(point.text, 400))
 
 
-def _said(message: Message, limit: int = 120) -> Text:
+def _said(message: RecordedMessage, limit: int = 120) -> Text:
     return Text.assemble((f"{plain(message.speaker, 20)}: ", "dim"), plain(message.text, limit))
 
 

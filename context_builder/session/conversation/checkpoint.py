@@ -30,18 +30,18 @@ def counters(conversation: Conversation) -> dict[str, Any]:
     return {
         "last_message_time": conversation.last_message.wall,
         "last_summary_time": conversation.last_summary.wall,
-        "last_domain_inference_time": conversation.inferring.last.wall,
+        "last_domain_inference_time": conversation.domain_tracker.last.wall,
         "messages_since_summary": conversation.since_summary,
-        "messages_since_domain_inference": conversation.inferring.new,
+        "messages_since_domain_inference": conversation.domain_tracker.new,
         "highest_message_number": conversation.highest_number,
         "received_messages": conversation.received,
         "dead_letters": conversation.dead_letters,
         "undeliverable": conversation.undeliverable,
-        "topic_changed_at": conversation.inferring.topic.changed_at,
-        "domain_calls_skipped": conversation.inferring.skipped,
+        "topic_changed_at": conversation.domain_tracker.topic.changed_at,
+        "domain_calls_skipped": conversation.domain_tracker.skipped,
         "analyst": conversation.analysts,
         "ended_at": conversation.ended_at,
-        "cost": conversation.spending.wire(),
+        "cost": conversation.usage_totals.wire(),
     }
 
 
@@ -49,17 +49,17 @@ def restore_counters(conversation: Conversation, written: Mapping[str, Any], las
     """Take over what :func:`counters` gave; moments keep their age."""
     conversation.last_message = _moment(written["last_message_time"], now)
     conversation.last_summary = _moment(written["last_summary_time"], now)
-    conversation.inferring.last = _moment(written["last_domain_inference_time"], now)
+    conversation.domain_tracker.last = _moment(written["last_domain_inference_time"], now)
     conversation.since_summary = written["messages_since_summary"]
-    conversation.inferring.new = written["messages_since_domain_inference"]
+    conversation.domain_tracker.new = written["messages_since_domain_inference"]
     conversation.highest_number = written["highest_message_number"]
     conversation.received = written["received_messages"]
     conversation.dead_letters = written["dead_letters"]
-    conversation.inferring.skipped = written.get("domain_calls_skipped", 0)
+    conversation.domain_tracker.skipped = written.get("domain_calls_skipped", 0)
     conversation.analysts = dict(written["analyst"])
     conversation.ended_at = written["ended_at"]
     if "cost" in written:  # which the first versions did not write
-        conversation.spending.restore(written["cost"])
+        conversation.usage_totals.restore(written["cost"])
     conversation.last_id = last_id
 
 
@@ -83,10 +83,10 @@ def write_head(conversation: Conversation) -> bytes:
             "published": conversation.buffer.published_count,
             "highest_message_number": conversation.highest_number,
             "domains": {
-                "confidence": dict(conversation.inferring.reading.confidence),
-                "keywords": conversation.inferring.reading.keywords,
-                "analyst": conversation.inferring.reading.analyst,
-                "topic": conversation.inferring.topic.wire(),
+                "confidence": dict(conversation.domain_tracker.reading.confidence),
+                "keywords": conversation.domain_tracker.reading.keywords,
+                "analyst": conversation.domain_tracker.reading.analyst,
+                "topic": conversation.domain_tracker.topic.wire(),
             },
         }
     )
@@ -121,8 +121,10 @@ def restore(
     for receiver in RECEIVERS:  # counted where they are moved, which may be later than the head
         conversation.undeliverable[receiver] = int(fields.get(dead_count_field(receiver), b"0"))
     domains = head["domains"]
-    conversation.inferring.reading = DomainResult(domains["confidence"], tuple(domains["keywords"]), domains["analyst"])
-    conversation.inferring.topic = _topic(domains)
+    conversation.domain_tracker.reading = DomainResult(
+        domains["confidence"], tuple(domains["keywords"]), domains["analyst"]
+    )
+    conversation.domain_tracker.topic = _topic(domains)
     if "summary" in fields:
         conversation.summary.restore(orjson.loads(fields["summary"]), read_sources(fields))
     entries = [BufferedMessage.decode(value, now) for name, value in fields.items() if name.startswith("m:")]

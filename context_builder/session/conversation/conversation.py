@@ -53,7 +53,7 @@ class Conversation:
         self.summary = Summary(Ledger(rules.summary_budget, count_tokens))
         self.responses = Responses(rules.consilience_max, rules.buffer_max_bytes)
         self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
-        self.spending = UsageTotals()
+        self.usage_totals = UsageTotals()
         self.received = 0
         self.dead_letters = 0
         self.undeliverable: dict[Receiver, int] = dict.fromkeys(RECEIVERS, 0)
@@ -66,8 +66,8 @@ class Conversation:
         self._triggers = Triggers(rules)
         self._batches = KeywordBatches(rules)
         self._recurrence = Recurrence()
-        self.inferring = DomainTracker(rules, self.buffer, self._triggers, now)
-        self._summarizing = SummaryScheduler(rules, self.buffer, self._triggers, count_tokens)
+        self.domain_tracker = DomainTracker(rules, self.buffer, self._triggers, now)
+        self._summary_scheduler = SummaryScheduler(rules, self.buffer, self._triggers, count_tokens)
 
     def receive(self, messages: Iterable[Message], now: Instant) -> None:
         """Take in messages that were never seen before, in the order they arrived."""
@@ -82,7 +82,7 @@ class Conversation:
             self._changes.put(entry)
             self.received += 1
             self.since_summary += 1
-            self.inferring.new += 1
+            self.domain_tracker.new += 1
             self.last_message = now
             self.ended_at = None
         self._move_to_pending()
@@ -123,13 +123,13 @@ class Conversation:
             self._batches.over(work.messages)
             self._triggers.keywords_failed(now)
         elif isinstance(work, DomainTask):
-            self.inferring.failed(now)
+            self.domain_tracker.failed(now)
         else:
-            self._summarizing.failed(work, now, retry_after)
+            self._summary_scheduler.failed(work, now, retry_after)
 
     def close(self) -> None:
         """From here on everything is summarized without waiting for its age."""
-        self._summarizing.close()
+        self._summary_scheduler.close()
 
     def resume(self) -> None:
         """A process goes on with the session: a revision of its own, so that no two states have the same."""
@@ -166,7 +166,9 @@ class Conversation:
         changes, self._changes = self._changes, Changes()
         return changes
 
-    def keywords_work(self, now: Instant, *, more_to_come: bool = False, most: int | None = None) -> KeywordTask | None:
+    def next_keyword_task(
+        self, now: Instant, *, more_to_come: bool = False, most: int | None = None
+    ) -> KeywordTask | None:
         """The oldest published messages without keywords, if any are to be asked about now, and no more than ``most``.
 
         With domains that were asked for at this very moment they go out at once: one call may answer both. When
@@ -174,7 +176,7 @@ class Conversation:
         """
         if now.monotonic < self._triggers.keywords_due_at():
             return None
-        together = self.inferring.was_asked_at(now)
+        together = self.domain_tracker.was_asked_at(now)
         batch = self._batches.next(self.buffer.published(), now, at_once=together, more_to_come=more_to_come, most=most)
         if not batch:
             return None
@@ -183,40 +185,40 @@ class Conversation:
 
     def domains_due(self, now: Instant) -> bool:
         """Whether enough messages or enough time have come since the last inference."""
-        return now.monotonic >= self.inferring.due_at()
+        return now.monotonic >= self.domain_tracker.due_at()
 
-    def domains_work(self, now: Instant, *, at_once: bool = False) -> DomainTask | None:
+    def next_domain_task(self, now: Instant, *, at_once: bool = False) -> DomainTask | None:
         """The newest messages, when it is due or ``at_once``."""
         if not at_once and not self.domains_due(now):
             return None
-        return self.inferring.next(now, self.last_id)
+        return self.domain_tracker.next(now, self.last_id)
 
     def summary_due(self, now: Instant) -> bool:
         """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
-        return not self._summarizing.running and now.monotonic >= self._summarizing.due_at()
+        return not self._summary_scheduler.running and now.monotonic >= self._summary_scheduler.due_at()
 
     @property
     def takes_pending_next(self) -> bool:
         """Whether the next part of a summary is the oldest of the pending list, which the caller reads."""
-        return self._summarizing.takes_pending_next
+        return self._summary_scheduler.takes_pending_next
 
-    def summary_work(self, pending: Sequence[BufferedMessage] = ()) -> SummaryTask | None:
+    def next_summary_task(self, pending: Sequence[BufferedMessage] = ()) -> SummaryTask | None:
         """The next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
         known = self.summary.ledger.tail(min(LEDGER_TAIL_TOKENS, self.rules.summary_input // 4))
-        part = self._summarizing.next_part(pending, known)
+        part = self._summary_scheduler.next_part(pending, known)
         if part is None:
             return None
         shown = () if part.again else known
-        request = SummaryRequest([entry.said() for entry in part.entries], shown, self.inferring.reading.keywords)
+        request = SummaryRequest([entry.said() for entry in part.entries], shown, self.domain_tracker.reading.keywords)
         return SummaryTask(part.entries, part.from_pending, part.last_resort, part.again, request=request)
 
-    def next_moment(self, now: Instant, *, hands_free: bool = True) -> float:
-        """Monotonic time at which something is due although nothing happens; no work unless ``hands_free``."""
+    def next_moment(self, now: Instant, *, can_start_tasks: bool = True) -> float:
+        """Monotonic time at which something is due although nothing happens; no work unless ``can_start_tasks``."""
         moments = [now.monotonic + self.rules.tick]
-        if hands_free:
-            moments += [max(self._batches.due_at, self._triggers.keywords_due_at()), self.inferring.due_at()]
-        if hands_free and not self._summarizing.running:
-            moments.append(self._summarizing.due_at())
+        if can_start_tasks:
+            moments += [max(self._batches.due_at, self._triggers.keywords_due_at()), self.domain_tracker.due_at()]
+        if can_start_tasks and not self._summary_scheduler.running:
+            moments.append(self._summary_scheduler.due_at())
         silent_from = self.last_message.monotonic + self.rules.silence
         if silent_from >= now.monotonic:
             moments.append(silent_from + 0.001)  # silence begins when the threshold has been exceeded
@@ -236,11 +238,11 @@ class Conversation:
 
     def active_keywords(self) -> list[str]:
         """The topic's keywords and, after them, the active domains: monitors match items against both."""
-        return [*self.inferring.reading.keywords, *self.inferring.topic.active]
+        return [*self.domain_tracker.reading.keywords, *self.domain_tracker.topic.active]
 
     def _charge(self, work: AnalysisTask, usage: Usage) -> None:
         """Note what the work cost, and what was proposed in vain."""
-        self.spending.add(task_of(work), usage)
+        self.usage_totals.add(task_of(work), usage)
         if usage.rejected:
             self.summary.reject(usage.rejected)
             self._changes.put_summary(self.summary)
@@ -259,7 +261,7 @@ class Conversation:
 
     def _fold_domains(self, work: DomainTask, reading: DomainResult, now: Instant) -> None:
         self.analysts["domains"] = reading.analyst
-        for entry in self.inferring.fold(work, reading, now):
+        for entry in self.domain_tracker.fold(work, reading, now):
             self._changed(entry)
         self._move_to_pending()
 
@@ -275,9 +277,9 @@ class Conversation:
     def _fold_summary(self, work: SummaryTask, reading: SummaryResult, now: Instant) -> None:
         degraded = work.last_resort or reading.degraded
         if work.again and degraded:
-            self._summarizing.put_off(work)
+            self._summary_scheduler.put_off(work)
             return
-        self._summarizing.taken(work, degraded=degraded)
+        self._summary_scheduler.taken(work, degraded=degraded)
         self.analysts["summary"] = reading.analyst
         earlier, before = self.summary.sources, [*self.summary.ledger.points]
         if work.again:
@@ -289,7 +291,7 @@ class Conversation:
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
-        self._changes.archive(self.summary.row(self.session_id, work.entries, self.inferring.topic.active))
+        self._changes.archive(self.summary.row(self.session_id, work.entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
             said = () if work.again else work.entries
             self._changes.remember(memory_batch(self.session_id, said, before, written, self.summary.ledger.points))

@@ -27,7 +27,7 @@ _HELD: Final = 200
 
 
 @dataclass(slots=True)
-class Stated:
+class PreferenceChanges:
     """What messages state: ``memories`` to keep, by id, of each user and topic the last; and what they take back."""
 
     memories: dict[str, Memory] = field(default_factory=dict)
@@ -47,13 +47,13 @@ class Stated:
         return list(settled.values())
 
 
-def preferences_in(memories: Iterable[Memory]) -> Stated:
+def preferences_in(memories: Iterable[Memory]) -> PreferenceChanges:
     """The preferences that message memories state, oldest first.
 
     They are the user's whom the message names, else the speaker's. What the assistant says is nobody's preference,
     nor is what somebody unknown says.
     """
-    stated = Stated()
+    stated = PreferenceChanges()
     for memory in memories:
         for preference in _stated(memory):
             if preference.withdrawn:
@@ -115,13 +115,13 @@ class MemoryBatch:
 
     @classmethod
     def decode(cls, encoded: bytes) -> Self:
-        """The remembrance that :meth:`encode` wrote. Raises :class:`EntryUnreadable` for anything else."""
+        """The batch that :meth:`encode` wrote. Raises :class:`EntryUnreadable` for anything else."""
         try:
             written = orjson.loads(zlib.decompress(encoded))
             session_id = written["session_id"]
             return cls(session_id, [_memory(session_id, row) for row in written["memories"]], written["superseded"])
         except (zlib.error, ValueError, TypeError, KeyError) as error:
-            raise EntryUnreadable(f"not a remembrance: {type(error).__name__}") from None
+            raise EntryUnreadable(f"not a memory batch: {type(error).__name__}") from None
 
     def at_present(self, points: Iterable[Point]) -> Self:
         """What of this is still right when the ledger has come to ``points``; for one that is delivered late.

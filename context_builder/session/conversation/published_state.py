@@ -14,7 +14,7 @@ from context_builder.session.conversation.conversation import Conversation
 
 
 @dataclass(frozen=True)
-class State:
+class PublishedState:
     """JSON text: what comes ``before`` the buffer's entries, the ``entries``, joined by commas, what comes ``after``.
 
     An entry that did not change is the same object in the next state, so comparing two states compares pointers.
@@ -34,9 +34,9 @@ class State:
         return len(self.before) + sum(map(len, self.entries)) + commas + len(self.after)
 
 
-def session_state(conversation: Conversation, revision: int, now: Instant) -> State:
+def session_state(conversation: Conversation, revision: int, now: Instant) -> PublishedState:
     """The value of ``context_builder:{session_id}:state``."""
-    topic = conversation.inferring.topic
+    topic = conversation.domain_tracker.topic
     before = orjson.dumps(
         {
             "session_id": conversation.session_id,
@@ -48,7 +48,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> St
         {
             "current_domains": topic.active,
             "domain_confidence": topic.current,
-            "current_keywords": conversation.inferring.reading.keywords,
+            "current_keywords": conversation.domain_tracker.reading.keywords,
             "pending_messages": conversation.buffer.waiting_outside(),
             **counters(conversation),
             "schema_version": SCHEMA_VERSION,
@@ -56,7 +56,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> St
             "updated_at": now.wall,
         }
     )
-    return State(before[:-1] + b',"raw_recent_buffer":[', conversation.buffer.encoded(), b"]," + after[1:])
+    return PublishedState(before[:-1] + b',"raw_recent_buffer":[', conversation.buffer.encoded(), b"]," + after[1:])
 
 
 def conversation_state(conversation: Conversation, now: Instant) -> bytes:
@@ -66,8 +66,8 @@ def conversation_state(conversation: Conversation, now: Instant) -> bytes:
             "session_id": conversation.session_id,
             "silence": conversation.is_silent(now),
             "time_since_last_message": round(conversation.silent_for(now), 3),
-            "active_domains": conversation.inferring.topic.active,
-            "domain_confidence": conversation.inferring.topic.current,
+            "active_domains": conversation.domain_tracker.topic.active,
+            "domain_confidence": conversation.domain_tracker.topic.current,
             "current_keywords": conversation.active_keywords(),
             "last_message_time": conversation.last_message.wall,
         }

@@ -112,7 +112,7 @@ class Buffer:
 
     def waiting_tokens(self) -> int:
         """Tokens of all messages that are not summarized, as they are reckoned."""
-        return self.pending_tokens + sum(entry.reckoned_tokens for entry in self._order)
+        return self.pending_tokens + sum(entry.estimated_tokens for entry in self._order)
 
     def overflow(self) -> list[BufferedMessage]:
         """Take out what no longer fits, oldest first; it now counts as pending."""
@@ -124,13 +124,13 @@ class Buffer:
             for entry in leaving:
                 del self.entries[entry.id], self._sizes[entry.id]
         self.pending += len(leaving)
-        self.pending_tokens += sum(entry.reckoned_tokens for entry in leaving)
+        self.pending_tokens += sum(entry.estimated_tokens for entry in leaving)
         return leaving
 
     def leave_pending(self, entries: Sequence[BufferedMessage]) -> None:
         """``entries``, the oldest of the pending list, are there no longer."""
         self.pending -= len(entries)
-        self.pending_tokens = max(0, self.pending_tokens - sum(entry.reckoned_tokens for entry in entries))
+        self.pending_tokens = max(0, self.pending_tokens - sum(entry.estimated_tokens for entry in entries))
 
     def lose_pending(self) -> int:
         """The pending list turned out to be empty; how many messages were counted in it."""

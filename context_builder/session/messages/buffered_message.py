@@ -71,7 +71,7 @@ class BufferedMessage:
         return f"m:{self.id}"
 
     @property
-    def reckoned_tokens(self) -> int:
+    def estimated_tokens(self) -> int:
         """Hardly ever fewer tokens than its text has; told without counting them."""
         return 1 + len(self.text.encode()) // BYTES_PER_TOKEN
 

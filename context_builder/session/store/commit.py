@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from context_builder.session.conversation.changes import Changes
-from context_builder.session.conversation.published_state import State
+from context_builder.session.conversation.published_state import PublishedState
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldRevision:
     """Which commit Redis holds: its ``revision`` and the writer it is ``by``, whose revisions only ascend.
 
     ``mark`` tells the times that the session was forgotten from each other, the last first; empty when it never was.
@@ -46,7 +46,7 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class StoredSession:
     """A session as Redis holds it.
 
     ``position`` is the one in its input. ``identities`` are those of the messages taken in during the last minute, and
@@ -76,7 +76,7 @@ class Commit:
 
     conversation_state: bytes
     active_at: float
-    state: State | None = None
+    state: PublishedState | None = None
     head: bytes = b""
     order: bytes = b""
     changes: Changes = field(default_factory=Changes)

@@ -1,6 +1,6 @@
 """What the last commits gave to Redis, so that a Redis that comes back without them is given them again.
 
-:class:`Unidentified` recognizes deliveries without identity that such a Redis gives again.
+:class:`UnidentifiedDeliveries` recognizes deliveries without identity that such a Redis gives again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from context_builder.clock import Instant
-from context_builder.session.store.commit import Commit, Lists, Snapshot
+from context_builder.session.store.commit import Commit, Lists, StoredSession
 
 SECONDS: Final = 3.0
 """With ``appendfsync everysec`` Redis loses a second at a power cut, two when the disk is busy; one to spare.
@@ -43,7 +43,7 @@ def position_after(position: bytes, delivery: bytes) -> bytes:
     return blake2b(delivery, digest_size=_DIGEST_BYTES, key=position).hexdigest().encode()
 
 
-class Unidentified:
+class UnidentifiedDeliveries:
     """Positions in the input at which deliveries without identity were taken in.
 
     A message with neither number nor timestamp is like any other that says the same. But the input is acknowledged in
@@ -87,7 +87,7 @@ class CommitHistory:
     """Remembers commits for :data:`SECONDS` before the last one, however long ago that was."""
 
     def __init__(self) -> None:
-        self.unidentified = Unidentified()
+        self.unidentified = UnidentifiedDeliveries()
         self.position = b""
         self._given: deque[_Given] = deque()
         self._size = 0
@@ -101,7 +101,7 @@ class CommitHistory:
         """Of the messages that were taken in lately, oldest first."""
         return [*self._identities]
 
-    def begin(self, snapshot: Snapshot, now: Instant) -> None:
+    def begin(self, snapshot: StoredSession, now: Instant) -> None:
         """Continue from what another process left, should Redis fall back behind it."""
         self._add(_Given(snapshot.revision, now.monotonic, snapshot.newest), snapshot.identities)
         self.position = snapshot.position

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 import orjson
 
-from context_builder.session.store.commit import Held
+from context_builder.session.store.commit import HeldRevision
 
 ANCESTORS: Final = 32
 """So many earlier writers are named. What Redis holds of one before them counts as a stranger's."""
@@ -27,11 +27,11 @@ class Lineage:
     """
 
     writer: bytes
-    latest: Held = field(default_factory=Held)
-    base: Held = field(default_factory=Held)
+    latest: HeldRevision = field(default_factory=HeldRevision)
+    base: HeldRevision = field(default_factory=HeldRevision)
     ancestors: Mapping[bytes, int] = field(default_factory=dict)
 
-    def loaded(self, held: Held, ancestors: bytes | None) -> Self:
+    def loaded(self, held: HeldRevision, ancestors: bytes | None) -> Self:
         """Continue from what Redis holds, whose checkpoint names these ``ancestors``."""
         named = {str(writer).encode(): int(last) for writer, last in orjson.loads(ancestors or b"[]")}
         if held.by:
@@ -42,24 +42,24 @@ class Lineage:
 
     def committed(self, revision: int) -> Self:
         """Redis holds this process's commit ``revision``."""
-        held = Held(revision, self.writer, self.latest.mark)
+        held = HeldRevision(revision, self.writer, self.latest.mark)
         return replace(self, latest=held, base=held)
 
-    def rebased(self, held: Held) -> Self:
+    def rebased(self, held: HeldRevision) -> Self:
         """Let the next commit build on what Redis fell back to."""
         return replace(self, base=held)
 
-    def knows(self, held: Held) -> bool:
+    def knows(self, held: HeldRevision) -> bool:
         """Whether nobody but this process and those that it continued from had a part in what Redis holds."""
         if self.was_forgotten(held):
             return False
         return held.by in (b"", self.writer) or held.revision <= self.ancestors.get(held.by, -1)
 
-    def was_forgotten(self, held: Held) -> bool:
+    def was_forgotten(self, held: HeldRevision) -> bool:
         """Whether somebody forgot the session since it was loaded; a Redis that fell back may have an earlier mark."""
         return not {*held.mark.split()[:1]} <= {*self.latest.mark.split()}
 
-    def is_behind(self, held: Held) -> bool:
+    def is_behind(self, held: HeldRevision) -> bool:
         """Whether Redis, which holds what this process :meth:`knows`, has lost commits that it had."""
         if held.by == self.writer:
             return self.latest.by == self.writer and held.revision < self.latest.revision

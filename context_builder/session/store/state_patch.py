@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
-from context_builder.session.conversation.published_state import State
+from context_builder.session.conversation.published_state import PublishedState
 
 MARK_BYTES: Final = 64
 """The end of a state, which holds its revision and the moment of its publication, tells it from every other."""
@@ -22,10 +22,10 @@ comes, and, since half a buffer of messages has to leave before all of it is sen
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedState:
+class StoredState:
     """A state as Redis holds it: ``gap`` spaces before its entries, ``pad`` spaces behind them."""
 
-    state: State
+    state: PublishedState
     gap: int = 0
     pad: int = 0
 
@@ -61,7 +61,7 @@ class Edit(NamedTuple):
 class StatePatch:
     """``edits`` of a value of ``length`` bytes that ends with ``mark``, or else ``whole``; and what comes of it."""
 
-    result: PublishedState
+    result: StoredState
     whole: bytes = b""
     edits: Sequence[Edit] = ()
     length: int = 0
@@ -78,15 +78,15 @@ class StatePatch:
         return [self.whole, self.length, self.mark, len(self.edits), *edits]
 
     @classmethod
-    def between(cls, old: PublishedState | None, new: State) -> Self:
+    def between(cls, old: StoredState | None, new: PublishedState) -> Self:
         """What makes ``new`` of ``old``: all of ``new`` when they have little in common, or too much would be blank."""
         patch = None if old is None else cls._of_changes(old, new)
         if patch is None or patch.size >= new.length // 2:
-            return cls(PublishedState(new), whole=bytes(new))
+            return cls(StoredState(new), whole=bytes(new))
         return patch
 
     @classmethod
-    def _of_changes(cls, old: PublishedState, new: State) -> Self | None:
+    def _of_changes(cls, old: StoredState, new: PublishedState) -> Self | None:
         had = old.state
         left = had.entries.index(new.entries[0]) if new.entries and new.entries[0] in had.entries else 0
         gone = sum(map(len, had.entries[:left])) + left
@@ -103,7 +103,7 @@ class StatePatch:
             Edit(end - len(text), 0, text),
             Edit(end, pad, new.after),
         )
-        result = PublishedState(new, gap, pad)
+        result = StoredState(new, gap, pad)
         return cls(result, edits=[edit for edit in edits if edit.spaces or edit.text], length=old.length, mark=old.mark)
 
 

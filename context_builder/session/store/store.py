@@ -12,13 +12,13 @@ from redis.asyncio import Redis
 from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
 from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FENCE, FORGOTTEN, SUMMARY_SEQS, Keys
-from context_builder.session.store.commit import Commit, Committed, Held, Lists, Snapshot
+from context_builder.session.store.commit import Commit, Committed, HeldRevision, Lists, StoredSession
 from context_builder.session.store.commit_arguments import CommitArguments, commit_keys
 from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.outbox import Outbox
 from context_builder.session.store.scripts import script
-from context_builder.session.store.state_patch import PublishedState, StatePatch
+from context_builder.session.store.state_patch import StatePatch, StoredState
 from context_builder.storage.redis_availability import translated
 
 END_REQUEST: Final = "end"
@@ -43,7 +43,7 @@ TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
 TOMBSTONE_MS: Final = 60_000
 
 
-class Read(NamedTuple):
+class InputRead(NamedTuple):
     """Items from one end of a list, and what the checkpoint had when they were read: its position in the input, its
     revision and its writer."""
 
@@ -68,7 +68,7 @@ class SessionStore:
         self._rules = rules
         self._lease = b""
         self._nonce = uuid4().hex
-        self._published: PublishedState | None = None
+        self._published: StoredState | None = None
         self._revision = 0
         self.lineage = Lineage(self._nonce.encode())
         self._read = script(client, "read")
@@ -111,7 +111,7 @@ class SessionStore:
         async with translated(RELEASE_TIMEOUT):
             await self._release(keys=[self.keys.owner], args=[self._lease])
 
-    async def load(self) -> Snapshot:
+    async def load(self) -> StoredSession:
         """The session's checkpoint; commits continue from its revision."""
         keys = self.keys
         async with translated(), self._client.pipeline(transaction=True) as pipe:
@@ -124,12 +124,12 @@ class SessionStore:
             fields, identities, summary_seq, mark, *lengths = await pipe.execute()
         named = {name.decode(): value for name, value in fields.items()}
         self._revision = int(named.pop("revision", b"0"))
-        held = Held(self._revision, named.pop("by", b""), mark or b"")
+        held = HeldRevision(self._revision, named.pop("by", b""), mark or b"")
         position = named.pop("position", b"")
         self.lineage = self.lineage.loaded(held, named.pop("ancestors", None))
         if summary_seq is not None:
             named["summary_seq"] = summary_seq
-        return Snapshot(self._revision, named, lengths[0], position, identities, await self._newest(*lengths))
+        return StoredSession(self._revision, named, lengths[0], position, identities, await self._newest(*lengths))
 
     async def _newest(self, pending: int, outbox: int, memory_outbox: int, dead: int) -> Lists:
         """What was put into the lists last; where there is nothing, Redis is not asked."""
@@ -144,15 +144,15 @@ class SessionStore:
     async def _newest_of(self, key: str, end: Literal["left", "right"]) -> list[bytes]:
         return (await self._read_held(key, NEWEST, end))[::-1]
 
-    async def held(self) -> Held:
+    async def held(self) -> HeldRevision:
         """What Redis holds; the lineage's latest unless it lost data, an answer was lost, or somebody else commits."""
         async with translated(), self._client.pipeline(transaction=True) as pipe:
             pipe.hmget(self.keys.checkpoint, ["revision", "by"])
             pipe.hget(FORGOTTEN, self.keys.forgotten_field)
             (revision, by), mark = await pipe.execute()
-        return Held(int(revision or 0), by or b"", mark or b"")
+        return HeldRevision(int(revision or 0), by or b"", mark or b"")
 
-    def rebase(self, held: Held) -> None:
+    def rebase(self, held: HeldRevision) -> None:
         """Let the next commit build on what Redis holds."""
         self.lineage = self.lineage.rebased(held)
 
@@ -162,7 +162,7 @@ class SessionStore:
             source = target = self.keys.input
             return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
 
-    async def read_input(self) -> Read:
+    async def read_input(self) -> InputRead:
         """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
         return await self._read_end(self.keys.input, self._rules.read_batch, "right")
 
@@ -188,12 +188,12 @@ class SessionStore:
             raise StoreUnavailable("Redis has fallen back")
         return read.items
 
-    async def _read_end(self, key: str, count: int, end: Literal["left", "right"]) -> Read:
+    async def _read_end(self, key: str, count: int, end: Literal["left", "right"]) -> InputRead:
         """Items from this end of a list inwards, at most so many and :data:`READ_BYTES`."""
         async with translated():
             answer = await self._read(keys=[key, self.keys.checkpoint], args=[count, READ_BYTES, end])
         position, revision, by, *items = answer
-        return Read(items, position, int(revision), by)
+        return InputRead(items, position, int(revision), by)
 
     async def clear_request(self) -> None:
         async with translated():

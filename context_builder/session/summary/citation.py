@@ -63,7 +63,7 @@ class CitedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedPoint:
     """A point and the messages behind it, in the order it cites them.
 
     ``missing`` are ids of cited messages whose words were not kept: they were summarized by an earlier version.
@@ -78,7 +78,7 @@ class Explained:
         return {**self.point.wire(), "sources": cited, "missing": list(self.missing)}
 
 
-def explain(fields: Mapping[str, bytes]) -> list[Explained]:
+def explain(fields: Mapping[str, bytes]) -> list[ExplainedPoint]:
     """The points of the checkpoint whose ``fields`` these are, in chronological order."""
     points = orjson.loads(fields["summary"])["points"] if "summary" in fields else []
     sources = read_sources(fields)
@@ -91,8 +91,8 @@ def read_sources(fields: Mapping[str, bytes]) -> dict[int, CitedMessage]:
     return {source.id: source for source in sorted(found, key=lambda source: source.id)}
 
 
-def _explained(point: Point, sources: Mapping[int, CitedMessage]) -> Explained:
-    return Explained(
+def _explained(point: Point, sources: Mapping[int, CitedMessage]) -> ExplainedPoint:
+    return ExplainedPoint(
         point,
         [sources[cited] for cited in point.ids if cited in sources],
         [cited for cited in point.ids if cited not in sources],

@@ -31,7 +31,7 @@ _EDGES: Final = ".,;:!?\"'()[]{}“”‘’…"
 _SENTENCE_END: Final = (".", "!", "?", ":", ";")
 
 
-class Telling(NamedTuple):
+class ContentWord(NamedTuple):
     """A word that is no function word: as it stands in its text, bare of punctuation, and in lower case.
 
     ``identifies`` holds for numbers, names, identifiers and negations.
@@ -82,17 +82,17 @@ def _evenly(places: Sequence[int], most: int) -> list[int]:
 
 
 @lru_cache(maxsize=1024)
-def telling(text: str) -> tuple[Telling, ...]:
+def telling(text: str) -> tuple[ContentWord, ...]:
     """The words of ``text`` that carry meaning, in order."""
-    found: list[Telling] = []
+    found: list[ContentWord] = []
     begins = True
     for spelled in text.split():
         bare = spelled.strip(_EDGES)
         lower = bare.lower()
         if bare and _identifies(bare, lower, begins=begins):
-            found.append(Telling(spelled, bare, lower, identifies=True))
+            found.append(ContentWord(spelled, bare, lower, identifies=True))
         elif bare and lower not in _FUNCTION_WORDS and not _is_contraction(lower):
-            found.append(Telling(spelled, bare, lower, identifies=False))
+            found.append(ContentWord(spelled, bare, lower, identifies=False))
         begins = spelled.endswith(_SENTENCE_END)
     return tuple(found)
 

@@ -12,7 +12,7 @@ from context_builder.__main__ import main
 from context_builder.session.inbox import Batch, Decoded, Inbox
 from context_builder.session.messages import message
 from context_builder.session.store.commit_history import CommitHistory
-from context_builder.session.store.store import Read, SessionStore
+from context_builder.session.store.store import InputRead, SessionStore
 from scripts.alteration import alter_commit, replace
 
 PARTS = {
@@ -29,9 +29,9 @@ PARTS = {
 
 
 def pop_instead_of_reading() -> None:
-    async def pop(self: SessionStore) -> Read:
+    async def pop(self: SessionStore) -> InputRead:
         popped = await self._client.rpop(self.keys.input, self._rules.read_batch)  # type: ignore[misc]
-        return Read(popped or [], b"")
+        return InputRead(popped or [], b"")
 
     async def pop_next(self: SessionStore, seconds: int) -> bytes | None:
         popped = await self._client.brpop([self.keys.input], seconds)  # type: ignore[misc]

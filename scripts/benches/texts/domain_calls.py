@@ -136,14 +136,14 @@ async def play(lines: Sequence[Utterance], gate: Gate, model: Simulated) -> Outc
     for number, (domain, text) in enumerate(lines, start=1):
         fields = {"message_number": number, "speaker": "Ann", "text": text}
         conversation.receive([from_fields(fields, clock.advance(5.0))], clock.now())
-        if (work := conversation.domains_work(clock.now())) is not None:
+        if (work := conversation.next_domain_task(clock.now())) is not None:
             reading = await gate.repeated(work)
             if reading is None:
                 outcome.calls += 1
                 reading = await model.read(work)
                 gate.judged(reading)
             conversation.finish(work, reading, clock.now())
-        outcome.right += next(iter(conversation.inferring.topic.active), None) == domain
+        outcome.right += next(iter(conversation.domain_tracker.topic.active), None) == domain
         outcome.messages += 1
     return outcome
 

@@ -21,7 +21,7 @@ from context_builder.clock import Instant
 from context_builder.demo import load_demo
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
-from context_builder.session.jobs import Done, Jobs
+from context_builder.session.jobs import Jobs, TaskOutcome
 from context_builder.session.messages.message import from_fields
 from context_builder.testing import ManualClock
 from context_builder.tokens.counter import TokenCounter
@@ -77,7 +77,7 @@ class Listening:
         self.conversation = Conversation("bench", rules or SessionConfig(), self.clock.now(), COUNT)
         self.inferences = 0
         self._model = model
-        self._done: asyncio.Queue[Done] = asyncio.Queue()
+        self._done: asyncio.Queue[TaskOutcome] = asyncio.Queue()
         self._jobs = Jobs(model, plain, replace(self.conversation.rules, domain_skip=skip), self._done.put_nowait)
         self._heard = 0
 
@@ -104,20 +104,20 @@ class Listening:
     def _start(self, now: Instant, tasks: asyncio.TaskGroup) -> int:
         """How many pieces of work were handed out."""
         started = 0
-        domains = self.conversation.domains_work(now)
+        domains = self.conversation.next_domain_task(now)
         if domains is not None:
             self.inferences += 1
-            keywords = self.conversation.keywords_work(now)
+            keywords = self.conversation.next_keyword_task(now)
             if keywords and self._model.read_both:
                 self._jobs.start_both(keywords, domains, self._model.read_both, tasks)
                 started += 2
             else:
                 self._jobs.start(domains, tasks)
                 started += 1
-        if self.conversation.summary_due(now) and (summary := self.conversation.summary_work()):
+        if self.conversation.summary_due(now) and (summary := self.conversation.next_summary_task()):
             self._jobs.start(summary, tasks)
             started += 1
-        while keywords := self.conversation.keywords_work(now):
+        while keywords := self.conversation.next_keyword_task(now):
             self._jobs.start(keywords, tasks)
             started += 1
         return started
@@ -160,7 +160,7 @@ async def measure_prompt_cost(texts: Sequence[str]) -> PromptCost:
         paced=paced,
         paced_asking_always=sum(asking_always.values()),
         paced_without_domains=sum(without_domains.values()),
-        skipped=thrifty.conversation.inferring.skipped,
+        skipped=thrifty.conversation.domain_tracker.skipped,
         inferences=thrifty.inferences,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.openai import OpenAIAnalyst
-from context_builder.analysis.openai.capabilities import Dialect
+from context_builder.analysis.openai.capabilities import Capabilities
 from tests.analysis.openai.conversation import TEXTS, said
 from tests.services.model_server import FakeModel
 
@@ -47,8 +47,8 @@ async def test_a_server_that_ignores_the_schema_is_told_it(analyst: OpenAIAnalys
 
 
 def test_a_part_no_longer_used_cannot_be_refused() -> None:
-    dialect = Dialect(temperature=False)
-    assert dialect.refused_part("temperature is not supported") is None
-    assert dialect.refused_part("Unknown field: max_completion_tokens") == "max_completion_tokens"
-    assert dialect.refused_part("the response_format is not supported") == "json_schema"
-    assert dialect.refused_part("something else") is None
+    capabilities = Capabilities(temperature=False)
+    assert capabilities.refused_part("temperature is not supported") is None
+    assert capabilities.refused_part("Unknown field: max_completion_tokens") == "max_completion_tokens"
+    assert capabilities.refused_part("the response_format is not supported") == "json_schema"
+    assert capabilities.refused_part("something else") is None

@@ -23,7 +23,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.conversation.tasks import AnalysisTask
-from context_builder.session.jobs import Done, Jobs
+from context_builder.session.jobs import Jobs, TaskOutcome
 from context_builder.testing import ManualClock
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import TEXTS, said
@@ -48,7 +48,7 @@ class Asked:
         self.conversation.receive([message(n, text) for n, text in enumerate(TEXTS, start=1)], self.clock.now())
         self._jobs = Jobs(analyst, analyst, SessionConfig(jobs=8), self._over)
 
-    def _over(self, done: Done) -> None:
+    def _over(self, done: TaskOutcome) -> None:
         now = self.clock.now()
         if done.reading is None:
             self.conversation.fail(done.work, now, done.retry_after, done.usage)
@@ -59,14 +59,14 @@ class Asked:
         """Have everything understood; the state that is published then."""
         now = self.clock.now()
         return await self._have_done(
-            self.conversation.keywords_work(now),
-            self.conversation.domains_work(now, at_once=True),
-            self.conversation.summary_work(),
+            self.conversation.next_keyword_task(now),
+            self.conversation.next_domain_task(now, at_once=True),
+            self.conversation.next_summary_task(),
         )
 
     async def ask_for_points(self) -> dict[str, Any]:
         """Have a summary made; the rolling summary that is published then."""
-        summary: dict[str, Any] = (await self._have_done(self.conversation.summary_work()))["rolling_summary"]
+        summary: dict[str, Any] = (await self._have_done(self.conversation.next_summary_task()))["rolling_summary"]
         return summary
 
     async def _have_done(self, *works: AnalysisTask | None) -> dict[str, Any]:

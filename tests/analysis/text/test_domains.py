@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.analysis.text.domains import ACTIVE, MAX_ACTIVE, hear
+from context_builder.analysis.text.domains import ACTIVE, MAX_ACTIVE, score_domains
 from context_builder.analysis.text.profiles import lexicon
 from context_builder.domains import DOMAINS
 
@@ -37,7 +37,7 @@ def test_there_is_a_profile_for_each_domain() -> None:
 
 @pytest.mark.parametrize(("domain", "text"), SAID.items())
 def test_a_plain_sentence_of_a_field_is_recognized(domain: str, text: str) -> None:
-    assert next(iter(hear([text]).confidence())) == domain
+    assert next(iter(score_domains([text]).confidence())) == domain
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_a_plain_sentence_of_a_field_is_recognized(domain: str, text: str) -> No
     ],
 )
 def test_small_talk_has_no_domain(texts: list[str]) -> None:
-    assert hear(texts).confidence() == {}
+    assert score_domains(texts).confidence() == {}
 
 
 def test_confidences_are_ordered_and_between_the_threshold_and_one() -> None:
-    values = list(hear(list(SAID.values())).confidence().values())
+    values = list(score_domains(list(SAID.values())).confidence().values())
     assert values == sorted(values, reverse=True)
     assert len(values) <= MAX_ACTIVE
     assert all(ACTIVE <= value <= 1 for value in values)
@@ -62,15 +62,17 @@ def test_confidences_are_ordered_and_between_the_threshold_and_one() -> None:
 
 def test_more_evidence_makes_more_confident() -> None:
     biology = SAID["Biology / Life Sciences"]
-    one = hear(["Is DNA involved?"]).confidence()["Biology / Life Sciences"]
-    many = hear([biology, "Ribosomes translate mRNA.", "Is DNA involved?"]).confidence()["Biology / Life Sciences"]
+    one = score_domains(["Is DNA involved?"]).confidence()["Biology / Life Sciences"]
+    many = score_domains([biology, "Ribosomes translate mRNA.", "Is DNA involved?"]).confidence()[
+        "Biology / Life Sciences"
+    ]
     assert many > one
 
 
 def test_two_fields_at_once_are_both_active() -> None:
     texts = [SAID["Political Science / Law"], SAID["Environmental Science / Ecology"]]
-    assert set(hear(texts).confidence()) == {"Political Science / Law", "Environmental Science / Ecology"}
+    assert set(score_domains(texts).confidence()) == {"Political Science / Law", "Environmental Science / Ecology"}
 
 
 def test_the_longest_term_wins() -> None:
-    assert next(iter(hear(["Is it a neural network?"]).confidence())) == "Data Science / Machine Learning"
+    assert next(iter(score_domains(["Is it a neural network?"]).confidence())) == "Data Science / Machine Learning"

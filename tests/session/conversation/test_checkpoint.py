@@ -49,7 +49,7 @@ def lively(clock: ManualClock) -> Conversation:
     clock.advance(7)
     hear(subject, clock, 10, 12)
     subject.receive([advice(), message(11), message(None, timestamp="yesterday")], clock.now())
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     subject.finish(work, keywords_for(work, "helicase", "double helix"), clock.now())
     subject.count_dead_letters(2)
@@ -111,18 +111,18 @@ def test_a_clock_that_was_set_back_makes_nothing_older_than_now(clock: ManualClo
 
 def test_keywords_that_were_found_are_not_asked_for_again(clock: ManualClock) -> None:
     again = continued(lively(clock), clock)
-    assert again.keywords_work(clock.now()) is None
+    assert again.next_keyword_task(clock.now()) is None
 
 
 def test_tasks_that_were_under_way_are_started_again(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, *range(1, 6))
-    work = [subject.keywords_work(clock.now()), subject.domains_work(clock.now())]
-    taken = subject.summary_work()
+    work = [subject.next_keyword_task(clock.now()), subject.next_domain_task(clock.now())]
+    taken = subject.next_summary_task()
     again = continued(subject, clock)
-    assert [again.keywords_work(clock.now()), again.domains_work(clock.now())] == work
+    assert [again.next_keyword_task(clock.now()), again.next_domain_task(clock.now())] == work
     clock.advance(120)
-    summary = again.summary_work()
+    summary = again.next_summary_task()
     assert summary is not None
     assert taken is not None
     assert summary.request.messages == taken.request.messages
@@ -131,7 +131,7 @@ def test_tasks_that_were_under_way_are_started_again(clock: ManualClock) -> None
 def test_the_oldest_part_that_was_being_summarized_still_comes_before_pending_messages(clock: ManualClock) -> None:
     subject = conversation(clock, buffer_max=2)
     hear(subject, clock, 1, 2)
-    assert subject.summary_work() is not None
+    assert subject.next_summary_task() is not None
     hear(subject, clock, 3, 4, 5)
     again = continued(subject, clock, buffer_max=2)
     assert again.summary_due(clock.now())
@@ -147,7 +147,7 @@ def test_another_limit_of_the_buffer_changes_no_order(clock: ManualClock, buffer
     assert continued(subject, clock, buffer_max=buffer_max).takes_pending_next  # 1 and 2
     subject = conversation(clock, buffer_max=3)
     hear(subject, clock, 1, 2)
-    assert subject.summary_work() is not None
+    assert subject.next_summary_task() is not None
     hear(subject, clock, 3, 4, 5, 6)
     again = continued(subject, clock, buffer_max=buffer_max)
     assert [said.number for said in summarize(again, clock).request.messages] == [1, 2]
@@ -157,7 +157,7 @@ def test_another_limit_of_the_buffer_changes_no_order(clock: ManualClock, buffer
 def test_a_checkpoint_that_knows_only_the_buffers_limit_is_continued_in_order(clock: ManualClock) -> None:
     subject = conversation(clock, buffer_max=2)
     hear(subject, clock, 1, 2)
-    assert subject.summary_work() is not None
+    assert subject.next_summary_task() is not None
     hear(subject, clock, 3, 4, 5)
     fields = written(subject)
     head = orjson.loads(fields["head"])

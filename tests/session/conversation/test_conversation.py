@@ -17,18 +17,18 @@ LAW = DomainResult({"Political Science / Law": 0.8}, ("patent",), "stub")
 def test_keywords_are_filled_in_place(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1, 2)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     subject.finish(work, keywords_for(work, "helicase"), clock.now())
     assert [entry.keywords for entry in subject.buffer.ordered()] == [["helicase"], ["helicase"]]
     assert set(subject.take_changes().fields) == {"m:1", "m:2"}
-    assert subject.keywords_work(clock.now()) is None
+    assert subject.next_keyword_task(clock.now()) is None
 
 
 def test_texts_under_ten_characters_are_never_asked_about(clock: ManualClock) -> None:
     subject = conversation(clock)
     subject.receive([message(1, "nine char"), message(2, "ten chars!")], clock.now())
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     assert [said.number for said in work.messages] == [2]
 
@@ -36,14 +36,14 @@ def test_texts_under_ten_characters_are_never_asked_about(clock: ManualClock) ->
 def test_a_keyword_call_holds_a_batch_and_messages_are_asked_about_once(clock: ManualClock) -> None:
     subject = conversation(clock, keyword_batch=2, keyword_window=0)
     hear(subject, clock, 1, 2, 3)
-    asked = [subject.keywords_work(clock.now()) for _ in range(3)]
+    asked = [subject.next_keyword_task(clock.now()) for _ in range(3)]
     assert [[said.number for said in work.messages] if work else None for work in asked] == [[1, 2], [3], None]
 
 
 def test_keywords_of_a_message_that_was_summarized_meanwhile_are_dropped(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     summarize(subject, clock)
     subject.finish(work, keywords_for(work, "helicase"), clock.now())
@@ -53,9 +53,9 @@ def test_keywords_of_a_message_that_was_summarized_meanwhile_are_dropped(clock: 
 def test_messages_that_collect_while_keywords_fail_do_not_hurry_the_loop(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     hear(subject, clock, 2)
-    assert subject.keywords_work(clock.now()) is None
+    assert subject.next_keyword_task(clock.now()) is None
     subject.fail(work, clock.advance(1))
     assert subject.next_moment(clock.now()) > clock.now().monotonic
 
@@ -63,17 +63,17 @@ def test_messages_that_collect_while_keywords_fail_do_not_hurry_the_loop(clock: 
 def test_failed_keywords_are_asked_for_again_after_a_while(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     subject.fail(work, clock.now())
-    assert subject.keywords_work(clock.advance(4.9)) is None
-    assert subject.keywords_work(clock.advance(0.1)) == work
+    assert subject.next_keyword_task(clock.advance(4.9)) is None
+    assert subject.next_keyword_task(clock.advance(0.1)) == work
 
 
 def test_a_reading_that_answers_something_else_is_a_programming_error(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     with pytest.raises(TypeError, match="DomainResult does not answer KeywordTask"):
         subject.finish(work, BIOLOGY, clock.now())
@@ -110,19 +110,19 @@ def test_without_a_new_message_domains_are_never_due(clock: ManualClock) -> None
 def test_messages_that_come_during_an_inference_count_for_the_next(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1, 2, 3, 4, 5)
-    work = subject.domains_work(clock.now())
+    work = subject.next_domain_task(clock.now())
     assert work is not None
     hear(subject, clock, 6, 7)
     assert not subject.domains_due(clock.now())
     subject.finish(work, BIOLOGY, clock.now())
-    assert subject.inferring.new == 2
+    assert subject.domain_tracker.new == 2
     assert [bool(entry.domains) for entry in subject.buffer.ordered()] == [True] * 5 + [False] * 2
 
 
 def test_domains_come_from_the_newest_ten_messages(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, *range(1, 26))
-    work = subject.domains_work(clock.now())
+    work = subject.next_domain_task(clock.now())
     assert work is not None
     assert [said.number for said in work.messages] == list(range(16, 26))
 
@@ -135,7 +135,7 @@ def test_only_untagged_messages_are_tagged(clock: ManualClock) -> None:
     infer(subject, clock, LAW)
     tags = [entry.domains for entry in subject.buffer.ordered()]
     assert tags == [["Biology / Life Sciences"]] * 5 + [["Political Science / Law"]] * 5
-    assert subject.inferring.reading == LAW
+    assert subject.domain_tracker.reading == LAW
     assert set(subject.take_changes().fields) == {f"m:{n}" for n in range(6, 11)}
 
 
@@ -149,11 +149,11 @@ def test_consilience_counts_for_the_triggers(clock: ManualClock) -> None:
 def test_a_failed_inference_is_repeated_after_a_while(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1, 2, 3, 4, 5)
-    work = subject.domains_work(clock.now())
+    work = subject.next_domain_task(clock.now())
     assert work is not None
     subject.fail(work, clock.now())
     assert not subject.domains_due(clock.advance(4.9))
-    assert subject.domains_work(clock.advance(0.1)) == work
+    assert subject.next_domain_task(clock.advance(0.1)) == work
 
 
 # Silence, waking, ending
@@ -165,9 +165,9 @@ def test_the_loop_wakes_at_the_next_moment_that_matters(clock: ManualClock) -> N
     hear(subject, clock, 1)
     assert subject.next_moment(clock.now()) - now == pytest.approx(4.001)
     assert subject.next_moment(clock.advance(5)) - now == 30
-    assert subject.domains_work(clock.advance(25)) is not None
+    assert subject.next_domain_task(clock.advance(25)) is not None
     assert subject.next_moment(clock.now()) - now == 120
-    assert subject.summary_work() is not None
+    assert subject.next_summary_task() is not None
     assert subject.next_moment(clock.now()) - now == 1030
 
 

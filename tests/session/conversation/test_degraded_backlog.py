@@ -11,9 +11,9 @@ from context_builder.testing import ManualClock
 from tests.session.saying import ARRIVAL, conversation, hear, message, points_of, words
 
 
-def summary_work(subject: Conversation, clock: ManualClock) -> SummaryTask:
+def next_summary_task(subject: Conversation, clock: ManualClock) -> SummaryTask:
     assert subject.summary_due(clock.now())
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     return work
 
@@ -23,9 +23,9 @@ def degraded(clock: ManualClock, **rules: int) -> Conversation:
     subject = conversation(clock, pending_max=3, **rules)
     hear(subject, clock, 1, 2, 3, 4)
     clock.advance(121)
-    subject.fail(summary_work(subject, clock), clock.now())
+    subject.fail(next_summary_task(subject, clock), clock.now())
     clock.advance(16)
-    work = summary_work(subject, clock)
+    work = next_summary_task(subject, clock)
     assert work.last_resort
     point = DraftPoint("about all of it", tuple(entry.id for entry in work.entries))
     subject.finish(work, SummaryResult((point,), "text"), clock.now())
@@ -37,7 +37,7 @@ def model_works(subject: Conversation, clock: ManualClock, number: int) -> None:
     """One more message, and the model summarizes it."""
     hear(subject, clock, number)
     clock.advance(121)
-    work = summary_work(subject, clock)
+    work = next_summary_task(subject, clock)
     assert [entry.number for entry in work.entries] == [number]
     subject.finish(work, points_of(work), clock.now())
 
@@ -59,7 +59,7 @@ def test_its_points_take_the_place_of_the_last_resorts() -> None:
     subject = degraded(clock)
     model_works(subject, clock, 5)
     assert texts(subject) == [(1, 2, 3, 4), (5,)]
-    work = summary_work(subject, clock)
+    work = next_summary_task(subject, clock)
     assert (work.again, work.last_resort, work.request.known) == (True, False, ())
     subject.finish(work, points_of(work), clock.now())
     assert texts(subject) == [(1,), (2,), (3,), (4,), (5,)]
@@ -71,7 +71,7 @@ def test_messages_count_once_and_the_better_summary_is_archived() -> None:
     subject = degraded(clock)
     model_works(subject, clock, 5)
     subject.take_changes()
-    work = summary_work(subject, clock)
+    work = next_summary_task(subject, clock)
     subject.finish(work, points_of(work), clock.now())
     wire = subject.summary.wire()
     assert (wire["message_count"], wire["degraded_messages"], wire["summary_seq"]) == (5, 0, 3)
@@ -84,11 +84,11 @@ def test_a_model_that_fails_again_is_left_alone_until_it_has_summarized_somethin
     clock = ManualClock()
     subject = degraded(clock)
     model_works(subject, clock, 5)
-    subject.fail(summary_work(subject, clock), clock.now())
+    subject.fail(next_summary_task(subject, clock), clock.now())
     clock.advance(1000)
     assert not subject.summary_due(clock.now())
     model_works(subject, clock, 6)
-    assert summary_work(subject, clock).again
+    assert next_summary_task(subject, clock).again
 
 
 def test_what_fails_each_time_is_left_as_it_is() -> None:
@@ -96,7 +96,7 @@ def test_what_fails_each_time_is_left_as_it_is() -> None:
     subject = degraded(clock)
     for number in range(5, 5 + MOST_TRIES):
         model_works(subject, clock, number)
-        work = summary_work(subject, clock)
+        work = next_summary_task(subject, clock)
         assert work.again
         subject.fail(work, clock.now())
         clock.advance(16)
@@ -109,7 +109,7 @@ def test_a_degraded_reading_changes_nothing() -> None:
     clock = ManualClock()
     subject = degraded(clock)
     model_works(subject, clock, 5)
-    work = summary_work(subject, clock)
+    work = next_summary_task(subject, clock)
     subject.finish(work, SummaryResult((), "text", degraded=True), clock.now())
     assert texts(subject) == [(1, 2, 3, 4), (5,)]
     assert not subject.summary_due(clock.now())
@@ -133,5 +133,5 @@ def test_what_is_not_summarized_yet_comes_first_when_the_session_ends() -> None:
     model_works(subject, clock, 5)
     hear(subject, clock, 6)
     subject.close()
-    work = summary_work(subject, clock)
+    work = next_summary_task(subject, clock)
     assert ([entry.number for entry in work.entries], work.again) == ([6], False)

@@ -18,14 +18,14 @@ from tests.session.saying import conversation, hear, keywords_for
 
 def asked(subject: Conversation, clock: ManualClock) -> list[int | None]:
     """Numbers of the messages whose keywords are asked for now."""
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     return [said.number for said in work.messages] if work else []
 
 
 def in_flight(subject: Conversation, clock: ManualClock) -> KeywordTask:
     """A keyword call about message 1, under way."""
     hear(subject, clock, 1)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     return work
 
@@ -39,7 +39,7 @@ def test_a_lone_message_goes_at_once(clock: ManualClock) -> None:
 def test_the_first_of_several_waits_for_its_company(clock: ManualClock) -> None:
     subject = conversation(clock, keyword_window=0.05)
     hear(subject, clock, 1)
-    assert subject.keywords_work(clock.now(), more_to_come=True) is None
+    assert subject.next_keyword_task(clock.now(), more_to_come=True) is None
     hear(subject, clock, 2)
     assert asked(subject, clock) == [1, 2]
 
@@ -76,7 +76,7 @@ def test_a_full_batch_does_not_wait(clock: ManualClock) -> None:
 def test_a_backlog_goes_out_a_batch_at_a_time_two_calls_at_once(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, *range(1, 61))
-    works = [subject.keywords_work(clock.now()) for _ in range(3)]
+    works = [subject.next_keyword_task(clock.now()) for _ in range(3)]
     assert [len(work.messages) if work else 0 for work in works] == [20, 20, 0]
     assert works[0] is not None
     subject.finish(works[0], keywords_for(works[0], "helicase"), clock.now())
@@ -88,14 +88,14 @@ def test_with_hands_full_nothing_wakes_the_loop_but_the_tick(clock: ManualClock)
     hear(subject, clock, 1, 2, 3, 4, 5)
     now = clock.advance(200)
     assert subject.next_moment(now) == now.monotonic
-    assert subject.next_moment(now, hands_free=False) == now.monotonic + subject.rules.tick
+    assert subject.next_moment(now, can_start_tasks=False) == now.monotonic + subject.rules.tick
 
 
 def test_messages_that_collect_go_with_domains_that_are_due(clock: ManualClock) -> None:
     subject = conversation(clock, keyword_window=60.0)
     in_flight(subject, clock)
     hear(subject, clock, 2, 3, 4, 5)
-    assert subject.domains_work(clock.now()) is not None
+    assert subject.next_domain_task(clock.now()) is not None
     assert asked(subject, clock) == [2, 3, 4, 5]
 
 

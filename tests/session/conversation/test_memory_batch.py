@@ -35,7 +35,7 @@ def remembered(subject: Conversation) -> MemoryBatch:
 
 
 def summarize_as(subject: Conversation, clock: ManualClock, *drafts: DraftPoint) -> MemoryBatch:
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     subject.finish(work, SummaryResult(drafts, "stub"), clock.now())
     return remembered(subject)
@@ -48,7 +48,7 @@ def points(part: MemoryBatch) -> list[Memory]:
 def test_a_message_is_remembered_with_all_that_is_known_of_it(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True, domain_messages=1)
     hear(subject, clock, 7)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     subject.finish(work, keywords_for(work, "helicase"), clock.now())
     infer(subject, clock)
@@ -66,7 +66,7 @@ def test_a_point_has_the_keywords_of_the_messages_it_cites_and_of_no_others(cloc
     subject = conversation(clock, feed_memory=True)
     for number, keywords in ((1, ("helicase", "DNA")), (2, ("DNA", "primer")), (3, ("weather",))):
         hear(subject, clock, number)
-        work = subject.keywords_work(clock.now())
+        work = subject.next_keyword_task(clock.now())
         assert work is not None
         subject.finish(work, keywords_for(work, *keywords), clock.now())
     (point,) = points(summarize_as(subject, clock, DraftPoint("how DNA is copied", (1, 2))))
@@ -149,7 +149,7 @@ def test_points_that_are_merged_make_way_for_what_they_became(clock: ManualClock
 def test_what_is_summarized_again_gives_new_points_and_no_message_twice(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, 1)
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     subject.finish(work, replace(points_of(work), degraded=True), clock.now())
     (degraded,) = points(remembered(subject))

@@ -175,15 +175,15 @@ def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> Non
     subject.dead_lettered("archive", 1)
     subject.dead_lettered("memory", 1)
     paid = Usage("gpt-unknown", 9, 5, 3, calls=1, dollars=0.5, unpriced=1)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     subject.finish(work, replace(keywords_for(work, "DNA"), usage=paid), clock.now())
     law = DomainResult({"Political Science / Law": 1.0}, ("law",), "stub", usage=paid)
     for reading in (BIOLOGY, law, law, replace(law, repeated=True)):
-        domains = subject.domains_work(clock.advance(31), at_once=True)
+        domains = subject.next_domain_task(clock.advance(31), at_once=True)
         assert domains is not None
         subject.finish(domains, reading, clock.now())
-    summary = subject.summary_work()
+    summary = subject.next_summary_task()
     assert summary is not None
     subject.finish(summary, replace(points_of(summary), rejected=1, degraded=True, usage=paid), clock.now())
     hear(subject, clock, 3, 4, 5, 6)

@@ -110,7 +110,7 @@ def test_the_change_is_published_and_survives_a_restart(clock: ManualClock) -> N
     state = orjson.loads(bytes(session_state(again, 1, clock.now())))
     assert state["current_domains"] == ["Political Science / Law"]
     assert state["topic_changed_at"] == START + 10
-    assert again.inferring.topic == subject.inferring.topic
+    assert again.domain_tracker.topic == subject.domain_tracker.topic
 
 
 def test_a_checkpoint_from_before_there_were_topics_is_continued(clock: ManualClock) -> None:
@@ -120,8 +120,8 @@ def test_a_checkpoint_from_before_there_were_topics_is_continued(clock: ManualCl
     head = orjson.loads(checkpoint.write_head(subject))
     del head["domains"]["topic"], head["counters"]["topic_changed_at"], head["counters"]["domain_calls_skipped"]
     again = checkpoint.restore("monday", {"head": orjson.dumps(head)}, 0, SessionConfig(), clock.now(), words)
-    assert again.inferring.topic.current == {"Biology / Life Sciences": 0.9}
-    assert (again.inferring.topic.changed_at, again.inferring.skipped) == (None, 0)
+    assert again.domain_tracker.topic.current == {"Biology / Life Sciences": 0.9}
+    assert (again.domain_tracker.topic.changed_at, again.domain_tracker.skipped) == (None, 0)
 
 
 # Model calls spared
@@ -213,7 +213,7 @@ def test_a_repeated_reading_tags_counts_and_leaves_the_label(clock: ManualClock)
     infer(subject, clock)
     hear(subject, clock, 6, 7, 8, 9, 10)
     infer(subject, clock, DomainResult(BIOLOGY.confidence, BIOLOGY.keywords, "stub", repeated=True))
-    assert (subject.inferring.skipped, subject.inferring.new, subject.analysts["domains"]) == (1, 0, "stub")
+    assert (subject.domain_tracker.skipped, subject.domain_tracker.new, subject.analysts["domains"]) == (1, 0, "stub")
     assert all(entry.domains == ["Biology / Life Sciences"] for entry in subject.buffer.ordered())
 
 
@@ -222,7 +222,7 @@ def test_a_reading_is_in_doubt_until_its_domain_leads_twice(clock: ManualClock) 
     standing = []
     for number, reading in enumerate([BIOLOGY, STRAY, LAW, LAW, LAW]):
         hear(subject, clock, *range(5 * number + 1, 5 * number + 6))
-        work = subject.domains_work(clock.now())
+        work = subject.next_domain_task(clock.now())
         assert work is not None
         standing.append((work.standing, work.in_doubt))
         subject.finish(work, reading, clock.now())
@@ -238,12 +238,12 @@ async def test_a_keyword_of_the_session_is_preferred_in_later_messages(clock: Ma
     analyst = TextAnalyst()
     for number in range(1, 5):
         hear(subject, clock, number)
-        work = subject.keywords_work(clock.now())
+        work = subject.next_keyword_task(clock.now())
         assert work is not None
         reading = await analyst.extract_keywords([AnalystMessage(number, "Ann", "Is the ligase here?")])
         subject.finish(work, reading, clock.now())
     hear(subject, clock, 5)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work is not None
     said = AnalystMessage(5, "Ann", text, recurring=work.messages[0].recurring)
     assert (await analyst.extract_keywords([AnalystMessage(5, "Ann", text)])).keywords[0][0] == "plasmid"

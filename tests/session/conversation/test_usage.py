@@ -48,13 +48,13 @@ def test_models_without_a_price_are_named() -> None:
 def test_readings_and_failures_are_added_up_and_published(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1, 2, 3, 4, 5)
-    keywords, domains, summary = subject.keywords_work(clock.now()), subject.domains_work(clock.now()), None
+    keywords, domains, summary = subject.next_keyword_task(clock.now()), subject.next_domain_task(clock.now()), None
     assert keywords
     assert domains
     subject.finish(keywords, replace(keywords_for(keywords, "helicase"), usage=CALL), clock.now())
     subject.fail(domains, clock.now(), usage=CALL)
     clock.advance(120)
-    summary = subject.summary_work()
+    summary = subject.next_summary_task()
     assert summary
     subject.finish(summary, replace(points_of(summary), usage=CALL), clock.now())
     cost = orjson.loads(bytes(session_state(subject, 1, clock.now())))["cost"]
@@ -65,7 +65,7 @@ def test_readings_and_failures_are_added_up_and_published(clock: ManualClock) ->
 def test_a_failure_that_cost_something_is_written_down(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1)
-    work = subject.keywords_work(clock.now())
+    work = subject.next_keyword_task(clock.now())
     assert work
     subject.fail(work, clock.now(), usage=CALL)
     assert subject.take_changes().dirty
@@ -74,18 +74,18 @@ def test_a_failure_that_cost_something_is_written_down(clock: ManualClock) -> No
 def test_costs_go_on_after_a_restart_and_start_anew_where_none_were_kept(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1, 2, 3, 4, 5)
-    work = subject.domains_work(clock.now())
+    work = subject.next_domain_task(clock.now())
     assert work
     subject.finish(work, replace(BIOLOGY, usage=CALL), clock.now())
     head = orjson.loads(checkpoint.write_head(subject))
-    assert _restored(head, clock).wire() == subject.spending.wire()
+    assert _restored(head, clock).wire() == subject.usage_totals.wire()
     del head["counters"]["cost"]
     assert _restored(head, clock).wire() == UsageTotals().wire()
 
 
 def _restored(head: object, clock: ManualClock) -> UsageTotals:
     again = checkpoint.restore("monday", {"head": orjson.dumps(head)}, 0, conversation().rules, clock.now(), words)
-    return again.spending
+    return again.usage_totals
 
 
 @pytest.mark.engines

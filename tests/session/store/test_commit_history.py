@@ -17,7 +17,7 @@ from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.store import commit_history as module
-from context_builder.session.store.commit import Commit, Lists, Snapshot
+from context_builder.session.store.commit import Commit, Lists, StoredSession
 from context_builder.session.store.commit_history import SECONDS, CommitHistory
 from context_builder.session.store.store import SessionStore
 from context_builder.testing import ManualClock
@@ -80,7 +80,7 @@ def test_large_messages_are_remembered_for_a_shorter_time(
 def test_what_another_process_left_is_remembered_too(clock: ManualClock) -> None:
     recent = CommitHistory()
     entry = BufferedMessage(20, message(20), ARRIVAL).encode()
-    recent.begin(Snapshot(10, {}, 1, b"", [b"20"], Lists(pending=[entry])), clock.now())
+    recent.begin(StoredSession(10, {}, 1, b"", [b"20"], Lists(pending=[entry])), clock.now())
     recent.keep(11, written(21), clock.now())
     assert pending_after(recent, 9) == [20, 21]
     assert pending_after(recent, 10) == [21]

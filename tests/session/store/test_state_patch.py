@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.published_state import State
+from context_builder.session.conversation.published_state import PublishedState
 from context_builder.session.keys import Keys
 from context_builder.session.store.commit import Commit
 from context_builder.session.store.lease import this_holder
-from context_builder.session.store.state_patch import MOST_BLANK, PublishedState, StatePatch, common_start
+from context_builder.session.store.state_patch import MOST_BLANK, StatePatch, StoredState, common_start
 from context_builder.session.store.store import SessionStore
 
 KEYS = Keys("monday")
@@ -26,9 +26,9 @@ TEXTS = st.text(max_size=3)
 SOME = st.lists(TEXTS, max_size=6)
 
 
-def state(messages: list[str], revision: int, summary: str = "") -> State:
+def state(messages: list[str], revision: int, summary: str = "") -> PublishedState:
     before = b'{"summary":%b,"messages":[' % orjson.dumps(summary)
-    return State(before, [orjson.dumps(message) for message in messages], b'],"revision":%d}' % revision)
+    return PublishedState(before, [orjson.dumps(message) for message in messages], b'],"revision":%d}' % revision)
 
 
 def read(published: bytes) -> tuple[list[str], int, str]:
@@ -88,7 +88,7 @@ def test_the_common_start_is_as_long_as_it_can_be(old: list[bytes], new: list[by
     assert old[length : length + 1] != new[length : length + 1] or length == len(old) == len(new)
 
 
-def sent(states: list[State]) -> float:
+def sent(states: list[PublishedState]) -> float:
     """Bytes that each of the states costs on average, after the first."""
     published = StatePatch.between(None, states[0]).result
     total = 0
@@ -120,7 +120,7 @@ def test_a_new_beginning_takes_the_room_of_what_left() -> None:
     assert sent(summarized) < 100
 
 
-def commit(published: State) -> Commit:
+def commit(published: PublishedState) -> Commit:
     return Commit(conversation_state=b"{}", active_at=1.0, state=published, head=b"{}", order=b"[]")
 
 
@@ -176,6 +176,6 @@ async def test_a_patch_that_is_sent_again_is_not_applied_twice(redis: Redis) -> 
 
 
 def test_a_state_tells_where_its_parts_are() -> None:
-    published = PublishedState(state(["one", "two"], 3), gap=5, pad=2)
+    published = StoredState(state(["one", "two"], 3), gap=5, pad=2)
     assert bytes(published)[published.first :].startswith(b'"one","two"  ],')
     assert (len(bytes(published)), published.mark) == (published.length, b'],"revision":3}')

@@ -70,7 +70,7 @@ def test_a_summary_takes_everything_there_is_at_its_trigger(clock: ManualClock) 
 def test_messages_that_arrive_while_the_model_works_stay(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1, 2)
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     hear(subject, clock, 3)
     subject.finish(work, points_of(work), clock.now())
@@ -82,7 +82,7 @@ def test_messages_that_arrive_while_the_model_works_stay(clock: ManualClock) -> 
 def test_a_late_message_that_arrives_while_the_model_works_stays_too(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1, 3)
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     hear(subject, clock, 2)
     subject.finish(work, points_of(work), clock.now())
@@ -135,7 +135,7 @@ def test_pending_messages_are_taken_before_the_buffer(clock: ManualClock) -> Non
     pending = hear(subject, clock, 1, 2, 3, 4, 5).pending_added
     assert (numbers(subject), subject.buffer.pending) == ([4, 5], 3)
     assert subject.takes_pending_next
-    work = subject.summary_work(pending)
+    work = subject.next_summary_task(pending)
     assert work is not None
     subject.finish(work, points_of(work), clock.now())
     changes = subject.take_changes()
@@ -149,7 +149,7 @@ def test_pending_messages_are_taken_before_the_buffer(clock: ManualClock) -> Non
 def test_messages_being_summarized_are_not_pushed_out_and_taken_twice(clock: ManualClock) -> None:
     subject = conversation(clock, buffer_max=2)
     hear(subject, clock, 1, 2)
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     added = hear(subject, clock, 3, 4, 5).pending_added
     assert [entry.number for entry in added] == [3]
@@ -164,7 +164,7 @@ def test_the_analyst_is_shown_the_end_of_the_ledger_and_the_topic(clock: ManualC
     infer(subject, clock)
     summarize(subject, clock)
     hear(subject, clock, 6)
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     assert len(work.request.known) == 5
     assert work.request.topic_keywords == ("DNA",)
@@ -217,7 +217,7 @@ def test_each_summary_gives_one_row_for_the_archive(clock: ManualClock) -> None:
 def test_a_summary_without_any_point_still_covers_its_messages(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1)
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     subject.finish(work, SummaryResult((DraftPoint("cites nothing it was given", (99,)),), "stub"), clock.now())
     summary = subject.summary.wire()
@@ -227,11 +227,11 @@ def test_a_summary_without_any_point_still_covers_its_messages(clock: ManualCloc
 def test_points_proposed_in_vain_are_counted_and_written_down(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, 1)
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     subject.fail(work, clock.now(), usage=Usage(calls=1, rejected=3))
     assert b'"rejected_points":3' in subject.take_changes().encoded_fields()["summary"]
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     subject.finish(work, replace(points_of(work), rejected=1, usage=Usage(calls=2, rejected=2)), clock.now())
     assert orjson.loads(subject.summary.encoded())["rejected_points"] == 6
@@ -241,7 +241,7 @@ def test_points_proposed_in_vain_are_counted_and_written_down(clock: ManualClock
 
 
 def failed(subject: Conversation, clock: ManualClock) -> SummaryTask:
-    work = subject.summary_work()
+    work = subject.next_summary_task()
     assert work is not None
     subject.fail(work, clock.now())
     return work
@@ -255,7 +255,7 @@ def test_a_failed_summary_loses_nothing_and_is_repeated(clock: ManualClock) -> N
     assert numbers(subject) == [1, 2]
     assert not subject.summary_due(clock.advance(14.9))
     assert subject.summary_due(clock.advance(0.1))
-    again = subject.summary_work()
+    again = subject.next_summary_task()
     assert again is not None
     assert again.request == work.request
 
