@@ -1,4 +1,4 @@
-"""What every analyst does: messages in, understanding out.
+"""An analyst reads messages and returns keywords, domains, summaries and preferences.
 
 An analyst reads what people said and never decides what to do about it. Three things are
 asked of it: keywords of single messages, the academic domains of a stretch of talk, and the
@@ -27,7 +27,7 @@ MAX_CITATIONS: Final = 5
 
 
 class PointKind(StrEnum):
-    """What sort of thing a summary point records."""
+    """Tells what sort of thing a summary point records."""
 
     CLAIM = "claim"
     QUESTION = "question"
@@ -39,7 +39,7 @@ class PointKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnalystMessage:
-    """One message as an analyst sees it.
+    """Holds one message as an analyst is given it.
 
     ``id`` is unique within the session (message numbers are not) and is what a point cites. ``recurring`` tells in how
     many earlier messages of the session a stem was part of a keyword; an analyst may prefer such terms, or ignore it.
@@ -56,7 +56,7 @@ class AnalystMessage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a reading cost; nothing for plain text analysis.
+    """Counts what a result cost; nothing for plain text analysis.
 
     ``cached_tokens`` are among the prompt's. ``dollars`` is an estimate by the list price, without
     the ``unpriced`` calls, whose model has no known price. ``rejected`` counts the points of replies
@@ -88,7 +88,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class KeywordResult:
-    """Keywords per message, in the order the messages were given."""
+    """Holds the keywords of each message, in the order the messages were given."""
 
     keywords: tuple[tuple[str, ...], ...]
     analyst: str
@@ -97,7 +97,7 @@ class KeywordResult:
 
 @dataclass(frozen=True, slots=True)
 class DomainResult:
-    """Active domains with confidences in 0..1, most confident first, and the topic's keywords.
+    """Holds active domains with confidences in 0..1, most confident first, and the topic's keywords.
 
     Every key of ``confidence`` is one of :data:`context_builder.domains.DOMAINS`. ``repeated`` says that the
     last reading stands again: plain text analysis was sure that nothing had changed, so no model was asked.
@@ -116,7 +116,7 @@ class DomainResult:
 
 @dataclass(frozen=True, slots=True)
 class DraftPoint:
-    """A point as an analyst proposes it, citing one to five of the messages it was given."""
+    """Holds a point as an analyst proposes it, citing one to five of the messages it was given."""
 
     text: str
     cites: tuple[int, ...]
@@ -127,7 +127,7 @@ class DraftPoint:
 
 @dataclass(frozen=True, slots=True)
 class KnownPoint:
-    """A ledger point as an analyst is shown it."""
+    """Holds a ledger point as an analyst is shown it."""
 
     id: int
     text: str
@@ -137,7 +137,7 @@ class KnownPoint:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """The messages to summarize, oldest first, and the tail of what is known already."""
+    """Asks for a summary of messages, oldest first, given the tail of what is known already."""
 
     messages: Sequence[AnalystMessage]
     known: Sequence[KnownPoint] = ()
@@ -146,7 +146,7 @@ class SummaryRequest:
 
 @dataclass(frozen=True, slots=True)
 class SummaryResult:
-    """New or changed points in chronological order.
+    """Holds new or changed points in chronological order.
 
     ``rejected`` counts its proposals that are not grounded in messages that were given. ``degraded``
     says that plain text analysis stood in for a model that could not be asked.
@@ -161,7 +161,7 @@ class SummaryResult:
 
 @dataclass(frozen=True, slots=True)
 class StatedPreference:
-    """A preference that the message ``said`` (its id) states, or takes back: ``what`` of which ``kind``."""
+    """Tells a preference that the message ``said`` (its id) states, or takes back: ``what`` of which ``kind``."""
 
     said: int
     kind: PreferenceKind
@@ -171,7 +171,7 @@ class StatedPreference:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceResult:
-    """The preferences that messages state, in their order. ``rejected`` counts proposals that no message states."""
+    """Holds the preferences that messages state, in their order; ``rejected`` counts those that no message states."""
 
     preferences: tuple[StatedPreference, ...]
     analyst: str

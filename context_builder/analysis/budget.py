@@ -1,4 +1,4 @@
-"""A hard cap on what model calls may cost in an hour."""
+"""A budget is a hard cap on what model calls may cost in an hour."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars a million tokens: of the prompt, of its part that the provider had cached, of the reply."""
+    """Holds US dollars a million tokens: of the prompt, of its part that the provider had cached, of the reply."""
 
     prompt: float
     cached: float
@@ -40,7 +40,7 @@ LIST_PRICES: Final[Mapping[str, Price]] = {
 
 
 class Prices:
-    """The list prices, with ``own`` ones added or in their place."""
+    """Knows the list prices, with ``own`` ones added or in their place."""
 
     def __init__(self, own: Mapping[str, Price] | None = None) -> None:
         self._of = {**LIST_PRICES, **(own or {})}
@@ -74,7 +74,7 @@ _UNITS: Final = 10**9
 
 @dataclass(slots=True)
 class Reservation:
-    """What is set aside for a call: its worst case, in US dollars, until somebody knows better."""
+    """Sets a call's worst case aside, in US dollars, until its cost is known."""
 
     dollars: float
 

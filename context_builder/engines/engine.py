@@ -1,4 +1,4 @@
-"""What an embedded engine is: a server in the user's home folder that every terminal shares."""
+"""An embedded engine is a server in the user's home folder that every terminal shares."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _is_free(port: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an engine listens.
+    """Tells where an engine listens.
 
     ``url`` may hold a password and is therefore not shown; ``name`` is for people. ``started``
     says that this very call started it; ``warning`` what to know about it, if anything; ``access``

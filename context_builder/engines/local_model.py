@@ -33,7 +33,7 @@ def shipped_weights() -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """What to serve, and where.
+    """Tells which model to serve, and where.
 
     One thread is the default: with as many as there are cores, llama.cpp's spinning threads starve beside any busy
     process. A ``seed`` makes the same question get the same answer, also when it is asked again after a bad one.

@@ -16,7 +16,7 @@ _READ_AND_ENTER: Final = 0o005
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """An unprivileged user, by number."""
+    """Names an unprivileged user by number."""
 
     uid: int
     gid: int

@@ -25,7 +25,7 @@ _PID_LINE, _PORT_LINE = 0, 3  # of PostgreSQL's own record of a running server, 
 
 
 class PostgresEngine:
-    """The PostgreSQL of one home folder. See :class:`~context_builder.engines.engine.Engine`.
+    """Runs the PostgreSQL of one home folder. See :class:`~context_builder.engines.engine.Engine`.
 
     PostgreSQL records its process and port in its data folder itself. That record is believed
     when the server there accepts this home's password and names this home's data folder.

@@ -51,7 +51,7 @@ class _Record:
 
 
 class RedisEngine:
-    """The Redis of one home folder. See :class:`~context_builder.engines.engine.Engine`.
+    """Runs the Redis of one home folder. See :class:`~context_builder.engines.engine.Engine`.
 
     ``guarded`` servers ask for the home's password; the others let every user of the machine in. Our own commands
     log in to both, which also proves that the server is this home's.

@@ -30,7 +30,7 @@ NAMES: Final = ("valkey-server", "redis-server")
 
 @dataclass(frozen=True, slots=True)
 class RedisProgram:
-    """A server program that runs here."""
+    """Names a server program that runs on this machine."""
 
     path: Path
     version: tuple[int, ...]
@@ -86,7 +86,7 @@ _MULTIPART_AOF: Final = (7, 0)
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A way to start a server; ``config`` is what it reads from standard input, by port."""
+    """Describes a way to start a server; ``config`` is what it reads from standard input, by port."""
 
     command: list[str]
     config: Callable[[int], str]

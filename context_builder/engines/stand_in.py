@@ -19,7 +19,7 @@ WARNING: Final = f"{NAME} stands in for Redis: nothing is kept when it stops; in
 
 @dataclass(frozen=True, slots=True)
 class StandInConfig:
-    """Where the stand-in listens, who may log in, and as which user it runs, if not the present one.
+    """Tells where the stand-in listens, who may log in, and as which user it runs, if not the present one.
 
     Without ``password_sha256`` everybody may; but for the visitor's, names are no part of a login here.
     """

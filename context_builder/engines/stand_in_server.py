@@ -29,7 +29,7 @@ _POLL: Final = 0.01  # seconds between looks for what the server sends without b
 
 
 class Connection(TCPFakeRequestHandler):
-    """One client: logs in, then hands its commands to fakeredis."""
+    """Serves one client: logs it in, then passes its commands to fakeredis."""
 
     config: StandInConfig
 

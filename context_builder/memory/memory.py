@@ -42,7 +42,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """Which memories count; what is empty does not restrict. ``tags`` must all be there.
+    """Restricts which memories count; what is empty does not restrict. ``tags`` must all be there.
 
     ``with_unowned`` lets through what belongs to the user and the persona named here or to none, as what was said in a
     session does; where none is named, only the latter. Without it, a filter that names nobody lets through everybody's.
@@ -67,7 +67,7 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True)
 class MemoryQuery:
-    """What is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1).
+    """Tells what is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1).
 
     An empty ``text`` looks for the newest.
     """
@@ -82,7 +82,7 @@ class MemoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """Whether a memory helped where it was used: ``score`` from 0, not at all, to 1. Of a user, or of nobody in
+    """Tells whether a memory helped where it was used: ``score`` from 0, not at all, to 1. Of a user, or of nobody in
     particular, the latest rating of a memory counts."""
 
     id: str
@@ -97,7 +97,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What the ratings of ``count`` users come to: their mean, 0..1, and when the latest was given."""
+    """Holds what the ratings of ``count`` users come to: their mean, 0..1, and when the latest was given."""
 
     score: float
     count: int
@@ -154,7 +154,7 @@ class MemoryStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TenantMemory:
-    """Everything is done on behalf of ``tenant_id``."""
+    """Does everything on behalf of ``tenant_id``."""
 
     store: MemoryStore
     tenant_id: str

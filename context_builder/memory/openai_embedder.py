@@ -1,4 +1,4 @@
-"""Embeddings from OpenAI, or from any server that speaks its API."""
+"""This embedder asks OpenAI, or any server that speaks its API."""
 
 from __future__ import annotations
 

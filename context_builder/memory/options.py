@@ -12,7 +12,7 @@ from context_builder.config import CONFIG, HttpUrl, ModelName, Seconds, setting
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class EmbeddingOptions:
-    """Where embeddings come from.
+    """Tells where embeddings come from.
 
     Some models tell queries from passages: by a prefix (those of the E5 family by ``query: `` and ``passage: ``), or
     their server adds it and is told by ``input_type``, which ``input_types`` sends.

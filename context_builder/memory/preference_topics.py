@@ -1,4 +1,4 @@
-"""What a wish is about, so that one stated later takes the place of the earlier."""
+"""A preference's topic tells what it is about, so that one stated later takes the place of the earlier."""
 
 from __future__ import annotations
 

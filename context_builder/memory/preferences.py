@@ -35,7 +35,7 @@ _EMPTY_WORDS: Final = frozenset("it when to be in the a an their of and or calle
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What somebody wants, in the third person; ``withdrawn``, no longer. Of one ``topic`` the newest holds."""
+    """Tells what somebody wants, in the third person; ``withdrawn``, no longer. Of one ``topic`` the newest holds."""
 
     topic: str
     text: str

@@ -1,4 +1,4 @@
-"""A memory that is given nothing as it was said: what must not be kept is taken out before."""
+"""A redacting memory passes on nothing as it was said: what must not be kept is taken out before."""
 
 from __future__ import annotations
 

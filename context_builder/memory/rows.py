@@ -1,4 +1,4 @@
-"""Memories as the SQL functions take and give them."""
+"""Memories are converted here to and from the rows of the SQL functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SomaBrain over HTTP: what its clients send and get, with patience and a breaker."""
+"""The SomaBrain client sends HTTP requests, tries again, and leaves a failing server alone."""
 
 from __future__ import annotations
 

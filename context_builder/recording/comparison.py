@@ -1,4 +1,4 @@
-"""Two understandings of the same messages, side by side."""
+"""A comparison puts two understandings of the same messages side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from context_builder.recording.understanding import RecordedMessage, RecordedPoi
 
 @dataclass(frozen=True, slots=True)
 class KeywordPair:
-    """Keywords of a message by either side; ``alike`` is their Jaccard index, letters' case aside."""
+    """Holds the keywords of a message by either side; ``alike`` is their Jaccard index, letters' case aside."""
 
     message: RecordedMessage
     left: tuple[str, ...]
@@ -38,7 +38,7 @@ class DomainPair:
 
 @dataclass(frozen=True, slots=True)
 class PointPair:
-    """Points that cite a message in common; one side is None where the other has nothing of the kind."""
+    """Holds points that cite a message in common; one side is None where the other has nothing of the kind."""
 
     left: RecordedPoint | None
     right: RecordedPoint | None
@@ -50,7 +50,7 @@ class PointPair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything both sides have; ``uncompared`` counts messages with keywords on one side only."""
+    """Holds everything both sides have; ``uncompared`` counts messages with keywords on one side only."""
 
     keywords: Sequence[KeywordPair]
     domains: Sequence[DomainPair]

@@ -1,4 +1,4 @@
-"""One recording's file, which may be continued by every run of its session."""
+"""A recording is one file, which every run of its session may continue."""
 
 from __future__ import annotations
 

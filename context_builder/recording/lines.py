@@ -1,4 +1,4 @@
-"""The lines of a recording, written and read."""
+"""The lines of a recording are written and read here."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something that happened. ``number`` counts the file's lines from 1; ``more`` depends on the event."""
+    """Holds something that happened. ``number`` counts the file's lines from 1; ``more`` depends on the event."""
 
     number: int
     event: str

@@ -21,7 +21,7 @@ from context_builder.tokens.counter import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class RebuiltState:
-    """A published state. ``exact`` says that it is, byte for byte, what readers saw, but for the white space between
+    """Holds a published state. ``exact``: it is, byte for byte, what readers saw, but for the white space between
     messages, which Redis may hold more of.
 
     ``conversation`` is what the delivery monitor was shown at the same moment.
@@ -36,7 +36,7 @@ class RebuiltState:
 
 
 class Player:
-    """Lets a run happen again, from its ``begin`` line on.
+    """Replays a run from its ``begin`` line on.
 
     When keywords and domains were asked for is taken from the recording; what a summary takes out of the
     buffer follows from what happened before. Raises :class:`RecordingError` when that is something else now.

@@ -31,7 +31,7 @@ AT_ONCE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class RecordedMessage:
-    """Somebody's words, the same in every recording; ``again`` counts how often they had said them before."""
+    """Holds somebody's words, the same in every recording; ``again`` counts how often they had said them before."""
 
     speaker: str
     text: str
@@ -49,7 +49,7 @@ class RecordedPoint:
 
 @dataclass(slots=True)
 class Understanding:
-    """Keywords by message, domains by the newest message they were inferred from, and points.
+    """Holds keywords by message, domains by the newest message they were inferred from, and points.
 
     ``messages`` are those asked about by id, in their order. ``analysts`` counts who made the results,
     ``failed`` the tasks that nothing came of.

@@ -1,4 +1,4 @@
-"""What must not be shown is taken out: secrets and personal data."""
+"""Redaction takes out of texts what must not be shown: secrets and personal data."""
 
 from context_builder.redaction.pii import PiiRedactor
 from context_builder.redaction.redactor import NoopRedactor, RedactorChain, RedactorProtocol

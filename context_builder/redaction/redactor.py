@@ -22,7 +22,7 @@ class NoopRedactor:
 
 
 class RedactorChain:
-    """One redactor after the other: secrets, then personal data."""
+    """Applies one redactor after the other: secrets, then personal data."""
 
     def __init__(self, *redactors: RedactorProtocol) -> None:
         self._redactors = redactors

@@ -1,4 +1,4 @@
-"""Keys and tokens that show by their form what they are.
+"""Keys and tokens that show by their form what they are are found here.
 
 The formats are in ``secret_formats.toml``, each with its source.
 """
@@ -40,7 +40,7 @@ _CHECKSUM_LENGTH: Final = 6
 
 @dataclass(frozen=True, eq=False)
 class SecretFormat:
-    """One format, as ``secret_formats.toml`` describes it."""
+    """Holds one format, as ``secret_formats.toml`` describes it."""
 
     kind: str
     pattern: str

@@ -1,4 +1,4 @@
-"""What a program outside does with a session: push messages, read what is published.
+"""A program outside a session pushes messages to it and reads what it publishes.
 
 Everything here goes through the documented keys, so it works with any process that runs the
 session, on any machine that reaches the same Redis.
@@ -28,7 +28,7 @@ QUEUE_TAIL: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A session that was ended on purpose, at epoch second ``at``.
+    """Tells that a session was ended on purpose, at epoch second ``at``.
 
     ``summaries`` are those made in all, of ``messages``; ``undelivered`` of them still wait for the archive.
     """
@@ -56,7 +56,7 @@ class Snapshot:
 
 
 class SessionClient:
-    """One session seen from outside.
+    """Gives a program access to one session that a daemon runs.
 
     Raises :class:`SessionIdError` for an id that no session can have, and from every method
     :class:`StoreUnavailable` when Redis does not answer, :class:`StoreError` when a key holds

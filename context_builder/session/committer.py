@@ -1,4 +1,4 @@
-"""Owning a session and writing it down, through every failure of Redis that can be waited out."""
+"""The committer owns a session and writes it to Redis, through every failure that can be waited out."""
 
 from __future__ import annotations
 

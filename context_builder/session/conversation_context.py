@@ -1,4 +1,4 @@
-"""A conversation without the daemon: the documented fields and methods, for use as a library."""
+"""A conversation context keeps a conversation without the daemon, by the documented fields and methods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InferredDomains(NamedTuple):
 
 
 class ConversationContext:
-    """One conversation in memory; nothing happens between calls.
+    """Keeps one conversation in memory; nothing happens between calls.
 
     Without an ``analyst`` plain text analysis reads what is said, and summaries go to ``archive`` if there is one.
     Messages are mappings as the contract's input has them; a message that is known already changes nothing.

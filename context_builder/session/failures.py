@@ -1,4 +1,4 @@
-"""Failures of what a session calls: analysts, archives and memories, which may be anybody's and fail in any way."""
+"""Analysts, archives and memories may be anybody's and fail in any way; here their failures are told from exits."""
 
 from __future__ import annotations
 

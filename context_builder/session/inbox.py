@@ -1,4 +1,4 @@
-"""Deliveries read from the input list and sorted: new messages, known ones, and dead letters."""
+"""The inbox reads deliveries from the input list and sorts them: new messages, known ones, and dead letters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK_SECONDS: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Deliveries that one commit is to acknowledge together, oldest first.
+    """Holds the deliveries that one commit is to acknowledge together, oldest first.
 
     ``dead`` are dead letters as they are stored: JSON with the reason and the raw bytes. ``unidentified`` are the
     positions of new deliveries without identity; the batch leads from position ``begin`` to ``end``. ``committed`` is

@@ -1,4 +1,4 @@
-"""Analysis beside the loop: work goes to an analyst, its reading comes back as an event."""
+"""Jobs run analysis beside the loop: a task goes to an analyst, its result comes back as an event."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOST_USELESS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """Work that is over; without a reading, nothing came of it, and ``retry_after`` are the seconds until another
+    """Tells how a task ended; without a reading, nothing came of it, and ``retry_after`` are the seconds until another
     try is worth it, ``usage`` what it cost all the same, where these are known."""
 
     work: AnalysisTask

@@ -1,4 +1,4 @@
-"""Every Redis key of a session, and how long each lives."""
+"""This module names every Redis key of a session, and how long each lives."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def dead_bytes_field(receiver: Receiver) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one session.
+    """Names the keys of one session.
 
     ===================== ======= =========================================================== ==========
     key                   type    holds                                                       lives

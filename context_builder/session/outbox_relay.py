@@ -1,4 +1,4 @@
-"""Carries what waits in an outbox to where it goes, in order, as often as it takes.
+"""An outbox relay delivers what waits in an outbox, in order, trying again as often as it takes.
 
 What will never be taken becomes a dead letter, so that what follows is delivered. That is what its receiver refuses
 for what is in it, and what fails again and again while others are delivered. As long as nothing is delivered, the
@@ -47,8 +47,9 @@ class _NotTaken(Exception):
 
 
 class OutboxRelay:
-    """Beside the session's loop, which it never slows or ends. ``deliver`` is idempotent, so an entry may go out twice;
-    ``take_back`` deletes what may have been delivered although the session was forgotten: the delivery that was under
+    """Delivers an outbox's entries beside the session's loop, which it never slows or ends.
+
+    ``deliver`` is idempotent, so an entry may go out twice; ``take_back`` deletes what may have been delivered although the session was forgotten: the delivery that was under
     way then, for as long as its machine stood still.
 
     ``receiver`` is what people call where it goes, ``deliveries`` counts by outcome, and ``dead_lettered`` is told of

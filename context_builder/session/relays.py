@@ -32,7 +32,7 @@ LONGEST_TAKE_BACK: Final = 10.0
 
 
 class Relays:
-    """The relay to the archive and, where there is a ``memory``, the one to it; neither waits for the other."""
+    """Runs the relay to the archive and, where there is a ``memory``, the one to it; neither waits for the other."""
 
     def __init__(
         self,

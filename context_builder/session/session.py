@@ -1,4 +1,4 @@
-"""One live session: an actor that owns its conversation and nothing else.
+"""A session is an actor that owns its conversation and nothing else.
 
 Deliveries, finished analysis and ticks are applied one by one; after each handful everything that changed is committed
 in one step. Nothing here owns a process, a thread or a connection, so that one process may run many sessions.
@@ -44,7 +44,7 @@ from context_builder.session.usage_metrics import hide_totals, show_totals
 
 @dataclass(frozen=True, slots=True)
 class SessionDependencies:
-    """What a session works with, shared by all sessions of a process.
+    """Holds what a session works with, shared by all sessions of a process.
 
     ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
     """

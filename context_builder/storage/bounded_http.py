@@ -1,4 +1,4 @@
-"""An HTTP client for servers that are not trusted to answer briefly, soon, or themselves."""
+"""HTTP clients here bound the size and time of an answer, for servers that are not trusted to do so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that is opened when it is first used."""
+"""A deferred store is opened when it is first used."""
 
 from __future__ import annotations
 

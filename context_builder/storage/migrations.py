@@ -1,4 +1,4 @@
-"""The numbered SQL files, applied to a database or printed for Supabase's SQL editor."""
+"""Migrations are numbered SQL files, applied to a database or printed for Supabase's SQL editor."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _INVALID_DATA: Final = (
 
 
 class PostgresPool:
-    """Connections to the database at ``url``, at most so many.
+    """Lends connections to the database at ``url``, at most so many.
 
     Connects at first use. Works through a transaction pooler: it keeps no prepared statements. Raises
     :class:`~context_builder.errors.MissingExtra` when its driver is not installed.

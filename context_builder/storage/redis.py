@@ -1,4 +1,4 @@
-"""A client for the Redis that the settings name."""
+"""This module makes the client for the Redis that the settings name."""
 
 from __future__ import annotations
 

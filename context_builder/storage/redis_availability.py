@@ -1,4 +1,4 @@
-"""Redis being away, slow or refusing, as errors of ours; and trying again for as long as it is."""
+"""Redis' failures become errors of ours here, and are waited out while it is away, slow or refusing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Redis server may lose of what it acknowledged, by how it is configured."""
+"""A Redis server's configuration tells what it may lose of what it acknowledged."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from context_builder.errors import (
 
 @dataclass(frozen=True, slots=True)
 class StoreErrors:
-    """The errors of one kind of store.
+    """Names the errors of one kind of store.
 
     ``advice`` says for an SQLSTATE or its beginning what is wrong with a database and what to do about it,
     ``api_advice`` the same for codes that only Supabase's API answers with, or that mean something else there.

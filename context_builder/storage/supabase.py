@@ -32,7 +32,7 @@ _INVALID_DATA: Final = ("PGRST102", "400", "413", "422")
 
 
 class SupabaseProject:
-    """The project at ``url``, asked with its service key. Connects at first use."""
+    """Asks the project at ``url`` with its service key. Connects at first use."""
 
     def __init__(self, url: str, key: str, errors: StoreErrors, *, timeout: float = TIMEOUT) -> None:
         self._url = url

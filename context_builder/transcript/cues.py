@@ -1,4 +1,4 @@
-"""Subtitle files: WebVTT (https://www.w3.org/TR/webvtt1/) and SubRip.
+"""This module parses subtitle files: WebVTT (https://www.w3.org/TR/webvtt1/) and SubRip.
 
 Both are blocks between empty lines, with a line of times such as
 ``00:01:02.500 --> 00:01:04.000`` above what was said; what comes before that line names the

@@ -1,4 +1,4 @@
-"""Transcripts with one JSON object a line."""
+"""This module parses transcripts with one JSON object a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a transcript file, whatever its format."""
+"""A transcript file is read here, whatever its format."""
 
 from __future__ import annotations
 

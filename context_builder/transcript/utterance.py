@@ -1,4 +1,4 @@
-"""One thing somebody said."""
+"""An utterance is one thing somebody said."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN_SPEAKER: Final = "Unknown"
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What was said, by whom, and when.
+    """Tells what was said, by whom, and when.
 
     ``at`` is in seconds from the start of the recording, ``None`` when the recording does not
     say. ``contribution`` holds the metadata of an assistant's contribution and is ``None`` for

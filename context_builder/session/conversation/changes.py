@@ -1,4 +1,4 @@
-"""What changed in a conversation since the last commit."""
+"""Changes of a conversation are collected here until the next commit writes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from context_builder.session.summary.rolling_summary import Summary
 
 @dataclass(slots=True)
 class Changes:
-    """Collected while events are applied, written down by the next commit.
+    """Collects what changes in a conversation while events are applied, for the next commit.
 
     ``fields`` are checkpoint fields to set (an entry is encoded when it is written, so a field that changes
     twice is encoded once) and ``dropped`` fields to delete.

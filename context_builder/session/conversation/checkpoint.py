@@ -1,4 +1,4 @@
-"""A conversation written down so that another process can continue it.
+"""A checkpoint holds a conversation so that another process can continue it.
 
 The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
 message makes it differ from the order of ids), ``summary``, ``m:ID`` for each buffered message, ``c:ID`` for each

@@ -1,4 +1,4 @@
-"""One conversation's state. No I/O, no clock: messages, readings and moments go in, state comes out.
+"""A conversation is pure state: messages, results and moments go in, the published state comes out; no I/O, no clock.
 
 The same events in the same order always give the same conversation, so it can be tested without
 sleeping and continued from its checkpoint.
@@ -40,7 +40,7 @@ LEDGER_TAIL_TOKENS: Final = 300
 
 
 class Conversation:
-    """Buffer, domains, rolling summary and silence of one session.
+    """Holds the buffer, domains, rolling summary and silence of one session.
 
     Published times are epoch seconds; what is measured (ages, silence, intervals) runs on the monotonic
     clock. ``count_tokens`` measures texts against the budgets in ``rules``.

@@ -1,4 +1,4 @@
-"""Which messages are asked about together: a lone one waits for nobody, a crowd shares calls."""
+"""Keyword calls take several messages at once: a lone message does not wait, many share a call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 
 
 class KeywordBatches:
-    """Hands out messages for keyword calls, each message to one call at a time.
+    """Chooses the messages of each keyword call; a message is in one call at a time.
 
     While no call is under way and no more messages are known to come, what there is goes out at once. Otherwise
     messages collect until a batch is full or the oldest of them has waited for the window. ``due_at`` is when that

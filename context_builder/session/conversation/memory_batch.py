@@ -1,4 +1,4 @@
-"""What one part of a summary leaves to the long-term memory: messages word for word, and points that cite them."""
+"""A memory batch is what one part of a summary adds to the long-term memory: its messages, and points citing them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ POINT_KEYWORDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class MemoryBatch:
-    """Memories to keep, and the ids of those that no longer hold.
+    """Holds memories to keep, and the ids of those that no longer hold.
 
     Its outbox entry is compressed: hardly more than what was said, however long the memory stays away.
     """

@@ -15,7 +15,7 @@ from context_builder.session.conversation.conversation import Conversation
 
 @dataclass(frozen=True)
 class PublishedState:
-    """JSON text: what comes ``before`` the buffer's entries, the ``entries``, joined by commas, what comes ``after``.
+    """Holds the JSON text ``before`` the buffer's entries, the ``entries``, joined by commas, and the text ``after``.
 
     An entry that did not change is the same object in the next state, so comparing two states compares pointers.
     """

@@ -1,4 +1,4 @@
-"""The assistant's own contributions, newest kept."""
+"""The newest of the assistant's own contributions are kept here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a conversation asks to have understood: handed out by it, done beside the loop."""
+"""Analysis tasks are what a conversation asks an analyst to do, beside its loop."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 
 @dataclass(frozen=True, slots=True)
 class KeywordTask:
-    """Messages whose keywords are wanted."""
+    """Asks for the keywords of messages."""
 
     messages: Sequence[AnalystMessage]
 
 
 @dataclass(frozen=True, slots=True)
 class DomainTask:
-    """The newest messages, and how far they go: ``through`` is the newest id, ``new`` how many since last time.
+    """Asks for the domains of the newest messages, up to the id ``through``; ``new`` of them came since last time.
 
     ``standing`` is the last reading, if there was one, which may be taken again if nothing has changed; ``in_doubt``
     says that its leading domain does not lead the smoothed ones yet, or for the first time.
@@ -39,7 +39,7 @@ class DomainTask:
 
 @dataclass(frozen=True, slots=True)
 class SummaryPart:
-    """What one summary call takes: messages in order, and whether they lie in the pending list.
+    """Tells which messages one summary call takes, in order, and whether they lie in the pending list.
 
     ``last_resort`` says that they must not wait for a better analyst any longer, ``again`` that the last resort
     has summarized them before.
@@ -53,7 +53,7 @@ class SummaryPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryTask(SummaryPart):
-    """A part, and what the analyst is asked about it."""
+    """Asks for a summary of one part."""
 
     request: SummaryRequest
 

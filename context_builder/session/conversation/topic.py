@@ -1,4 +1,4 @@
-"""What a conversation is about, as a signal: smoothed over inferences, and when it last changed for good."""
+"""A conversation's topic is smoothed over inferences, and tells when it last changed for good."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_ACTIVE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Smoothed confidences and the domains that are active by them; a value, so it can be stored.
+    """Holds smoothed confidences and the domains that are active by them; a value, so it can be stored.
 
     With nothing active an inference counts in full. Otherwise a domain must have been heard clearly or
     repeatedly to enter, and must fade to leave: a confident inference (0.65 and more) changes the leading domain

@@ -1,4 +1,4 @@
-"""When domains and summaries are due, on the monotonic clock."""
+"""Triggers tell when keywords, domains and summaries are due, on the monotonic clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORTEST_WAIT: Final = 0.5
 
 
 class Triggers:
-    """The documented intervals, and the wait after a failure of each kind of work."""
+    """Knows the documented intervals, and the wait after a failure of each kind of task."""
 
     def __init__(self, rules: SessionConfig) -> None:
         self._rules = rules

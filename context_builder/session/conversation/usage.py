@@ -1,4 +1,4 @@
-"""What a session's model calls have cost, by task."""
+"""Usage totals add up what a session's model calls have cost, by task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def task_of(work: AnalysisTask) -> str:
 
 @dataclass(slots=True)
 class TaskUsage:
-    """Tokens, and US dollars by list price; ``cached_tokens`` are among the prompt's."""
+    """Counts calls, tokens and US dollars by list price; ``cached_tokens`` are among the prompt's."""
 
     calls: int = 0
     prompt_tokens: int = 0

@@ -1,4 +1,4 @@
-"""The messages that are still there word for word, in conversation order."""
+"""The buffer holds the messages that are still there word for word, in conversation order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage, e
 
 
 class Buffer:
-    """Entries in order; the newest are published, at most ``limit`` within ``max_bytes`` of JSON, but always one.
+    """Holds entries in order; the newest are published, at most ``limit`` within ``max_bytes`` of JSON, but always one.
     Older ones wait in the pending list.
 
     ``pending`` counts the list, whose entries this process does not hold, and ``pending_tokens`` reckons what

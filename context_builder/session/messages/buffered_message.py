@@ -1,4 +1,4 @@
-"""One message in the buffer, and how it is written down."""
+"""A buffered message is encoded for the checkpoint and for the published state here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BYTES_PER_TOKEN: Final = 3
 
 
 class BufferedMessage:
-    """A buffered message with what is understood of it so far.
+    """Holds a message with what is understood of it so far.
 
     ``id`` counts arrivals in the session. ``entered`` is the monotonic moment of arrival, from
     which ages are measured. The published JSON is kept until something changes, because every

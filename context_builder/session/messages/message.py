@@ -1,4 +1,4 @@
-"""A delivery from the input list, made into a message or refused with a reason."""
+"""A delivery from the input list becomes a message here, or is refused with a reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _USER_ID_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What somebody said, in the types the state publishes.
+    """Holds what somebody said, in the types the state publishes.
 
     ``timestamp`` is ISO 8601 as it came, or the arrival time when it was missing or unreadable; the
     original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, as

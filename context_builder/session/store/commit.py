@@ -1,4 +1,4 @@
-"""What one commit writes, and what Redis answers."""
+"""A commit is described here by what it writes and what Redis answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from context_builder.session.conversation.published_state import PublishedState
 
 @dataclass(frozen=True, slots=True)
 class HeldRevision:
-    """Which commit Redis holds: its ``revision`` and the writer it is ``by``, whose revisions only ascend.
+    """Tells which commit Redis holds: its ``revision`` and the writer it is ``by``, whose revisions only ascend.
 
     ``mark`` tells the times that the session was forgotten from each other, the last first; empty when it never was.
     """
@@ -24,7 +24,7 @@ class HeldRevision:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Items of a session's lists as they are written there, oldest first."""
+    """Holds items of a session's lists as they are written there, oldest first."""
 
     pending: Sequence[bytes] = ()
     outbox: Sequence[bytes] = ()
@@ -47,7 +47,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A session as Redis holds it.
+    """Holds a session as Redis has it.
 
     ``position`` is the one in its input. ``identities`` are those of the messages taken in during the last minute, and
     ``newest`` what was put last into lists: what a Redis that falls back right afterwards may no longer have.
@@ -63,7 +63,7 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Everything one commit writes. Without ``head`` it only refreshes what expires; there is no ``state`` when
+    """Holds everything one commit writes. Without ``head`` it only refreshes what expires; there is no ``state`` when
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``

@@ -44,7 +44,7 @@ def position_after(position: bytes, delivery: bytes) -> bytes:
 
 
 class UnidentifiedDeliveries:
-    """Positions in the input at which deliveries without identity were taken in.
+    """Remembers positions in the input at which deliveries without identity were taken in.
 
     A message with neither number nor timestamp is like any other that says the same. But the input is acknowledged in
     its order, in one step with the checkpoint, which tells the position. A Redis that falls back returns to an earlier

@@ -1,4 +1,4 @@
-"""What will never get where it was going: kept with the reason, to be looked at and put back.
+"""Dead letters are what can never be delivered, kept with the reason, to be looked at and put back.
 
 These are deliveries that could not become messages, and entries of an outbox that their receiver refuses for good.
 """
@@ -33,7 +33,7 @@ ORIGINS: Final[tuple[Origin, ...]] = ("input", *RECEIVERS)
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """One delivery or entry as it came; ``time`` is epoch seconds.
+    """Holds one delivery or entry as it came; ``time`` is epoch seconds.
 
     ``raw`` may be anything and is all of it, unless ``size`` (bytes) exceeds :data:`KEPT_BYTES`.
     """

@@ -1,4 +1,4 @@
-"""Who holds a session's lease, and whether that process provably died."""
+"""A lease names the process that runs a session, so that one that provably died can be told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a session's history one process knows, and so what it may write over."""
+"""Lineage is what of a session's history one process knows, and so what it may write over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANCESTORS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The commits that this process, the ``writer``, made or continued from.
+    """Remembers the commits that this process, the ``writer``, made or continued from.
 
     Redis may fall back to an earlier commit: its last second is lost, a replica promoted, a copy restored. A process
     may then write again all that it remembers, but only over what it knows: nothing at all, its own commits, and those

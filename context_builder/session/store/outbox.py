@@ -1,4 +1,4 @@
-"""A list in Redis of what was committed and is not delivered yet."""
+"""An outbox is a list in Redis of what was committed and is not delivered yet."""
 
 from __future__ import annotations
 

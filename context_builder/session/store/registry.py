@@ -1,4 +1,4 @@
-"""All sessions that a Redis holds: which there are, which outlived their retention, forgetting one."""
+"""The registry lists all sessions that a Redis holds, finds those that outlived their retention, and forgets one."""
 
 from __future__ import annotations
 

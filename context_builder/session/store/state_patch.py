@@ -23,7 +23,7 @@ comes, and, since half a buffer of messages has to leave before all of it is sen
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """A state as Redis holds it: ``gap`` spaces before its entries, ``pad`` spaces behind them."""
+    """Describes a state as Redis holds it: ``gap`` spaces before its entries, ``pad`` spaces behind them."""
 
     state: PublishedState
     gap: int = 0
@@ -50,7 +50,7 @@ class StoredState:
 
 
 class Edit(NamedTuple):
-    """So many ``spaces`` and then ``text``, to be written at ``at``."""
+    """Writes so many ``spaces`` and then ``text`` at the offset ``at``."""
 
     at: int
     spaces: int

@@ -1,4 +1,4 @@
-"""A session's Redis: the lease, the input list, the checkpoint and the commit."""
+"""The session store speaks to Redis for one session: its lease, input list, checkpoint and commits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class InputRead(NamedTuple):
 
 
 class SessionStore:
-    """One session in Redis, as seen by the process that may own it.
+    """Reads and writes one session in Redis, for the process that may own it.
 
     The client is shared; nothing here owns a connection. Every method raises
     :class:`StoreUnavailable` when Redis cannot be reached or is not ready.

@@ -1,4 +1,4 @@
-"""A message that the summary cites, kept after it left the buffer so that each point can be explained."""
+"""A cited message is kept after it left the buffer, so that each point of the summary can be explained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIMESTAMP_CHARS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class CitedMessage:
-    """What was said, by whom and when; ``id`` is what a point's ``ids`` refer to.
+    """Holds what was said, by whom and when; ``id`` is what a point's ``ids`` refer to.
 
     ``clipped`` says that ``text`` is only the beginning.
     """
@@ -64,7 +64,7 @@ class CitedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPoint:
-    """A point and the messages behind it, in the order it cites them.
+    """Holds a point and the messages behind it, in the order it cites them.
 
     ``missing`` are ids of cited messages whose words were not kept: they were summarized by an earlier version.
     """

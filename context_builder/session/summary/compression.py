@@ -1,4 +1,4 @@
-"""Shorter text that still identifies what it is about: no model, no vocabulary, only function words."""
+"""A text is shortened here so that it still tells what it is about, without a model: function words go first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SENTENCE_END: Final = (".", "!", "?", ":", ";")
 
 
 class ContentWord(NamedTuple):
-    """A word that is no function word: as it stands in its text, bare of punctuation, and in lower case.
+    """Holds a word that is no function word: as it stands in its text, bare of punctuation, and in lower case.
 
     ``identifies`` holds for numbers, names, identifiers and negations.
     """

@@ -1,4 +1,4 @@
-"""The rolling summary as a ledger of points, each citing the messages it came from.
+"""The ledger holds the rolling summary as points, each citing the messages it came from.
 
 A summary is never summarized again. New points are added in chronological order; only when the
 token budget demands it are old ones shortened and then merged, oldest first, and what identifies
@@ -17,7 +17,7 @@ from context_builder.session.summary.token_budget import fit
 
 
 class Ledger:
-    """Points in chronological order, within ``budget`` tokens as ``count`` counts them."""
+    """Holds points in chronological order, within ``budget`` tokens as ``count`` counts them."""
 
     def __init__(self, budget: int, count: Callable[[str], int]) -> None:
         self._budget = budget

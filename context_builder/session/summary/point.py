@@ -1,4 +1,4 @@
-"""One line of the rolling summary, and where it came from."""
+"""A point is one line of the rolling summary, and knows where it came from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One line of the summary.
+    """Holds one line of the summary.
 
     ``ids`` are the cited messages' ids in the session, ``messages`` their published numbers, where they
     have one. ``time`` is the first cited message's moment in epoch seconds. ``level`` says how far the text

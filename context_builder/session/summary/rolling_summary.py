@@ -1,4 +1,4 @@
-"""The rolling summary: the ledger, and what of the conversation it covers."""
+"""The rolling summary is a ledger, and knows what of the conversation it covers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from context_builder.timestamps import with_offset
 
 
 class Summary:
-    """Grows by one reading at a time. ``seq`` counts them from 1.
+    """Grows by one analyst's result at a time; ``seq`` counts them from 1.
 
     ``covers`` is the hull of summarized listener numbers, (0, 0) before any. ``degraded_messages`` counts those that
     were summarized by the last resort because the model failed for too long, and not again since. ``sources`` are the
