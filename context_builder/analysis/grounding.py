@@ -1,10 +1,11 @@
 """Whether a summary point is grounded in the messages it cites: whether it shares what tells something with them.
 
-Refusals, apologies and error texts share nothing with the talk, in whatever language and words they come, so none of
-them has to be known. Words are compared by their character 4-grams, which stand in for a stemmer in any language
-(McNamee and Mayfield 2004, "Character n-gram tokenization for European language text retrieval"), and scripts whose
-words are short and unspaced by character bigrams. What a word tells is taken from the tokens' vocabulary: its merges
-were learnt the most frequent first, so a token's rank grows as the token gets rarer.
+Refusals, apologies and error texts share nothing with the talk, in whatever language and words they come, unless they
+name its topic: those are told by what they say besides (``refusal_words.json``). Words are compared by their character
+4-grams, which stand in for a stemmer in any language (McNamee and Mayfield 2004, "Character n-gram tokenization for
+European language text retrieval"), and scripts whose words are short and unspaced by character bigrams. What a word
+tells is taken from the tokens' vocabulary: its merges were learnt the most frequent first, so a token's rank grows as
+the token gets rarer.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import regex
 
 from context_builder.analysis.analyst import AnalystMessage
 from context_builder.analysis.chunking import line_of
+from context_builder.analysis.refusal_words import reads_like_a_refusal
 from context_builder.quoting import LONGEST_NAME
 from context_builder.tokens.counter import token_ranks
 
@@ -27,6 +29,9 @@ SHARED_BITS: Final = 6.5
 
 SHARED_PART: Final = 0.15
 """Part of a point's information that must be shared: abstracts share half, one lucky word among many is chance."""
+
+REPLACEMENT_PART: Final = 0.5
+"""Part of a replacement's words, by what they tell, that its messages or the replaced point must tell."""
 
 _COMMON_BITS: Final = 9.0
 """log2 of the rank below which a token tells nothing: single letters, endings, and the commonest words."""
@@ -72,24 +77,31 @@ class Grounding:
         self._names = {word for speaker in speakers for word, _ in _terms(speaker)}
         self._evidence: dict[int, _Evidence] = {}
 
-    def is_grounded(self, text: str, cited: Iterable[int]) -> bool:
-        """Whether ``text`` shares enough with the messages at the places ``cited``, or is all that one of them says."""
+    def is_grounded(self, text: str, cited: Iterable[int], known: str = "") -> bool:
+        """Whether ``text`` shares enough with the messages at the places ``cited``, or is all that one of them says.
+
+        What it says of its writer must be said in them, or in the ``known`` point that it is to replace.
+        """
         places = list(cited)
-        quoted = (quote for place in places for quote in _quotes(self._messages[place]))
-        return _plain(text) in quoted or self._shares(text, [self._read(place) for place in places])
+        if _plain(text) in (quote for place in places for quote in _quotes(self._messages[place])):
+            return True
+        said = [self._messages[place].text for place in places]
+        shares = self._shares(text, [self._read(place) for place in places])
+        return shares and not reads_like_a_refusal(text, [*said, known])
 
     def may_replace(self, text: str, known: str, cited: Iterable[int]) -> bool:
         """Whether ``text``, which is grounded, may take the place of the ``known`` point.
 
-        It must be about the same, and keep the numbers and identifiers: for each one that it drops, another of its
-        kind must come from the messages ``cited``.
+        It must be about the same, say mostly what is in it or in the messages ``cited``, and keep the numbers and
+        identifiers: for each one that it drops, another of its kind must come from the messages ``cited``.
         """
-        if not self._shares(text, [_Evidence(known)]):
+        before, said = _Evidence(known), [self._read(place) for place in cited]
+        if not self._shares(text, [before]) or _told_part(text, [before, *said]) <= REPLACEMENT_PART:
             return False
-        told = {word for place in cited for word in self._read(place).words}
-        before, after = _identifiers(known), _identifiers(text)
-        dropped = before - {word for word, _ in _terms(text)}
-        gained = (after - before) & told
+        told = {word for evidence in said for word in evidence.words}
+        identified = _identifiers(known)
+        dropped = identified - {word for word, _ in _terms(text)}
+        gained = (_identifiers(text) - identified) & told
         return all(
             sum(word.isdecimal() is number for word in dropped) <= sum(word.isdecimal() is number for word in gained)
             for number in (True, False)
@@ -101,25 +113,35 @@ class Grounding:
         return self._evidence[place]
 
     def _shares(self, text: str, evidence: Sequence[_Evidence]) -> bool:
-        """Speakers' names count for nothing: a point may name them without their having said so, as a refusal may."""
+        """Speakers' names count for nothing: a point may name them without their having said so, as a refusal may.
+
+        Numbers alone are not enough, as an error's code may be one of the talk's.
+        """
         identifiers = _identifiers(text)
         told = {
             (word, dense): _bits(word, dense=dense, identifies=word in identifiers)
             for word, dense in _terms(text)
             if word not in self._names
         }
-        shared = math.fsum(bits for (word, dense), bits in told.items() if bits and _occurs(word, dense, evidence))
-        return shared >= max(SHARED_BITS, SHARED_PART * math.fsum(told.values()))
+        shared = {word: bits for (word, dense), bits in told.items() if bits and _occurs(word, dense, evidence)}
+        if all(word.isdecimal() for word in shared):
+            return False
+        return math.fsum(shared.values()) >= max(SHARED_BITS, SHARED_PART * math.fsum(told.values()))
 
 
 def is_told_in(phrase: str, text: str) -> bool:
     """Whether ``text`` has the words of ``phrase``, or at least most of what these tell."""
-    identifiers, evidence = _identifiers(phrase), [_Evidence(text)]
+    return _told_part(phrase, [_Evidence(text)]) > 1 / 2
+
+
+def _told_part(text: str, evidence: Sequence[_Evidence]) -> float:
+    """Part of the words of ``text``, by what they tell, that the ``evidence`` has; 0 for a text without words."""
+    identifiers = _identifiers(text)
     told = {
-        (word, dense): 1.0 + _bits(word, dense=dense, identifies=word in identifiers) for word, dense in _terms(phrase)
+        (word, dense): 1.0 + _bits(word, dense=dense, identifies=word in identifiers) for word, dense in _terms(text)
     }
     found = math.fsum(bits for (word, dense), bits in told.items() if _occurs(word, dense, evidence))
-    return bool(told) and found > math.fsum(told.values()) / 2
+    return found / math.fsum(told.values()) if told else 0.0
 
 
 def _occurs(word: str, dense: bool, evidence: Sequence[_Evidence]) -> bool:  # noqa: FBT001 (as _terms gives it)

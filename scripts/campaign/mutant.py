@@ -103,7 +103,7 @@ def expect_nothing_again() -> None:
 
 def take_refusals_for_points() -> None:
     """A summary point need share nothing with the messages that it cites."""
-    replace(Grounding, "is_grounded", lambda self, text, cited: True)
+    replace(Grounding, "is_grounded", lambda self, text, cited, known: True)
     replace(Grounding, "may_replace", lambda self, text, known, cited: True)
 
 

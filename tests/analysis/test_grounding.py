@@ -47,6 +47,31 @@ def test_a_refusal_is_grounded_in_nothing_whatever_it_cites(talk: Talk) -> None:
 
 
 @by_language
+def test_a_refusal_that_names_the_topic_is_grounded_in_nothing(talk: Talk) -> None:
+    grounding = heard(*talk.messages)
+    for text in talk.refusals_of_topic:
+        for cited in citations(len(talk.messages)):
+            assert not grounding.is_grounded(text, cited), text
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("I will send the signed contract on Friday.", "I will send the contract that is signed on Friday."),
+        ("Sorry, I can't come to Oslo for the meeting.", "Unfortunately, Bob cannot come to the Oslo meeting."),
+        ("I won't make it to the budget meeting in Oslo.", "Bob cannot come to the budget meeting in Oslo."),
+        ("Summarize what the gateway's exceptions were.", "A summary of the exceptions and failures of the gateway."),
+    ],
+)
+def test_a_point_may_say_of_people_what_a_refusal_says_of_its_writer(said: str, text: str) -> None:
+    assert heard(said).is_grounded(text, [0])
+
+
+def test_numbers_alone_ground_nothing() -> None:
+    assert not heard("It costs 1000 euros, 24681012 in Iran.").is_grounded("Error 1000: upstream 24681012 gone", [0])
+
+
+@by_language
 def test_a_point_in_another_language_than_its_messages_is_not_grounded(talk: Talk) -> None:
     grounding = heard(*talk.messages)
     for other in TALKS:
@@ -86,7 +111,7 @@ def test_it_takes_words_that_tell_something(text: str, cited: list[int], grounde
 
 
 def test_the_names_of_those_who_spoke_count_for_nothing() -> None:
-    text = "Consuela Oyelaran-Fitzgerald cannot be summarized."
+    text = "Consuela Oyelaran-Fitzgerald stays out of it."
     assert heard("Ms Oyelaran-Fitzgerald is our new physicist.").is_grounded(text, [0])
     assert not heard("Is our new physicist here?", speaker="Consuela Oyelaran-Fitzgerald").is_grounded(text, [0])
     named = heard("Consuela Oyelaran-Fitzgerald is here.", speaker="Consuela Oyelaran-Fitzgerald")
@@ -105,6 +130,7 @@ KNOWN = "Alice's team measured 42 samples with primer B7 at 10:30."
         ("Alice's team measured 42 samples with TP53 at 10:30.", [3], True),
         ("Alice's team measured 42 samples with primer B7 at 11:00.", [1], True),
         ("Alice's team measured samples with a primer on Tuesday.", [0], False),
+        ("Alice's PCR of 42 is none that anybody tells stories of; primer B7 is private; ask elsewhere.", [0], False),
         ("Alice's team measured 43 samples.", [4], False),
         ("Alice's team measured 99 samples with primer B7 at 10:30.", [1], False),
     ],

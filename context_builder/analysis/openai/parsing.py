@@ -136,10 +136,12 @@ def _draft(entry: PointEntry, request: SummaryRequest, grounding: Grounding) -> 
     text = _clipped(_plain(entry.text))
     places = sorted({label - 1 for label in entry.cites[:MAX_CITATIONS]})
     are_given = all(1 <= label <= len(request.messages) for label in entry.cites)
-    if not text or not places or not are_given or not grounding.is_grounded(text, places):
+    known = _replaced(request, entry)
+    if not text or not places or not are_given:
+        return None
+    if not grounding.is_grounded(text, places, known.text if known else ""):
         return None
     cited = [request.messages[place] for place in places]
-    known = _replaced(request, entry)
     replaces = known.id if known and grounding.may_replace(text, known.text, places) else None
     return DraftPoint(text, tuple(said.id for said in cited), _kind(entry.kind, cited), replaces)
 

@@ -132,6 +132,23 @@ def test_a_refusal_among_points_is_rejected_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "cites", "replaces"),
+    [
+        ("I'm sorry, I cannot summarize the budget meeting in Oslo on 14 March.", (1, 2), 1),
+        ("Unfortunately, I am unable to provide a summary of the contract K-4711.", (2, 1), 2),
+        ("Error 4711: upstream timed out", (1, 2), 0),
+    ],
+)
+def test_a_refusal_that_names_the_topic_is_no_point(text: str, cites: tuple[int, ...], replaces: int) -> None:
+    known = ["The budget meeting in Oslo is moved to Thursday, 14 March.", "Contract K-4711 is not signed yet."]
+    request = SummaryRequest(
+        said(*known), known=[KnownPoint(number, text, PointKind.CLAIM) for number, text in enumerate(known, 1)]
+    )
+    with pytest.raises(ReplyInvalid):
+        points_of(summary(entry(text, cites, replaces=replaces)), request)
+
+
+@pytest.mark.parametrize(
     "text", ["Nothing but the helicase unwinds the double helix.", "Error analysis of the PCR with primer B7 follows."]
 )
 def test_a_point_that_only_begins_like_a_refusal_is_kept(text: str) -> None:

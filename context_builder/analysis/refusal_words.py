@@ -1,0 +1,52 @@
+"""Words in which a model or a gateway speaks of itself and of its task, as a refusal does that names the topic.
+
+Such a refusal ("I cannot summarize the budget meeting in Oslo") shares words with the talk, so sharing cannot tell it
+from a point. It is told by what it says besides: words of two of these groups that nobody in the talk used. One group
+alone is an honest paraphrase ("Bob cannot come" for "I won't make it"). The list is not complete and need not be: a
+refusal that slips through in another language still stands beside what is known, see
+:meth:`~context_builder.analysis.grounding.Grounding.may_replace`.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Final
+
+import regex
+
+_UNSPACED: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]")
+
+SUSPICIOUS: Final = 2
+"""Groups of which a point uses words that its messages do not use, from which it is taken for a refusal."""
+
+
+def _pattern(words: Sequence[str]) -> regex.Pattern[str]:
+    return regex.compile("|".join(_alternative(_plain(word)) for word in words))
+
+
+def _alternative(word: str) -> str:
+    """``*`` at an end stands for the rest of a word, between two words for up to twelve others."""
+    if _UNSPACED.search(word):
+        return str(regex.escape(word))
+    start, end = "" if word.startswith("*") else r"(?<!\w)", "" if word.endswith("*") else r"(?!\w)"
+    around = (r"\s+".join(map(regex.escape, part.split())) for part in word.strip("*").split(" * "))
+    inner = r"\s+(?:\S+\s+){0,12}".join(around).replace(r"\*", r"\w*")
+    return f"{start}{inner}{end}"
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+
+
+_GROUPS: Final[Mapping[str, Sequence[str]]] = json.loads((files(__package__) / "refusal_words.json").read_text("utf-8"))
+_PATTERNS: Final = tuple(_pattern(words) for words in _GROUPS.values())
+
+
+def reads_like_a_refusal(text: str, said: Sequence[str]) -> bool:
+    """Whether ``text`` speaks of its writer's task in a way that no text of ``said`` does."""
+    text, said = _plain(text), [_plain(each) for each in said]
+    own = (pattern for pattern in _PATTERNS if pattern.search(text) and not any(map(pattern.search, said)))
+    return sum(1 for _ in own) >= SUSPICIOUS
