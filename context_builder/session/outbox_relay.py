@@ -49,8 +49,8 @@ class _NotTaken(Exception):
 class OutboxRelay:
     """Delivers an outbox's entries beside the session's loop, which it never slows or ends.
 
-    ``deliver`` is idempotent, so an entry may go out twice; ``take_back`` deletes what may have been delivered although the session was forgotten: the delivery that was under
-    way then, for as long as its machine stood still.
+    ``deliver`` is idempotent, so an entry may go out twice; ``take_back`` deletes what may have been delivered although
+    the session was forgotten: the delivery that was under way then, for as long as its machine stood still.
 
     ``receiver`` is what people call where it goes, ``deliveries`` counts by outcome, and ``dead_lettered`` is told of
     each dead letter.
