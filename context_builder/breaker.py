@@ -137,7 +137,7 @@ class CallGuard:
             raise self._refusal(self._breaker.wait(began))
         try:
             yield
-        except BaseException as error:
+        except BaseException as error:  # being cut off is an outcome, too; nothing is swallowed
             self._learn(began, answered=self._is_answer(error))
             raise
         self._learn(began, answered=True)

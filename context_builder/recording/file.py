@@ -70,7 +70,7 @@ class RecordingFile:
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
         try:
             self._continue(descriptor)
-        except BaseException:
+        except BaseException:  # Ctrl-C, too: the file is closed, and the error goes on
             os.close(descriptor)
             raise
         return descriptor

@@ -152,7 +152,7 @@ class Session:
                 return False
             try:
                 await self._continue()
-            except BaseException:
+            except BaseException:  # being cancelled, too: the lease is given back
                 await self.shutdown()
                 raise
         except StoreUnavailable:
