@@ -41,7 +41,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from context_builder.analysis.analyst import Usage
+    from context_builder.costs import Usage
 
 
 class ContextBuilderError(Exception):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
+from context_builder.costs import NO_USAGE, Usage
 from context_builder.preference_kind import PreferenceKind
 
 MIN_KEYWORD_TEXT: Final = 10
@@ -55,44 +56,12 @@ class AnalystMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """Counts what a result cost; nothing for plain text analysis.
-
-    ``cached_tokens`` are among the prompt's. ``dollars`` is an estimate by the list price, without
-    the ``unpriced`` calls, whose model has no known price. ``rejected`` counts the points of replies
-    that came to nothing because none of them could be accepted.
-    """
-
-    model: str = ""
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    calls: int = 0
-    dollars: float = 0.0
-    unpriced: int = 0
-    rejected: int = 0
-
-    def __add__(self, other: Usage) -> Usage:
-        """Both together, under both models' names."""
-        return Usage(
-            model=" + ".join(dict.fromkeys(filter(None, [self.model, other.model]))),
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            calls=self.calls + other.calls,
-            dollars=self.dollars + other.dollars,
-            unpriced=self.unpriced + other.unpriced,
-            rejected=self.rejected + other.rejected,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class KeywordResult:
     """Holds the keywords of each message, in the order the messages were given."""
 
     keywords: tuple[tuple[str, ...], ...]
     analyst: str
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +75,7 @@ class DomainResult:
     confidence: Mapping[str, float]
     keywords: tuple[str, ...]
     analyst: str
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     repeated: bool = False
 
     @property
@@ -176,7 +145,7 @@ class PreferenceResult:
     preferences: tuple[StatedPreference, ...]
     analyst: str
     rejected: int = 0
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
 
 
 ReadPreferences = Callable[[Sequence[AnalystMessage]], Awaitable[PreferenceResult]]

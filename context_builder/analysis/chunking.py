@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from context_builder.analysis.analyst import AnalystMessage, SummaryRequest, SummaryResult, Usage
+from context_builder.analysis.analyst import AnalystMessage, SummaryRequest, SummaryResult
+from context_builder.costs import Usage
 from context_builder.errors import AnalystError
 from context_builder.quoting import quoted_json, quoted_name
 

@@ -12,9 +12,9 @@ from context_builder.analysis.analyst import (
     KeywordResult,
     SummaryRequest,
     SummaryResult,
-    Usage,
 )
 from context_builder.analysis.chunking import chunks, summarized
+from context_builder.costs import Usage
 
 PORTION: Final = 6_000
 """Bytes of messages in one summary call, and so tokens at most: with prompt and reply within a window of 8,192."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError
 
-from context_builder.errors import MemoryRejected, MemoryUnavailable
+from context_builder import metrics
+from context_builder.costs import Budget, Prices, Reservation, Usage, charge
+from context_builder.errors import MemoryRejected, MemoryStoreError, MemoryUnavailable, OverBudget
 from context_builder.memory.embedder import Embedding
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.storage.urls import explain_redirect, is_redirect
@@ -22,6 +25,10 @@ DEFAULT_MODEL: Final = "text-embedding-3-small"
 
 LARGEST_ANSWER: Final = 16_000_000
 """Bytes of an answer that are read: twice what 64 embeddings of 4,096 figures take."""
+
+
+MOST_TOKENS: Final = 10_000_000
+"""More than any request has: a server that says that one had more does not know."""
 
 
 LARGEST_FIGURE: Final = 65_504.0
@@ -37,16 +44,27 @@ class _Answer(BaseModel):
     """What is read of an answer; servers differ in the rest."""
 
     data: list[_Embedded]
+    usage: Any = None
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """The tokens that the server says it embedded; None where it tells no figure that can be true."""
+        told = self.usage.get("prompt_tokens") if isinstance(self.usage, dict) else None
+        return told if type(told) is int and 0 <= told <= MOST_TOKENS else None
 
 
 class OpenAIEmbedder:
     """Asks ``/embeddings``, in batches. Implements :class:`~context_builder.memory.embedder.Embedder`.
 
-    The vendor's package, a second's work to import, is loaded in a thread at first use.
+    What calls cost by ``prices`` is charged as the task ``embeddings``; a call that the ``budget`` cannot bear raises
+    :class:`~context_builder.errors.MemoryUnavailable`. The vendor's package, a second's work to import, is loaded in a
+    thread at first use.
     """
 
-    def __init__(self, options: EmbeddingOptions) -> None:
+    def __init__(self, options: EmbeddingOptions, prices: Prices | None = None, budget: Budget | None = None) -> None:
         self._options = options
+        self._prices = prices or Prices()
+        self._budget = budget
         self._model = options.model or DEFAULT_MODEL
         self._client: AsyncOpenAI | None = None
         self._connecting = asyncio.Lock()
@@ -75,37 +93,64 @@ class OpenAIEmbedder:
         import openai
 
         shortened = [text[: self._options.longest] or " " for text in texts]
-        try:
-            answer = await client.embeddings.with_raw_response.create(
-                model=self._model,
-                input=shortened,
-                encoding_format="float",
-                extra_body={"input_type": input_type} if self._options.input_types else None,
-            )
-        except openai.APIConnectionError as error:
-            raise MemoryUnavailable(f"{self._where} cannot be reached: {type(error).__name__}") from None
-        except openai.APIStatusError as error:
-            if is_redirect(error.status_code, error.response.headers):
-                redirected = explain_redirect(
-                    str(error.request.url), error.response.headers, "EMBEDDING_BASE_URL (or OPENAI_BASE_URL)"
+        with self._held(shortened) as held:
+            try:
+                answer = await client.embeddings.with_raw_response.create(
+                    model=self._model,
+                    input=shortened,
+                    encoding_format="float",
+                    extra_body={"input_type": input_type} if self._options.input_types else None,
                 )
-                raise MemoryUnavailable(f"{self._where} {redirected}") from None
-            failed = (
-                MemoryUnavailable
-                if error.status_code in (408, 409, 429) or error.status_code >= 500
-                else MemoryRejected
-            )
-            raise failed(f"{self._where} answers with status {error.status_code}") from None
-        except (openai.OpenAIError, ValueError) as error:  # the latter for a key that no header can hold
-            raise MemoryUnavailable(f"{self._where} cannot be asked: {type(error).__name__}") from None
-        return self._embeddings(answer.content, len(texts))
+            except openai.OpenAIError as error:
+                if isinstance(error, openai.APIStatusError):
+                    held.dollars = 0.0
+                raise self._translated(error) from None
+            except ValueError as error:  # for a key that no header can hold
+                held.dollars = 0.0
+                raise self._translated(error) from None
+            return self._read(answer.content, len(texts), held)
 
-    def _embeddings(self, body: bytes, count: int) -> list[Embedding]:
-        """The ``count`` embeddings in the body of a response, in the order of the texts."""
+    @contextmanager
+    def _held(self, texts: Sequence[str]) -> Iterator[Reservation]:
+        """Set aside what embedding the texts may cost at worst: no token is shorter than a byte."""
+        if self._budget is None:
+            yield Reservation(0.0)
+            return
+        worst = self._prices.of(self._model).of(sum(len(text.encode("utf-8", "replace")) for text in texts), 0)
+        try:
+            with self._budget.hold("embeddings", worst) as held:
+                yield held
+        except OverBudget as error:
+            metrics.OVER_BUDGET.labels("embeddings").inc()
+            raise MemoryUnavailable(str(error)) from None
+
+    def _translated(self, error: Exception) -> MemoryStoreError:
+        import openai
+
+        if isinstance(error, openai.APIConnectionError):
+            return MemoryUnavailable(f"{self._where} cannot be reached: {type(error).__name__}")
+        if not isinstance(error, openai.APIStatusError):
+            return MemoryUnavailable(f"{self._where} cannot be asked: {type(error).__name__}")
+        if is_redirect(error.status_code, error.response.headers):
+            redirected = explain_redirect(
+                str(error.request.url), error.response.headers, "EMBEDDING_BASE_URL (or OPENAI_BASE_URL)"
+            )
+            return MemoryUnavailable(f"{self._where} {redirected}")
+        passes = error.status_code in (408, 409, 429) or error.status_code >= 500
+        failed = MemoryUnavailable if passes else MemoryRejected
+        return failed(f"{self._where} answers with status {error.status_code}")
+
+    def _read(self, body: bytes, count: int, held: Reservation) -> list[Embedding]:
+        """The ``count`` embeddings in the body of a response, in the order of the texts, once they are charged."""
         try:
             answer = _Answer.model_validate_json(body)
         except ValidationError:
             raise MemoryUnavailable(f"{self._where} answers with no embeddings") from None
+        usage = Usage(model=self._model, prompt_tokens=answer.prompt_tokens or 0, calls=1)
+        priced = self._prices.priced(usage)
+        if answer.prompt_tokens is not None:
+            held.dollars = priced.dollars
+        charge("embeddings", priced)
         found = {entry.index: entry.embedding for entry in answer.data}
         is_alike = len(set(map(len, found.values()))) == 1 and all(map(any, found.values()))  # zeros have no direction
         if sorted(found) != list(range(count)) or not is_alike:

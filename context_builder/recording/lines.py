@@ -13,12 +13,14 @@ import orjson
 from pydantic import TypeAdapter
 
 from context_builder import __version__
-from context_builder.analysis.analyst import DomainResult, KeywordResult, KnownPoint, SummaryResult, Usage
+from context_builder.analysis.analyst import DomainResult, KeywordResult, KnownPoint, SummaryResult
 from context_builder.clock import Instant
+from context_builder.costs import Usage
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask, DomainTask, SummaryTask
 from context_builder.session.messages.message import Message
 from context_builder.session.recorder import (
+    Charged,
     DeadLettered,
     DeliveriesRejected,
     PhaseChanged,
@@ -71,6 +73,8 @@ class Encoder:
                 return self._line("deliveries_rejected", now, {"count": count})
             case DeadLettered(receiver, count):
                 return self._line("dead_lettered", now, {"receiver": receiver, "count": count})
+            case Charged(task_name, usage):
+                return self._line("charged", now, {"task": task_name, "usage": usage})
             case TaskStarted(kind, task):
                 return self._line("task_started", now, {"kind": kind, **self._described(task)})
             case TaskFinished(task, result, usage):

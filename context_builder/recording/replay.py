@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from context_builder.clock import Instant
+from context_builder.costs import NO_USAGE
 from context_builder.errors import RecordingError
 from context_builder.recording.lines import digest, ids_of, read_message, read_result, read_rules, read_usage
 from context_builder.recording.recording import Line, RecordedTasks, Recording, read_entries
@@ -63,6 +64,8 @@ class Player:
                 conversation.count_dead_letters(more["count"])
             case "dead_lettered":
                 conversation.dead_lettered(more["receiver"], more["count"])
+            case "charged":
+                conversation.charge(more["task"], read_usage(more["usage"]) or NO_USAGE)
             case "task_started":
                 self._start_task(line)
             case "task_finished":

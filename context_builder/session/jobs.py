@@ -18,9 +18,9 @@ from context_builder.analysis.analyst import (
     ReadBoth,
     SummaryRequest,
     SummaryResult,
-    Usage,
 )
 from context_builder.clock import Clock, Instant
+from context_builder.costs import Usage, count_usage
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.conversation import Conversation
@@ -37,7 +37,6 @@ from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.recorder import PhaseChanged, Recorder, TaskStarted
 from context_builder.session.store.store import SessionStore
-from context_builder.session.usage_metrics import count_usage
 
 log = structlog.get_logger(__name__)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from context_builder.analysis.analyst import Usage
 from context_builder.clock import Instant
+from context_builder.costs import Usage
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.published_state import PublishedState
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
@@ -40,6 +40,14 @@ class DeadLettered:
 
 
 @dataclass(frozen=True, slots=True)
+class Charged:
+    """A call beside the session's tasks, such as for the embeddings of what it remembers, used ``usage``."""
+
+    task: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class TaskStarted:
     """The conversation was asked for a task of ``kind``; ``task`` is what it gave."""
 
@@ -63,7 +71,7 @@ class PhaseChanged:
     phase: Literal["closing", "ended", "pending_lost"]
 
 
-SessionEvent = Received | DeliveriesRejected | DeadLettered | TaskStarted | TaskFinished | PhaseChanged
+SessionEvent = Received | DeliveriesRejected | DeadLettered | Charged | TaskStarted | TaskFinished | PhaseChanged
 
 
 class Recorder(Protocol):

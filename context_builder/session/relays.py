@@ -13,11 +13,12 @@ from pydantic import ValidationError
 from context_builder import metrics
 from context_builder.archive.archive import Archive, SummaryRow
 from context_builder.clock import Clock
+from context_builder.costs import NO_USAGE, collected_usage
 from context_builder.errors import CannotForget, EntryUnreadable
 from context_builder.memory.memory import TenantMemory
 from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
 from context_builder.session.outbox_relay import OutboxRelay
-from context_builder.session.recorder import DeadLettered
+from context_builder.session.recorder import Charged, DeadLettered
 from context_builder.session.store.commit import Committed
 from context_builder.session.store.outbox import Outbox
 from context_builder.session.store.store import SessionStore
@@ -40,10 +41,10 @@ class Relays:
         archive: Archive,
         memory: TenantMemory | None,
         clock: Clock,
-        dead_lettered: Callable[[DeadLettered], None],
+        happened: Callable[[DeadLettered | Charged], None],
     ) -> None:
-        self._archiver = archive_relay(store.outbox, archive, clock, dead_lettered)
-        self._rememberer = memory_relay(store.memory_outbox, memory, clock, dead_lettered) if memory else None
+        self._archiver = archive_relay(store.outbox, archive, clock, happened)
+        self._rememberer = memory_relay(store.memory_outbox, memory, clock, happened) if memory else None
 
     def each(self) -> list[OutboxRelay]:
         """Return the relays there are."""
@@ -110,11 +111,12 @@ def _decoded(entry: bytes) -> SummaryRow:
 
 
 def memory_relay(
-    outbox: Outbox, memory: TenantMemory, clock: Clock, dead_lettered: Callable[[DeadLettered], None]
+    outbox: Outbox, memory: TenantMemory, clock: Clock, happened: Callable[[DeadLettered | Charged], None]
 ) -> OutboxRelay:
     """Return the relay that takes memory batches to the memory, and the preferences that their messages state.
 
-    In a memory that cannot forget, superseded points stay.
+    ``happened`` is told of dead letters and of what embeddings cost. In a memory that cannot forget, superseded points
+    stay.
     """
 
     latest: list[str] = []
@@ -124,7 +126,12 @@ def memory_relay(
         stated = await asyncio.to_thread(preferences_in, part.memories)
         preferences = await stated.settled(memory)
         latest[:] = [one.id for one in (*part.memories, *preferences)]
-        await memory.remember([*part.memories, *preferences])
+        with collected_usage() as usages:
+            try:
+                await memory.remember([*part.memories, *preferences])
+            finally:
+                if usages:
+                    happened(Charged("embeddings", sum(usages, NO_USAGE)))
         try:
             await memory.forget(part.superseded)
         except CannotForget:
@@ -136,4 +143,4 @@ def memory_relay(
         with suppress(CannotForget):
             await memory.forget(latest)
 
-    return OutboxRelay(outbox, deliver, take_back, memory.name, metrics.MEMORY_FED, clock, dead_lettered)
+    return OutboxRelay(outbox, deliver, take_back, memory.name, metrics.MEMORY_FED, clock, happened)

@@ -28,6 +28,7 @@ from context_builder.session.failures import lone_failure_itself, reason_of
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
 from context_builder.session.recorder import (
+    Charged,
     DeadLettered,
     DeliveriesRejected,
     NoRecorder,
@@ -59,7 +60,7 @@ class SessionDependencies:
 
 log = structlog.get_logger(__name__)
 
-Event = Batch | TaskOutcome | DeadLettered | None
+Event = Batch | TaskOutcome | DeadLettered | Charged | None
 """What the loop applies; ``None`` only wakes it."""
 
 
@@ -266,6 +267,10 @@ class Session:
                 self.conversation.finish(event.work, event.reading, now)
             show_totals(self.session_id, self.conversation.usage_totals)
             self._recorder.happened(TaskFinished(event.work, event.reading, event.usage), now)
+        elif isinstance(event, Charged):
+            self.conversation.charge(event.task, event.usage)
+            show_totals(self.session_id, self.conversation.usage_totals)
+            self._recorder.happened(event, now)
         elif isinstance(event, DeadLettered):
             self.conversation.dead_lettered(event.receiver, event.count)
             self._recorder.happened(event, now)
@@ -286,7 +291,7 @@ class Session:
                 await self._store.clear_request()
 
     async def _has_ended(self) -> bool:
-        if self._inbox.waiting:
+        if self._inbox.waiting or not self._events.empty():
             return False
         if not self.conversation.all_summarized:
             self.conversation.close()

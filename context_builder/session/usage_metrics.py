@@ -1,22 +1,11 @@
-"""What model calls cost, as Prometheus is told: calls as they are answered, and the totals of each running session."""
+"""What the model calls of each running session cost, as Prometheus is told."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 from context_builder import metrics
-from context_builder.analysis.analyst import Usage
 from context_builder.session.conversation.usage import TaskUsage, UsageTotals
-
-
-def count_usage(task: str, usage: Usage) -> None:
-    """Add what one call used to the process's counters."""
-    metrics.CALLS.labels(task, usage.model).inc(usage.calls)
-    metrics.COST_DOLLARS.labels(task, usage.model).inc(usage.dollars)
-    metrics.REJECTED_POINTS.inc(usage.rejected)
-    for kind, tokens in _tokens_by_kind(usage).items():
-        if tokens:
-            metrics.TOKENS.labels(task, usage.model, kind).inc(tokens)
 
 
 def show_totals(session_id: str, totals: UsageTotals) -> None:
@@ -36,5 +25,5 @@ def hide_totals(session_id: str, totals: UsageTotals) -> None:
             metrics.SESSION_COST_DOLLARS.remove(session_id, task)
 
 
-def _tokens_by_kind(usage: Usage | TaskUsage) -> dict[str, int]:
+def _tokens_by_kind(usage: TaskUsage) -> dict[str, int]:
     return {"prompt": usage.prompt_tokens, "cached": usage.cached_tokens, "completion": usage.completion_tokens}

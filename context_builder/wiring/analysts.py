@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from context_builder.analysis.analyst import Analyst
-from context_builder.analysis.budget import Budget, Price, Prices
 from context_builder.analysis.options import TaskConfig
 from context_builder.analysis.text.analyst import TextAnalyst
-from context_builder.errors import SettingError
+from context_builder.costs import Price, Prices
 from context_builder.settings.settings import Settings
 from context_builder.tokens.compact import count_tokens_compact
 from context_builder.tokens.counter import TokenCounter
+from context_builder.wiring.costs import budget_for, prices_of
 from context_builder.wiring.embedded import Described
 
 LOCAL_MODEL: Final = "local"
@@ -61,15 +61,14 @@ def _openai(settings: Settings) -> tuple[str, Analyst]:
 
     model, tasks = settings.model, task_config(settings)
     endpoint = Endpoint(model.openai_api_key.get_secret_value() if model.openai_api_key else "", model.openai_base_url)
-    prices = Prices({name: Price(*dollars) for name, dollars in (model.prices or {}).items()})
     names = list(dict.fromkeys([tasks.keyword_model, tasks.domain_model, tasks.summary_model]))
     return f"{', '.join(names)} at {endpoint.label}", OpenAIAnalyst(
         endpoint,
         load_prompts(model.prompts_dir),
         tasks=tasks,
         calls=settings.calls,
-        prices=prices,
-        budget=_budget(model.budget_per_hour, names, prices),
+        prices=prices_of(settings),
+        budget=budget_for(names, settings),
     )
 
 
@@ -77,19 +76,6 @@ def task_config(settings: Settings) -> TaskConfig:
     """What models are asked with; summaries are as large as the sessions want them."""
     session = settings.session
     return replace(settings.tasks, summary_max_tokens=session.summary_budget, summary_input=session.summary_input)
-
-
-def _budget(per_hour: float | None, models: Sequence[str], prices: Prices) -> Budget | None:
-    """The hourly budget, if there is one. Raises :class:`SettingError` where it could not be kept."""
-    if per_hour is None:
-        return None
-    for model in models:
-        if model not in prices:
-            raise SettingError(
-                f"LLM_BUDGET_PER_HOUR: cannot be kept, because the price of {model} is not known; "
-                "name it in LLM_PRICES ([0, 0, 0] if it is free)"
-            )
-    return Budget(per_hour)
 
 
 def _local(url: str, settings: Settings) -> tuple[str, Analyst]:

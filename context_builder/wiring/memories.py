@@ -9,6 +9,7 @@ from context_builder.memory.memory import DeferredMemory, MemoryStore
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.settings.settings import Settings
+from context_builder.wiring.costs import budget_for, prices_of
 from context_builder.wiring.embedded import Described, database_url, home_of, require_postgres
 
 
@@ -28,7 +29,10 @@ def _chosen(settings: Settings) -> tuple[MemoryStore, Described]:
         somabrain = SomaBrainStore(SomaBrainClient(settings.somabrain))
         return somabrain, Described(somabrain.name)
     embeddings = embedding_options(settings)
-    embedder = CachedEmbedder(OpenAIEmbedder(embeddings)) if embeddings else None
+    embedder = None
+    if embeddings is not None and embeddings.model is not None:
+        budget = budget_for([embeddings.model], settings)
+        embedder = CachedEmbedder(OpenAIEmbedder(embeddings, prices_of(settings), budget))
     memory, where = _database(settings, embedder)
     if embedder is None:
         return memory, Described(f"{where}, found by words alone", "set EMBEDDING_MODEL to find by meaning too")

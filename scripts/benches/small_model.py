@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest, Usage
+from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
+from context_builder.costs import Usage
 from context_builder.errors import AnalystError
 from context_builder.settings.settings import load_settings
 from context_builder.wiring.app import open_analyst

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from context_builder.analysis.budget import Budget
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst, TaskConfig
 from context_builder.analysis.prompts import load_prompts
+from context_builder.costs import Budget
 from tests.services.model_server import FakeModel, ModelServer
 
 MakeAnalyst = Callable[..., OpenAIAnalyst]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_builder.analysis.analyst import AnalystMessage, SummaryRequest
-from context_builder.analysis.budget import HOUR, SHARES, Budget
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.breaker import CircuitBreaker
+from context_builder.costs import HOUR, SHARES, Budget
 from context_builder.errors import OverBudget
 from context_builder.testing import StubAnalyst
 
@@ -59,8 +59,8 @@ def test_it_degrades_in_order_domains_then_keywords_then_summaries(budget: Budge
     for _ in range(5):
         seen.append(allowed(budget))
         spend(budget, "summary", 0.2)
-    assert seen[:3] == [{"preferences", "domains", "keywords", "summary"}] * 3
-    assert seen[3:] == [{"keywords", "summary"}, {"summary"}]
+    assert seen[:3] == [{"preferences", "domains", "embeddings", "keywords", "summary"}] * 3
+    assert seen[3:] == [{"embeddings", "keywords", "summary"}, {"summary"}]
     assert allowed(budget) == set()
 
 
@@ -71,7 +71,7 @@ def test_it_recovers_as_the_hour_slides(budget: Budget, clock: Clock) -> None:
     clock.seconds = HOUR
     assert allowed(budget) == set()
     clock.seconds = HOUR + 1
-    assert allowed(budget) == {"preferences", "domains", "keywords", "summary"}
+    assert allowed(budget) == {"preferences", "domains", "embeddings", "keywords", "summary"}
     assert budget.used == 0.5
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.analysis.analyst import Usage
-from context_builder.analysis.budget import LIST_PRICES, Price, Prices
+from context_builder.costs import LIST_PRICES, Price, Prices, Usage
 from context_builder.errors import SettingError
 from context_builder.settings.settings import Settings, load_settings
 

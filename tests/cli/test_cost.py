@@ -10,10 +10,10 @@ import pytest
 from redis.asyncio import Redis
 from rich.console import Console
 
-from context_builder.analysis.analyst import Usage
 from context_builder.cli.cost import bill, cost_of
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import dollars, figures
+from context_builder.costs import Usage
 from context_builder.errors import StoreError
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.conversation.usage import UsageTotals

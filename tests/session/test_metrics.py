@@ -12,9 +12,9 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
 from context_builder import metrics
-from context_builder.analysis.budget import Budget
 from context_builder.analysis.openai import CallOptions, Endpoint, OpenAIAnalyst
 from context_builder.analysis.prompts import load_prompts
+from context_builder.costs import Budget
 from context_builder.errors import OverBudget
 from tests.analysis.openai.conversation import said
 from tests.services.model_server import ModelServer

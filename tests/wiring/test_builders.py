@@ -13,7 +13,9 @@ from context_builder.settings.settings import Settings, load_settings
 from context_builder.testing import InMemoryStore, StubAnalyst
 from context_builder.wiring.app import open_builder
 from context_builder.wiring.builders import assembly_rules_of, builder_of, counter_of
+from context_builder.wiring.costs import budget_for
 from context_builder.wiring.embedded import Described
+from context_builder.wiring.memories import memory_of
 from tests.services.model_server import ModelServer
 
 TURN = {"user_message": "Mail ann@example.org about it", "history": [{"role": "user", "content": "ann@example.org"}]}
@@ -144,3 +146,14 @@ async def test_a_model_that_is_configured_is_asked_for_preferences(
             await made.preferences("ann")
             await made.drain()
             assert [one.text for one in await made.preferences("ann")] == preferred
+
+
+async def test_all_that_a_process_opens_spends_from_one_hour() -> None:
+    spent = settings(
+        LLM_BUDGET_PER_HOUR="0.25", LLM_PRICES='{"e5": [0, 0, 0]}', OPENAI_API_KEY="sk", EMBEDDING_MODEL="e5"
+    )
+    daemon, builder = budget_for(["gpt-4o"], spent), budget_for(["e5"], spent)
+    assert daemon is not None
+    assert daemon is builder
+    with pytest.raises(SettingError, match="because the price of mine is not known"):
+        memory_of(settings(LLM_BUDGET_PER_HOUR="0.25", OPENAI_API_KEY="sk", EMBEDDING_MODEL="mine"))

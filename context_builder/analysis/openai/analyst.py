@@ -20,7 +20,6 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     SummaryResult,
 )
-from context_builder.analysis.budget import Budget, Prices
 from context_builder.analysis.chunking import chunks, line_of, summarized, tokens_of
 from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.client import ModelClient
@@ -43,6 +42,7 @@ from context_builder.analysis.openai.schemas import (
 )
 from context_builder.analysis.options import CallOptions, TaskConfig
 from context_builder.analysis.prompts import Prompts
+from context_builder.costs import Budget, Prices
 from context_builder.quoting import quoted_json
 from context_builder.tokens.counter import TokenCounter
 

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from context_builder import metrics
-from context_builder.analysis.analyst import Usage
-from context_builder.analysis.budget import Budget, Prices, Reservation
+from context_builder.costs import Budget, Prices, Reservation, Usage
 from context_builder.errors import OverBudget, ReplyInvalid
 
 

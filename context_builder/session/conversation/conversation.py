@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from context_builder.analysis.analyst import DomainResult, KeywordResult, SummaryRequest, SummaryResult, Usage
+from context_builder.analysis.analyst import DomainResult, KeywordResult, SummaryRequest, SummaryResult
 from context_builder.analysis.text.words import Recurrence
 from context_builder.clock import Instant
+from context_builder.costs import Usage
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.conversation.domain_tracker import DomainTracker
@@ -96,6 +97,11 @@ class Conversation:
     def dead_lettered(self, receiver: Receiver, count: int) -> None:
         """So many entries of an outbox have become dead letters."""
         self.undeliverable[receiver] = count
+        self._changes.mark()
+
+    def charge(self, task: str, usage: Usage) -> None:
+        """Add what a call beside the session's tasks used."""
+        self.usage_totals.add(task, usage)
         self._changes.mark()
 
     def finish(self, work: AnalysisTask, reading: AnalysisResult, now: Instant) -> None:

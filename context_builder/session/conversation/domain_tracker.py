@@ -10,8 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from context_builder.analysis.analyst import Analyst, DomainResult, Usage
+from context_builder.analysis.analyst import Analyst, DomainResult
 from context_builder.clock import Instant
+from context_builder.costs import Usage
 from context_builder.errors import AnalystError
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.tasks import DomainTask

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.analysis.analyst import Usage
+from context_builder.costs import Usage
 from context_builder.session.conversation.tasks import AnalysisTask, DomainTask, KeywordTask, SummaryTask
 
-TASKS: Final = ("keywords", "domains", "summary")
+TASKS: Final = ("keywords", "domains", "summary", "embeddings")
 
 
 def task_of(work: AnalysisTask) -> str:

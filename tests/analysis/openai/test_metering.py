@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.analyst import SummaryRequest
-from context_builder.analysis.budget import Budget
 from context_builder.analysis.openai import OpenAIAnalyst
+from context_builder.costs import Budget
 from context_builder.errors import AnalystUnavailable, OverBudget
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import TEXTS, said

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.analyst import AnalystMessage, StatedPreference
-from context_builder.analysis.budget import Budget
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.local import LocalAnalyst
 from context_builder.analysis.openai import OpenAIAnalyst
 from context_builder.analysis.openai.analyst import PREFERENCE_TEXT
 from context_builder.analysis.openai.parsing import preferences_of
 from context_builder.analysis.openai.schemas import MAX_PREFERENCES, PreferenceEntry, PreferenceReply
+from context_builder.costs import Budget
 from context_builder.errors import AnalystUnavailable, OverBudget
 from context_builder.preference_kind import PreferenceKind
 from context_builder.testing import StubAnalyst

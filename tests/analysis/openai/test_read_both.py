@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.analyst import ReadBoth
-from context_builder.analysis.budget import Budget
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.analysis.openai import OpenAIAnalyst, TaskConfig
 from context_builder.analysis.openai.analyst import DOMAIN_TEXT
 from context_builder.breaker import CircuitBreaker
+from context_builder.costs import Budget
 from context_builder.domains import DOMAINS
 from context_builder.errors import ReplyInvalid
 from context_builder.testing import StubAnalyst

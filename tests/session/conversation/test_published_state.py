@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.analysis.analyst import DomainResult, Usage
+from context_builder.analysis.analyst import DomainResult
+from context_builder.costs import Usage
 from context_builder.domains import DOMAINS
 from context_builder.errors import MessageError
 from context_builder.session.conversation.conversation import Conversation
@@ -178,6 +179,7 @@ def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> Non
     work = subject.next_keyword_task(clock.now())
     assert work is not None
     subject.finish(work, replace(keywords_for(work, "DNA"), usage=paid), clock.now())
+    subject.charge("embeddings", paid)
     law = DomainResult({"Political Science / Law": 1.0}, ("law",), "stub", usage=paid)
     for reading in (BIOLOGY, law, law, replace(law, repeated=True)):
         domains = subject.next_domain_task(clock.advance(31), at_once=True)

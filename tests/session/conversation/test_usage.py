@@ -9,7 +9,7 @@ import orjson
 import pytest
 from prometheus_client import REGISTRY
 
-from context_builder.analysis.analyst import Usage
+from context_builder.costs import Usage
 from context_builder.errors import OverBudget, ReplyInvalid
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.published_state import session_state
@@ -57,9 +57,10 @@ def test_readings_and_failures_are_added_up_and_published(clock: ManualClock) ->
     summary = subject.next_summary_task()
     assert summary
     subject.finish(summary, replace(points_of(summary), usage=CALL), clock.now())
+    subject.charge("embeddings", CALL)
     cost = orjson.loads(bytes(session_state(subject, 1, clock.now())))["cost"]
     assert {task: spent["calls"] for task, spent in cost["tasks"].items()} == dict.fromkeys(cost["tasks"], 1)
-    assert cost["dollars"] == pytest.approx(0.006)
+    assert cost["dollars"] == pytest.approx(0.008)
 
 
 def test_a_failure_that_cost_something_is_written_down(clock: ManualClock) -> None:

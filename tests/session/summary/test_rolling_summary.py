@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import orjson
 
-from context_builder.analysis.analyst import DraftPoint, SummaryResult, Usage
+from context_builder.analysis.analyst import DraftPoint, SummaryResult
+from context_builder.costs import Usage
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.tasks import SummaryTask
 from context_builder.testing import ManualClock

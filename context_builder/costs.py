@@ -1,4 +1,4 @@
-"""A budget is a hard cap on what model calls may cost in an hour."""
+"""What model calls cost: usage, prices, and a hard cap for an hour."""
 
 from __future__ import annotations
 
@@ -7,15 +7,52 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
 
-from context_builder.analysis.analyst import Usage
+from context_builder import metrics
 from context_builder.errors import OverBudget
 
 _MILLION: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counts what a result cost; nothing for plain text analysis.
+
+    ``cached_tokens`` are among the prompt's. ``dollars`` is an estimate by the list price, without
+    the ``unpriced`` calls, whose model has no known price. ``rejected`` counts the points of replies
+    that came to nothing because none of them could be accepted.
+    """
+
+    model: str = ""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    calls: int = 0
+    dollars: float = 0.0
+    unpriced: int = 0
+    rejected: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together, under both models' names."""
+        return Usage(
+            model=" + ".join(dict.fromkeys(filter(None, [self.model, other.model]))),
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            calls=self.calls + other.calls,
+            dollars=self.dollars + other.dollars,
+            unpriced=self.unpriced + other.unpriced,
+            rejected=self.rejected + other.rejected,
+        )
+
+
+NO_USAGE: Final = Usage()
+"""What plain text analysis uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +72,10 @@ class Price:
 LIST_PRICES: Final[Mapping[str, Price]] = {
     "gpt-4o-mini": Price(0.15, 0.075, 0.60),
     "gpt-4o": Price(2.50, 1.25, 10.00),
+    "text-embedding-3-small": Price(0.02, 0.02, 0.0),
+    "text-embedding-3-large": Price(0.13, 0.13, 0.0),
 }
-"""OpenAI's list prices of the default models, as published in May 2026."""
+"""OpenAI's list prices of the default models and of its embeddings, as published in May 2026."""
 
 
 class Prices:
@@ -62,7 +101,13 @@ log = structlog.get_logger(__name__)
 
 HOUR: Final = 3600.0
 
-SHARES: Final[Mapping[str, float]] = {"preferences": 0.6, "domains": 0.6, "keywords": 0.8, "summary": 1.0}
+SHARES: Final[Mapping[str, float]] = {
+    "preferences": 0.6,
+    "domains": 0.6,
+    "embeddings": 0.8,
+    "keywords": 0.8,
+    "summary": 1.0,
+}
 """The part of the budget up to which each task may ask the model: what readers miss least stops first."""
 
 _RECOVERED: Final = 0.9
@@ -137,3 +182,35 @@ class Budget:
         while self._spent and self._spent[0][0] < beginning:
             self._spent_units -= self._spent.popleft()[1]
         return self._spent_units + self._held_units
+
+
+_collected: ContextVar[list[Usage] | None] = ContextVar("context_builder_usage", default=None)
+
+
+def count_usage(task: str, usage: Usage) -> None:
+    """Add what a call of ``task`` used to the process's metrics."""
+    metrics.CALLS.labels(task, usage.model).inc(usage.calls)
+    metrics.COST_DOLLARS.labels(task, usage.model).inc(usage.dollars)
+    metrics.REJECTED_POINTS.inc(usage.rejected)
+    kinds = {"prompt": usage.prompt_tokens, "cached": usage.cached_tokens, "completion": usage.completion_tokens}
+    for kind, tokens in kinds.items():
+        if tokens:
+            metrics.TOKENS.labels(task, usage.model, kind).inc(tokens)
+
+
+def charge(task: str, usage: Usage) -> None:
+    """Count what a call used, and tell whoever collects it."""
+    count_usage(task, usage)
+    if (collected := _collected.get()) is not None:
+        collected.append(usage)
+
+
+@contextmanager
+def collected_usage() -> Iterator[list[Usage]]:
+    """What calls within it are charged, in the list that it gives: for whom they were made is known outside only."""
+    usages: list[Usage] = []
+    token = _collected.set(usages)
+    try:
+        yield usages
+    finally:
+        _collected.reset(token)
