@@ -19,6 +19,8 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
+from context_builder.breaker import BreakerState, CircuitBreaker
+
 
 class HealthState(StrEnum):
     """How much is asked of the memory: everything, little, or nothing."""
@@ -29,47 +31,41 @@ class HealthState(StrEnum):
 
 
 class Health:
-    """The machine; ``now`` is in seconds on a clock that never goes back."""
+    """The state machine: a circuit breaker that is open while DOWN, and a window in which less is asked.
+
+    Every ``now`` is in seconds on a clock that never goes back.
+    """
 
     def __init__(
         self, *, degraded_window: float = 15.0, down_window: float = 60.0, failures_until_down: int = 5
     ) -> None:
+        self._breaker = CircuitBreaker(failures=failures_until_down, pause=down_window, half_open=False)
         self._degraded_window = degraded_window
         self._down_window = down_window
-        self._failures_until_down = failures_until_down
-        self._failures = 0
-        self._state = HealthState.NORMAL
-        self._until = 0.0
-        self._failed_at = -math.inf
+        self._degraded_until = -math.inf
 
     def state(self, now: float) -> HealthState:
-        """The state at ``now``."""
-        if self._state is HealthState.DOWN and now >= self._until:
-            self._failures = 0
-            self._enter(HealthState.DEGRADED, self._until + self._degraded_window)
-        if self._state is HealthState.DEGRADED and now >= self._until:
-            self._state = HealthState.NORMAL
-        return self._state
+        """Return the state at ``now``."""
+        if self._breaker.state(now) is BreakerState.OPEN:
+            return HealthState.DOWN
+        return HealthState.DEGRADED if now < self._degraded_until else HealthState.NORMAL
 
     def succeeded(self, now: float) -> None:
-        """A call was answered; one that was under way when the memory went DOWN changes nothing."""
+        """Take note that a call was answered; one that was under way when the memory went DOWN changes nothing."""
         if self.state(now) is not HealthState.DOWN:
-            self._failures = 0
-            self._state = HealthState.NORMAL
+            self._breaker.succeeded(now)
+            self._degraded_until = -math.inf
 
     def failed(self, now: float, began: float = math.inf) -> float | None:
-        """A call that began at ``began`` failed or was cut off; for how many seconds less will be asked, if it got
-        worse."""
-        before = self.state(now)
-        if before is HealthState.DOWN or began < self._failed_at:
-            return None
-        self._failed_at = now
-        self._failures += 1
-        if self._failures >= self._failures_until_down:
-            self._enter(HealthState.DOWN, now + self._down_window)
-            return self._down_window
-        self._enter(HealthState.DEGRADED, now + self._degraded_window)
-        return self._degraded_window if before is HealthState.NORMAL else None
+        """Take note that a call that began at ``began`` failed or was cut off.
 
-    def _enter(self, state: HealthState, until: float) -> None:
-        self._state, self._until = state, until
+        Return for how many seconds less will be asked, if the state got worse.
+        """
+        before = self.state(now)
+        if not self._breaker.failed(now, began):
+            return None
+        if self.state(now) is HealthState.DOWN:
+            self._degraded_until = now + self._down_window + self._degraded_window
+            return self._down_window
+        self._degraded_until = now + self._degraded_window
+        return self._degraded_window if before is HealthState.NORMAL else None
