@@ -165,9 +165,11 @@ class Committer:
     async def _put(self) -> Committed:
         commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
+        now = self._clock.now()
         self._recent.position = committed.position
+        (self._recent.unidentified.fell_back if commit.anew else self._recent.unidentified.held)(now)
         if commit.head:
-            self._recent.keep(revision, self._wanted, self._clock.now())
+            self._recent.keep(revision, self._wanted, now)
         if commit.state is not None and committed.published:
             self._recorder.published(revision, commit.state, self._described)
         return committed

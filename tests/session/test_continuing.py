@@ -305,6 +305,21 @@ async def test_a_redis_that_lost_its_data_gets_everything_again(live: Live) -> N
     assert len((await live.shows(4, 5))["consilience_responses"]) == 1
 
 
+async def test_who_says_hello_again_to_a_wiped_redis_said_it_twice(live: Live) -> None:
+    await live.start()
+    await live.push({"text": "Hello"})
+    await live.until("it is heard", received_messages=1)
+    live.clock.advance(6)
+
+    async def is_refreshed() -> bool:
+        return bool((await live.conversation_state())["time_since_last_message"] > 5)
+
+    await wait_until(is_refreshed, "a commit finds that Redis still has it")
+    await live.redis.flushall()
+    await live.push({"text": "Hello"})
+    await live.until("it is heard again", received_messages=2)
+
+
 async def test_every_session_of_a_process_survives_that_redis_lost_its_data(live: Live) -> None:
     names = ("monday", "tuesday", "wednesday")
     for name in names:  # the first to get a token is the last to ask for another

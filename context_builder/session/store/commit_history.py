@@ -64,6 +64,18 @@ class UnidentifiedDeliveries:
         while len(self._taken) > MOST_POSITIONS:
             del self._taken[next(iter(self._taken))]
 
+    def held(self, now: Instant) -> None:
+        """Redis has everything at this moment: what it took so long ago that it cannot lose it is forgotten.
+
+        So an equal message after a wiped Redis is new, unless it comes within seconds.
+        """
+        while self._taken and next(iter(self._taken.values())) < now.monotonic - SECONDS:
+            del self._taken[next(iter(self._taken))]
+
+    def fell_back(self, now: Instant) -> None:
+        """Redis lost some of it, and gives it again from now on."""
+        self._taken = dict.fromkeys(self._taken, now.monotonic)
+
     def encode(self, more: Sequence[bytes]) -> bytes:
         """The newest, with those ``more`` that it takes in, for the checkpoint."""
         newest = max(self._taken.values(), default=0.0)
