@@ -11,6 +11,7 @@ ContextBuilderError
 ├── RecordingError          a session's recording cannot be read or replayed; names the file
 ├── StoreError              Redis
 │   ├── StoreUnavailable    cannot be reached or is not ready; worth another try
+│   │   └── WrongKeyType    somebody made one of our keys something else; names the key
 │   ├── StoreDiverged       holds another revision than the one this process committed
 │   ├── SessionOwned        another process runs the session; names it (exit status 3)
 │   └── LeaseLost           this process no longer owns the session
@@ -86,6 +87,10 @@ class StoreError(ContextBuilderError):
 
 class StoreUnavailable(StoreError):
     """Redis cannot be reached, is loading, is out of memory or is a read-only replica."""
+
+
+class WrongKeyType(StoreUnavailable):
+    """A key holds another type than ours, until somebody mends it."""
 
 
 class StoreDiverged(StoreError):

@@ -11,7 +11,7 @@ import structlog
 
 from context_builder import metrics
 from context_builder.clock import Clock, Instant
-from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable
+from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreUnavailable, WrongKeyType
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
@@ -46,6 +46,7 @@ class Committer:
         self._recent = recent
         self._away_since: Instant | None = None
         self._vain_tries = 0
+        self._wrong_key = ""
         self._described = clock.now()
         self._wanted = self._writing = Commit(conversation_state=b"", active_at=0.0)
         self._stopping = False
@@ -198,6 +199,9 @@ class Committer:
         if not isinstance(error, StoreUnavailable):
             self._is_back()  # it answered
             return False
+        if isinstance(error, WrongKeyType) and str(error) != self._wrong_key:
+            self._wrong_key = str(error)
+            log.error("store.wrong_type", error=self._wrong_key, advice="delete or rename the key; the session waits")
         self._away_since = self._away_since or self._clock.now()
         self._vain_tries += 1
         return not self._stopping
@@ -208,4 +212,4 @@ class Committer:
             waited = round(self._clock.now().monotonic - self._away_since.monotonic, 2)
             if waited >= WORTH_TELLING or self._vain_tries > 1:
                 log.warning("redis.back", session_id=self._store.keys.session_id, waited_seconds=waited)
-            self._away_since, self._vain_tries = None, 0
+            self._away_since, self._vain_tries, self._wrong_key = None, 0, ""

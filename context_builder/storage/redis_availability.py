@@ -12,7 +12,7 @@ import redis.exceptions
 import stamina
 
 from context_builder import metrics
-from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
 
 COMMAND_TIMEOUT: Final = 5.0
 """Seconds after which Redis counts as not answering."""
@@ -44,6 +44,9 @@ async def translated(patience: float = COMMAND_TIMEOUT) -> AsyncIterator[None]:
     except redis.exceptions.ResponseError as error:
         if isinstance(error, _PASSING_ERRORS) or _PASSING.search(str(error)):
             raise _unavailable(f"Redis refuses a command: {error}") from None
+        if "WRONGTYPE" in str(error):
+            metrics.STORE_FAILURES.inc()
+            raise WrongKeyType(f"Redis refuses a command: {error}") from None
         raise StoreError(f"Redis refuses a command: {error}") from None
     except TimeoutError:
         raise _unavailable(f"Redis does not answer within {patience:g} s") from None

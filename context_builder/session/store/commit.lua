@@ -31,6 +31,16 @@ local from_position, to_position = take(), take()
 local recent_max, recent_ttl_ms = tonumber(take()), take()
 local pending_trimmed, pending_left, anew = tonumber(take()), tonumber(take()), take()
 
+-- What somebody else made of another type is told by name before anything is written: a script that fails half-way has
+-- written the first half. State and conversation state are strings that are overwritten whatever they are.
+local types = {'string', 'list', '', '', 'hash', 'list', 'set', 'list', 'list', 'list', 'string', 'list', 'zset', 'hash'}
+for i, expected in ipairs(types) do
+  local held = expected ~= '' and redis.call('TYPE', KEYS[i]).ok or 'none'
+  if held ~= 'none' and held ~= expected then
+    return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' is a ' .. held .. ', not a ' .. expected)
+  end
+end
+
 local present = redis.call('GET', owner)
 if present ~= token then
   return {'fenced', 0, 0, 0, '', 0, present or ''}
@@ -136,9 +146,9 @@ end
 local published = 1
 if state_json ~= '' then
   redis.call('SET', state, state_json, 'PX', state_ttl_ms)
-elseif state_edits > 0 and
+elseif redis.call('TYPE', state).ok ~= 'string' or state_edits > 0 and
     (redis.call('STRLEN', state) ~= state_length or redis.call('GETRANGE', state, -#state_mark, -1) ~= state_mark) then
-  published = 0 -- the edits are of another text than is there; the owner publishes all of it next
+  published = 0 -- there is none, or another text than the edits are of; the owner publishes all of it next
 else
   for i = state_edits_at + 1, state_edits_at + 3 * state_edits, 3 do -- where, how many spaces, and what after them
     redis.call('SETRANGE', state, ARGV[i], string.rep(' ', tonumber(ARGV[i + 1])) .. ARGV[i + 2])

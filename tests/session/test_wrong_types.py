@@ -1,0 +1,59 @@
+"""A session whose key somebody made another type waits, says which, and goes on once it is mended."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from context_builder.session.keys import Keys
+from tests.services.waiting import wait_until
+from tests.session.live import Live
+from tests.session.saying import spoken
+
+KEYS = Keys("monday")
+
+
+@pytest.mark.parametrize("key", [KEYS.input, KEYS.seen, KEYS.pending, KEYS.checkpoint, KEYS.outbox, KEYS.control])
+async def test_a_session_waits_until_a_key_of_another_type_is_mended(live: Live, key: str) -> None:
+    session = await live.start()
+    await live.say(1)
+    before = (await live.shows(1))["received_messages"]
+    kept = await live.redis.dump(key)
+    with capture_logs() as logs:
+        await live.redis.delete(key)
+        await (live.redis.hset(key, "a", "b") if key != KEYS.checkpoint else live.redis.set(key, "garbage"))
+        await live.tried_in_vain(4)
+    told = [each for each in logs if each["event"] == "store.wrong_type"]
+    assert [key in each["error"] for each in told] == [True]
+    assert not live.tasks[session].done()
+    await live.redis.delete(key)
+    if kept:
+        await live.redis.restore(key, 0, kept)
+    await live.push(spoken(2))
+    await live.until("it goes on", received_messages=before + 1)
+
+
+async def test_a_wrong_key_that_is_there_before_the_session_is_waited_for_too(live: Live) -> None:
+    await live.redis.set(KEYS.checkpoint, "garbage")
+    session = live.session()
+    with capture_logs() as logs:
+        task = live.serve(session)
+        await live.tried_in_vain()
+    assert any(KEYS.checkpoint in each.get("error", "") for each in logs)
+    await live.redis.delete(KEYS.checkpoint)
+    await wait_until(session.ready.is_set, "the session is ready")
+    assert not task.done()
+
+
+async def test_a_published_state_of_another_type_is_overwritten(live: Live) -> None:
+    await live.start()
+    for key in (KEYS.state, KEYS.conversation):
+        await live.redis.delete(key)
+        await live.redis.rpush(key, "garbage")
+    await live.say(1)
+
+    async def are_strings() -> bool:
+        return [await live.redis.type(key) for key in (KEYS.state, KEYS.conversation)] == [b"string"] * 2
+
+    await wait_until(are_strings, "both are published again")
+    await live.shows(1)
