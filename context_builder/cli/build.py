@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
-from context_builder.cli.view.palette import plain
+from context_builder.cli.view.palette import plain, spaced
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def show(built: BuiltContext, console: Console, assumed: str = "") -> None:
         if message["content"] or message["role"] != "system":
             name = f" ({plain(message['name'], 60)})" if message.get("name") else ""
             console.print(Text(f"{plain(message['role'], 60)}{name}", style="bold cyan"))
-            lines = (plain(line, _LONGEST) for line in str(message["content"]).splitlines())
+            lines = map(spaced, str(message["content"]).splitlines())  # a space before an entry tells a forged one
             console.print(Padding(Text("\n".join(lines)), (0, 0, 1, 2)))
     counts = built.token_counts
     parts = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count and name != "total")

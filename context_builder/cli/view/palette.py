@@ -28,8 +28,13 @@ def plain(text: object, limit: int = 2000) -> str:
     """
     raw = str(text)
     cut = raw[: limit * 2]
-    shown = " ".join("".join(_visible(char) for char in _ESCAPES.sub("", cut)).split())
+    shown = " ".join(spaced(cut).split())
     return shown if len(shown) <= limit and len(raw) == len(cut) else f"{shown[:limit]}…"
+
+
+def spaced(text: str) -> str:
+    """One line like :func:`plain`, but with every space of ``text``."""
+    return "".join(_visible(char) for char in _ESCAPES.sub("", text))
 
 
 def _visible(char: str) -> str:
