@@ -134,15 +134,19 @@ async def _memory(app: App) -> Outcome:
 
 
 async def _refused_by(receiver: Receiver, app: App) -> str:
-    """What to do about entries that archive or memory refused for good, if there are any; the session with most of
-    them is named."""
+    """What to do about the dead letters of archive or memory, if there are any; the session with most is named."""
+    from context_builder.session.keys import Keys
     from context_builder.session.store.registry import SessionRegistry
 
     try:
         sessions = await SessionRegistry(app.redis).sessions()
+        names = [each.session_id for each in sessions if each.undeliverable[receiver]]
+        async with translated(), app.redis.pipeline(transaction=False) as pipe:
+            for name in names:
+                pipe.llen(Keys(name).dead_letters_of(receiver))
+            refused: dict[str, int] = dict(zip(names, await pipe.execute(), strict=True))
     except StoreError:
         return ""  # which is another check's to say
-    refused = {each.session_id: each.undeliverable[receiver] for each in sessions}
     most = max(refused, key=refused.__getitem__, default="")
     if not most or not refused[most]:
         return ""

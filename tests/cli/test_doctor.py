@@ -57,8 +57,12 @@ def test_it_tells_of_what_archive_and_memory_refused_for_good(database_url: str,
         redis.flushall()
         for session_id, counts in (("monday", {"archive_dead": 1}), ("tuesday", {"archive_dead": 2, "memory_dead": 1})):
             redis.hset(f"context_builder:{session_id}:checkpoint", mapping=counts)
+            for name, count in counts.items():
+                redis.lpush(f"context_builder:{session_id}:{name}", *["{}"] * count)
             redis.zadd(SESSIONS, {session_id: 1.0})
         assert advice("archive") == "3 entries were refused for good: `context-builder dead tuesday` says why"
         assert advice("memory").endswith("1 entries were refused for good: `context-builder dead tuesday` says why")
+        redis.delete("context_builder:tuesday:archive_dead")  # put back: the count in the checkpoint stays
+        assert advice("archive") == "1 entries were refused for good: `context-builder dead monday` says why"
         redis.flushall()
         assert "refused" not in advice("archive") + advice("memory")
