@@ -50,11 +50,14 @@ def digest(text: str) -> str:
 
 
 def as_key(name: str | None) -> str | None:
-    """The name of a user or a session as it is indexed: of one that is too long, its beginning and a digest of it."""
-    if name is None or len(name) <= KEY_CHARS:
+    """The name of a user or a session as it is indexed.
+
+    Of one that is too long, or that PostgreSQL cannot hold, it is the beginning and a digest of all of it.
+    """
+    if name is None or (len(name) <= KEY_CHARS and name == storable(name)):
         return name
-    told_apart_by = digest(storable(name))[:32]
-    return f"{name[: KEY_CHARS - len(told_apart_by) - 1]} {told_apart_by}"
+    told_apart_by = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"{storable(name[: KEY_CHARS - len(told_apart_by) - 1])} {told_apart_by}".lstrip()
 
 
 def as_row(memory: Memory) -> Row:

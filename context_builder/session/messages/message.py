@@ -14,6 +14,7 @@ import orjson
 
 from context_builder.clock import Instant
 from context_builder.errors import MessageError
+from context_builder.memory.rows import as_key
 from context_builder.timestamps import epoch
 
 CONSILIENCE: Final = "Consilience"
@@ -26,7 +27,6 @@ MAX_NUMBER: Final = 2**53 - 1
 _IDENTITY_BYTES: Final = 16
 _METADATA_DEPTH: Final = 100
 _INTEGER_DIGITS: Final = 1000
-_USER_ID_CHARS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class Message:
 
     @property
     def user_id(self) -> str | None:
-        """Who speaks, where the metadata names them."""
+        """Who speaks, where the metadata names them; a name that cannot be indexed as it is, as its key."""
         named = self.metadata.get("user_id")
-        return named if isinstance(named, str) and 0 < len(named.strip()) <= _USER_ID_CHARS else None
+        return as_key(named) if isinstance(named, str) and named.strip() else None
 
 
 def decode(raw: bytes, now: Instant, *, max_bytes: int) -> Message:

@@ -9,6 +9,7 @@ from context_builder import ContextBuilder, UserPreferencesStrategy
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, TenantMemory
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.preferences import KIND, Preference, stated_preferences
+from context_builder.memory.rows import as_key
 from context_builder.session.conversation import memory_batch as preferring
 from context_builder.session.conversation.memory_batch import of_message, preferences_in
 from context_builder.session.messages.buffered_message import BufferedMessage
@@ -34,6 +35,19 @@ def test_a_preference_is_the_speakers_with_its_source_and_the_session() -> None:
 def test_a_message_may_name_its_user() -> None:
     assert told(message(1, "I prefer tea.", metadata={"user_id": "u-1"})) == [("u-1", "Prefers tea")]
     assert told(message(1, "I prefer tea.", metadata={"user_id": 7})) == [("Alice", "Prefers tea")]
+
+
+@pytest.mark.parametrize("user_id", ["u" * 201, "u" * 200 + "v" * 100_000, "\x00", "u\x00"])
+def test_a_user_whose_name_cannot_be_a_key_stays_a_user_of_its_own(user_id: str) -> None:
+    (named, _), (other, _) = told(
+        message(1, "I prefer tea.", metadata={"user_id": user_id}),
+        message(2, "I prefer tea.", metadata={"user_id": user_id + "\x00"}),
+    )
+    assert named
+    assert other
+    assert named != other
+    assert "Alice" not in (named, other)
+    assert named == as_key(named) == as_key(user_id)
 
 
 def test_a_user_that_a_message_named_is_known_after_a_restart() -> None:
