@@ -41,7 +41,14 @@ def configure(
 def _tell_of_retry(details: RetryDetails) -> None:
     if details.retry_num % RETRIES_PER_LINE == 1:
         so_far = {"vain_tries": details.retry_num} if details.retry_num > 1 else {}
-        structlog.get_logger(__name__).warning("retrying", error=str(details.caused_by), **so_far)
+        structlog.get_logger(__name__).warning("retrying", error=_reason(details.caused_by), **so_far)
+
+
+def _reason(error: BaseException) -> str:
+    """What an error of ours says; of others, which may quote what people said, only the kind."""
+    kind = type(error)
+    is_ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return (is_ours and str(error)) or kind.__name__
 
 
 def _harmless(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -76,6 +76,7 @@ class Jobs:
         self._gate = DomainGate(last_resort) if skips else None
         self._useless = 0
         self._running: set[asyncio.Task[None]] = set()
+        self._told: dict[str, str] = {}
 
     @property
     def have_room(self) -> bool:
@@ -110,7 +111,7 @@ class Jobs:
             done = TaskOutcome(work, await self._read(work))
         except BaseException as error:  # noqa: BLE001 an analyst may be anybody's, and fail in any way
             raise_what_ends_the_task(error)
-            done = _failed(work, error, _usage_of(error))
+            done = self._failed(work, error, _usage_of(error))
         self._over(started, done)
 
     async def _do_both(self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth) -> None:
@@ -120,7 +121,7 @@ class Jobs:
             done = TaskOutcome(keywords, _complete(keyword_reading, keywords)), TaskOutcome(domains, domain_reading)
         except BaseException as error:  # noqa: BLE001 as above
             raise_what_ends_the_task(error)
-            done = _failed(keywords, error), _failed(domains, error, _usage_of(error))
+            done = self._failed(keywords, error), self._failed(domains, error, _usage_of(error))
         self._over(started, *done)
 
     def _over(self, started: float, *all_done: TaskOutcome) -> None:
@@ -129,6 +130,8 @@ class Jobs:
             self._running.discard(task)  # before anybody hears of it: there is room for the next
         for done in all_done:
             name = task_of(done.work)
+            if done.reading is not None:
+                self._told.pop(name, None)
             metrics.ANALYSIS.labels(name, "failed" if done.reading is None else "done").inc()
             metrics.ANALYSIS_SECONDS.labels(name).observe(time.perf_counter() - started)
             usage = done.usage if done.reading is None else done.reading.usage
@@ -137,6 +140,15 @@ class Jobs:
             if isinstance(done.reading, SummaryResult):
                 metrics.REJECTED_POINTS.inc(done.reading.rejected)
             self._deliver(done)
+
+    def _failed(self, work: AnalysisTask, error: BaseException, usage: Usage | None = None) -> TaskOutcome:
+        """What comes of a call that failed, which is told once for as long as it fails in the same way."""
+        name, reason = task_of(work), reason_of(error)
+        if self._told.get(name) != reason:
+            self._told[name] = reason
+            tell = log.warning if isinstance(error, AnalystError) else log.error
+            tell("analysis.failed", task=name, kind=type(error).__name__, error=reason)
+        return TaskOutcome(work, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
 
     async def _read(self, work: AnalysisTask) -> AnalysisResult:
         if isinstance(work, SummaryTask):
@@ -191,12 +203,6 @@ class Jobs:
 def _usage_of(error: BaseException) -> Usage | None:
     """What a call cost that came to nothing, where that is known."""
     return error.usage if isinstance(error, AnalystError) else None
-
-
-def _failed(work: AnalysisTask, error: BaseException, usage: Usage | None = None) -> TaskOutcome:
-    tell = log.warning if isinstance(error, AnalystError) else log.error
-    tell("analysis.failed", task=task_of(work), kind=type(error).__name__, error=reason_of(error))
-    return TaskOutcome(work, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
 
 
 def _complete(reading: KeywordResult, work: KeywordTask) -> KeywordResult:

@@ -17,6 +17,7 @@ from prometheus_client import Counter
 from context_builder.clock import Clock
 from context_builder.errors import (
     ArchiveUnavailable,
+    ContextBuilderError,
     MemoryUnavailable,
     StoreUnavailable,
     Undeliverable,
@@ -42,8 +43,8 @@ OTHERS: Final = 10
 """At most so many other entries are tried after a failure."""
 
 
-class _NotTaken(Exception):
-    """The receiver took nothing."""
+class _NotTaken(ContextBuilderError):
+    """The receiver took nothing; says why."""
 
 
 class OutboxRelay:
@@ -118,7 +119,7 @@ class OutboxRelay:
             await self._give_up(entry, error)
         else:
             self._note(error)
-            raise _NotTaken
+            raise _NotTaken(reason_of(error))
         self.failures, self._told = 0, None
         return True
 

@@ -31,7 +31,7 @@ async def apply(url: str) -> list[str]:
     require_driver()
     import asyncpg
 
-    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS):
+    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS, migrating=True):
         connection = await asyncpg.connect(
             url, timeout=TIMEOUT, command_timeout=_STATEMENT_TIMEOUT, statement_cache_size=0
         )

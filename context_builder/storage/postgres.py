@@ -112,29 +112,31 @@ def require_driver() -> None:
     require_extra("postgres", "asyncpg", "PostgreSQL (DATABASE_URL)")
 
 
-def explained(store: str, errors: StoreErrors, sqlstate: str, message: str) -> ContextBuilderError:
-    """The error for an SQLSTATE.
+_REFUSED_BY_MIGRATION: Final = "55000"
 
-    ``message`` is PostgreSQL's primary message; its detail is left out, because that quotes rows.
-    """
+
+def explained(store: str, errors: StoreErrors, sqlstate: str) -> ContextBuilderError:
+    """The error for an SQLSTATE. PostgreSQL's message is left out: it may quote the row, as a trigger's does."""
     if sqlstate.startswith(_TRANSIENT):
-        return errors.unavailable(f"{store}: {message} ({sqlstate})")
+        return errors.unavailable(f"{store} cannot answer now (SQLSTATE {sqlstate})")
     for prefix, advice in errors.advice.items():
         if sqlstate.startswith(prefix):
             return errors.rejected(f"{store} {advice}")
     refusal = errors.data_rejected if sqlstate.startswith(_INVALID_DATA) else errors.rejected
-    return refusal(f"{store} refuses: {message} ({sqlstate})")
+    return refusal(f"{store} refuses it (SQLSTATE {sqlstate}); its own log says why")
 
 
 @contextmanager
-def translated(store: str, errors: StoreErrors) -> Iterator[None]:
-    """Raise asyncpg's errors as the store's."""
+def translated(store: str, errors: StoreErrors, *, migrating: bool = False) -> Iterator[None]:
+    """Raise asyncpg's errors as the store's; what our own migrations say is passed on, because it is ours."""
     import asyncpg
 
     try:
         yield
     except asyncpg.PostgresError as error:
-        raise explained(store, errors, error.sqlstate or "XX000", error.args[0]) from None
+        if migrating and error.sqlstate == _REFUSED_BY_MIGRATION:
+            raise errors.rejected(f"{store} refuses: {error.args[0]}") from None
+        raise explained(store, errors, error.sqlstate or "XX000") from None
     except asyncpg.exceptions.ClientConfigurationError:
         raise errors.rejected(f"{store} cannot be used: its URL is not one of PostgreSQL") from None
     except TimeoutError:

@@ -97,13 +97,15 @@ class SupabaseProject:
         return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks)
 
     def _explained(self, error: postgrest.APIError) -> ContextBuilderError:
-        code, message = str(error.code or ""), error.message or "no reason given"
+        """A message is left out, because it may quote the row; so is what is no code."""
+        code = str(error.code or "")
+        code = code if re.fullmatch(r"[A-Za-z0-9_]{1,32}", code) else "no code"
         if _TRANSIENT.fullmatch(code):
-            return self._errors.unavailable(f"{self.name}: {message} ({code})")
+            return self._errors.unavailable(f"{self.name} cannot answer now ({code})")
         if code in self._errors.api_advice:
             return self._errors.rejected(f"{self.name} {self._errors.api_advice[code]}")
         if code in _INVALID_DATA:
-            return self._errors.data_rejected(f"{self.name} refuses: {message} ({code})")
+            return self._errors.data_rejected(f"{self.name} refuses it ({code}); its own log says why")
         if len(code) == SQLSTATE_LENGTH:
-            return explained(self.name, self._errors, code, message)
-        return self._errors.rejected(f"{self.name} refuses: {message} ({code})")
+            return explained(self.name, self._errors, code)
+        return self._errors.rejected(f"{self.name} refuses it ({code}); its own log says why")

@@ -92,7 +92,7 @@ async def test_a_row_that_a_constraint_refuses_is_told_from_a_table_that_takes_n
     await apply(database_url)
     await database.execute("ALTER TABLE context_summaries ADD CHECK (summary_text NOT LIKE '%secret%')")
     await archive.deliver(summary(1))
-    with pytest.raises(ArchiveDataRejected, match="violates check constraint") as refused:
+    with pytest.raises(ArchiveDataRejected, match="SQLSTATE 23514") as refused:
         await archive.deliver(summary(2, summary_text="The secret is tortoise"))
     assert "tortoise" not in str(refused.value)
     await archive.deliver(summary(3))
@@ -100,6 +100,19 @@ async def test_a_row_that_a_constraint_refuses_is_told_from_a_table_that_takes_n
 
 
 @pytest.mark.engines
+async def test_what_a_trigger_raises_is_not_told(
+    archive: Archive, database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    await database.execute(
+        "CREATE FUNCTION quote() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no: %', NEW.summary_text; END $$;"
+        "CREATE TRIGGER quote BEFORE INSERT ON context_summaries FOR EACH ROW EXECUTE FUNCTION quote()"
+    )
+    with pytest.raises(ArchiveError, match="P0001") as refused:
+        await archive.deliver(summary(1, summary_text="The secret is tortoise"))
+    assert "tortoise" not in str(refused.value)
+
+
 async def test_a_number_that_the_column_cannot_hold_is_refused_for_good(
     archive: Archive, database: asyncpg.Connection
 ) -> None:
@@ -107,7 +120,7 @@ async def test_a_number_that_the_column_cannot_hold_is_refused_for_good(
     await database.execute(
         "ALTER TABLE context_summaries ADD summary_seq integer, ADD UNIQUE (session_id, summary_seq)"
     )
-    with pytest.raises(ArchiveDataRejected, match="out of range"):
+    with pytest.raises(ArchiveDataRejected, match="SQLSTATE 22003"):
         await archive.deliver(summary(covers_message_end=2**53 - 1))
 
 

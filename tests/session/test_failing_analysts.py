@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from structlog.testing import capture_logs
 
+from context_builder.errors import AnalystUnavailable
 from context_builder.testing import StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.live import Live
@@ -53,6 +54,20 @@ async def test_a_session_survives_and_asks_again(live: Live, fail: Callable[[], 
     live.clock.advance(31)
     await live.until("it is summarized", message_count=1)
     assert live.analyst.keyword_calls
+
+
+async def test_a_model_that_fails_again_and_again_in_one_way_is_told_once(live: Live) -> None:
+    analyst = live.analyst = FailingAnalyst(lambda: AnalystUnavailable("away"))
+    with capture_logs() as logs:
+        await live.start(summary_retry=1)
+        await live.say(1)
+        await live.shows(1)
+        live.clock.advance(121)
+        for calls in range(1, 5):
+            await wait_until(lambda calls=calls: len(analyst.summary_calls) >= calls, f"it was asked {calls} times")
+            live.clock.advance(30)
+    told = [entry for entry in logs if entry["event"] == "analysis.failed" and entry["task"] == "summary"]
+    assert len(told) == 1
 
 
 def _tasks(logs: list[dict[str, object]]) -> set[object]:
