@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from context_builder.archive.archive import SummaryRow
 from context_builder.engines.engine import free_port
-from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreError, StoreUnavailable
+from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, StoreError, StoreUnavailable, WrongKeyType
 from context_builder.memory.memory import Memory
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
@@ -25,6 +25,7 @@ from context_builder.session.store.commit import Commit, Lists
 from context_builder.session.store.lease import this_holder
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis import client_for
+from context_builder.storage.redis_availability import translated
 from tests.session.conftest import living_for_good
 from tests.session.saying import ARRIVAL, message
 
@@ -377,8 +378,14 @@ async def test_a_redis_that_is_away_is_unavailable() -> None:
             await store(nowhere).acquire(this_holder(0.0))
 
 
-async def test_a_refusal_that_will_not_pass_is_told_from_being_away(redis: Redis) -> None:
+async def test_a_key_of_another_type_is_waited_for(redis: Redis) -> None:
     await redis.set(KEYS.input, "not a list")
-    with pytest.raises(StoreError, match=r"Redis refuses a command: .*WRONGTYPE") as refused:
+    with pytest.raises(WrongKeyType, match=r"Redis refuses a command: .*WRONGTYPE"):
         await (await owned(redis)).read_input()
+
+
+async def test_a_refusal_that_will_not_pass_is_told_from_being_away(redis: Redis) -> None:
+    with pytest.raises(StoreError, match=r"Redis refuses a command: unknown") as refused:
+        async with translated():
+            await redis.execute_command("NOSUCHCOMMAND")
     assert not isinstance(refused.value, StoreUnavailable)
