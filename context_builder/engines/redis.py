@@ -73,6 +73,11 @@ class RedisEngine:
         with exclusive(self._lock):
             return self.running() or self._start()
 
+    def restarted(self) -> Address | None:
+        """The server, started again if it was killed; None if somebody stopped it."""
+        with exclusive(self._lock):
+            return (self.running() or self._start()) if self._recorded() is not None else None
+
     def running(self) -> Address | None:
         record = self._recorded()
         info = self._info(record) if record else None

@@ -27,7 +27,7 @@ from context_builder.storage.urls import printable
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.archives import archive_of
-from context_builder.wiring.embedded import Described, redis_engine
+from context_builder.wiring.embedded import Described, redis_engine, restart_when_killed
 from context_builder.wiring.memories import memory_of
 from context_builder.wiring.published_states import PublishedStates
 
@@ -174,9 +174,11 @@ def recording_of(session_id: str, settings: Settings) -> Path | None:
 async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
     if (url := await _named_redis(settings)) is not None:
         return client_for(url), Described(f"Redis at {printable(url)}")
-    address = await asyncio.to_thread(redis_engine(settings, STANDARD_PORT).ensure)
+    engine = redis_engine(settings, STANDARD_PORT)
+    address = await asyncio.to_thread(engine.ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
-    return client_for(address.url), Described(address.name, hint, address.access, embedded=True)
+    client = restart_when_killed(client_for(address.url), engine)
+    return client, Described(address.name, hint, address.access, embedded=True)
 
 
 async def _running_redis(settings: Settings) -> Redis | None:

