@@ -55,6 +55,7 @@ async def _forget(session_id: str) -> None:
         before = await catalog.mark(session_id)
         keys = await catalog.forget(session_id)
         if owner is not None:  # it notices with its next commit; until then it may still deliver something
+            typer.echo(f"Waiting until {describe(owner)} leaves …", err=True)
             if not (has_died(owner) or await is_left(catalog, session_id, settings.session.lease)):
                 told = "it will not restore the session, but may still deliver what it was delivering"
                 typer.echo(f"{describe(owner)} does not answer; should it wake up, {told}", err=True)
@@ -62,6 +63,7 @@ async def _forget(session_id: str) -> None:
         recording = recording_of(session_id, settings)
         was_recorded = recording is not None and delete(recording)
         if keys:
+            typer.echo(f"Watching {LOST_BY_REDIS:g} s that Redis does not bring it back …", err=True)
             await stay_forgotten(catalog, session_id, before)
     if delivered.refusal is None and not (keys or delivered.rows or delivered.memories or was_recorded):
         raise no_session(session_id)

@@ -74,6 +74,8 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
                 await stack.enter_async_context(pages)
             async with beside(app.warm_up(), _sweep(app, session)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session.told_to_stop)
+            if app.redis_is.embedded:
+                typer.echo("The embedded servers go on running; `context-builder engines stop` stops them.")
 
 
 def banner(session_id: str, app: App) -> str:
