@@ -156,7 +156,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """A public name, imported when it is first used: a daemon does not pay for what it leaves alone."""
+    """Import a public name when it is first used, so that a daemon does not pay for what it leaves alone."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'assembly')}"), name)

@@ -126,7 +126,7 @@ class CallGuard:
 
     @property
     def refuses(self) -> bool:
-        """Whether a call would be refused now."""
+        """Return whether a call would be refused now."""
         return not self._breaker.admits(self._monotonic())
 
     @contextmanager

@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """One moment on both clocks, in seconds.
+    """Holds one moment on both clocks, in seconds.
 
     ``wall`` (Unix epoch) is published; ``monotonic`` measures durations, because the wall
     clock may jump. ``offset`` is that of the local time to UTC where this was recorded; None, here.
@@ -22,11 +22,11 @@ class Instant:
 
     @property
     def local_offset(self) -> int:
-        """Seconds that local time is ahead of UTC at this moment."""
+        """Return the seconds that local time is ahead of UTC at this moment."""
         return time.localtime(self.wall).tm_gmtoff if self.offset is None else self.offset
 
     def iso(self) -> str:
-        """Local time without an offset, the form listeners send."""
+        """Return local time without an offset, the form listeners send."""
         zone = None if self.offset is None else timezone(timedelta(seconds=self.offset))
         return datetime.fromtimestamp(self.wall, zone).replace(tzinfo=None).isoformat()
 
@@ -38,7 +38,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """Reads the machine's clocks."""
 
     def now(self) -> Instant:
         return Instant(time.time(), time.monotonic())

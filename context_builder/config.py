@@ -16,7 +16,7 @@ CONFIG: Final = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
 def setting(default: Any, name: str, description: str) -> Any:
-    """A field that the environment sets under ``name``, its title; the description ends with the unit."""
+    """Return a field that the environment sets under ``name``, its title; the description ends with the unit."""
     return Field(default, title=name, description=description)
 
 
@@ -28,7 +28,7 @@ ModelName = Annotated[str, Field(min_length=1)]
 
 
 def check_url(value: str, *schemes: str) -> str:
-    """The URL itself. Raises :class:`ValueError`, which does not quote it: it may hold a password."""
+    """Return the URL itself. Raises :class:`ValueError`, which does not quote it: it may hold a password."""
     try:
         parts = urlsplit(value)
         hosts = [urlsplit(f"//{host}") for host in parts.netloc.rpartition("@")[2].split(",")]

@@ -38,7 +38,7 @@ class Usage:
     rejected: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Both together, under both models' names."""
+        """Return the sum, under both models' names."""
         return Usage(
             model=" + ".join(dict.fromkeys(filter(None, [self.model, other.model]))),
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
@@ -64,7 +64,7 @@ class Price:
     completion: float
 
     def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
-        """Dollars that so many tokens cost; ``cached_tokens`` are among those of the prompt."""
+        """Return the dollars that so many tokens cost; ``cached_tokens`` are among those of the prompt."""
         fresh = max(prompt_tokens - cached_tokens, 0)
         return (fresh * self.prompt + cached_tokens * self.cached + completion_tokens * self.completion) / _MILLION
 
@@ -88,11 +88,11 @@ class Prices:
         return model in self._of
 
     def of(self, model: str) -> Price:
-        """The model's price; nothing for one that is not listed."""
+        """Return the model's price; None for one that is not listed."""
         return self._of.get(model, Price(0.0, 0.0, 0.0))
 
     def priced(self, usage: Usage) -> Usage:
-        """``usage`` with what its tokens cost, or with its calls marked as unpriced."""
+        """Return ``usage`` with its tokens' cost, or with its calls marked as unpriced."""
         dollars = self.of(usage.model).of(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
         return replace(usage, dollars=dollars, unpriced=0 if usage.model in self else usage.calls)
 
@@ -125,7 +125,7 @@ class Reservation:
 
 
 class Budget:
-    """Up to ``per_hour`` US dollars in any hour, of all sessions of a process.
+    """Limits all sessions of a process to ``per_hour`` US dollars in any hour.
 
     A call's worst case is set aside before it is made, so that the cap holds whatever the reply
     costs, and replaced by its cost afterwards. ``now`` tells seconds on a clock that never goes back.
@@ -141,12 +141,12 @@ class Budget:
 
     @property
     def used(self) -> float:
-        """US dollars spent within the last hour or set aside for calls under way."""
+        """Return the US dollars spent within the last hour or set aside for calls under way."""
         return self._used_units() / _UNITS
 
     @contextmanager
     def hold(self, task: str, worst: float) -> Iterator[Reservation]:
-        """Set ``worst`` US dollars aside while a call of ``task`` is made; what the hold says in the end is spent.
+        """Set ``worst`` US dollars aside while a call of ``task`` is made; the hold's final amount is spent.
 
         Raises :class:`OverBudget` instead when the task's share of the hour would be exceeded.
         """
@@ -177,7 +177,7 @@ class Budget:
             self._spent_units += units
 
     def _used_units(self) -> int:
-        """Of the last hour; what was spent exactly an hour ago still counts."""
+        """Sum the last hour; what was spent exactly an hour ago still counts."""
         beginning = self._now() - HOUR
         while self._spent and self._spent[0][0] < beginning:
             self._spent_units -= self._spent.popleft()[1]
@@ -207,7 +207,7 @@ def charge(task: str, usage: Usage) -> None:
 
 @contextmanager
 def collected_usage() -> Iterator[list[Usage]]:
-    """What calls within it are charged, in the list that it gives: for whom they were made is known outside only."""
+    """Collect the usage of the calls made inside, in the list that it gives."""
     usages: list[Usage] = []
     token = _collected.set(usages)
     try:

@@ -14,5 +14,5 @@ def require_extra(extra: str, module: str, what: str) -> None:
 
 
 def needs_extra(extra: str, what: str) -> str:
-    """The line that tells how to install what ``what`` needs."""
+    """Return the line that tells how to install the packages that ``what`` needs."""
     return f"{what} needs the extra {extra}: pip install 'context-builder[{extra}]'"

@@ -45,14 +45,14 @@ def _tell_of_retry(details: RetryDetails) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """What an error of ours says; of others, which may quote what people said, only the kind."""
+    """Return what an error of ours says; of others, which may quote what people said, only the kind."""
     kind = type(error)
     is_ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
     return (is_ours and str(error)) or kind.__name__
 
 
 def _harmless(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Values that could draw on a terminal or begin a line of their own are shown as Python writes them."""
+    """Return values as Python writes them where they could draw on a terminal or begin a line of their own."""
     for name, value in event.items():
         if isinstance(value, str) and not value.isprintable():
             event[name] = repr(value)

@@ -8,7 +8,7 @@ from typing import Final
 
 
 class PreferenceKind(StrEnum):
-    """What sort of wish it is."""
+    """Tells the kind of a preference."""
 
     PREFERS = "prefers"
     LIKES_WHEN = "likes when"
@@ -20,7 +20,7 @@ class PreferenceKind(StrEnum):
     LANGUAGE = "language"
 
     def told(self, what: str) -> str:
-        """The preference for ``what``, in the third person."""
+        """Return the preference for ``what``, in the third person."""
         return _FORMS[self].format(what)
 
 

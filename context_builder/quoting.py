@@ -32,42 +32,43 @@ _UNSAFE_IN_JSON: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<\x85\u2
 
 
 def visible(text: str) -> str:
-    """``text`` without characters that cannot be seen, its lines kept; half of a surrogate pair becomes ``?``."""
+    """Return ``text`` without invisible characters, its lines kept; half of a surrogate pair becomes ``?``."""
     if text.isprintable():  # nearly all there is
         return text
     return _SURROGATE.sub("?", _INVISIBLE.sub("", text))
 
 
 def without_tokens(text: str) -> str:
-    """``text`` in which nothing looks like a token of a model's own, such as ``<|im_end|>``."""
+    """Return ``text`` in which nothing looks like a token of a model's own, such as ``<|im_end|>``."""
     return text.replace("<|", "< |")
 
 
 def quoted_lines(text: str) -> str:
-    """``text`` with every line but the first indented; empty ones go."""
+    """Return ``text`` with every line but the first indented; empty ones go."""
     if not text.isprintable():
         text = "\n ".join(filter(None, (line.rstrip() for line in visible(text).splitlines())))
     return without_tokens(text)
 
 
 def quoted_line(text: str, longest: int | None = None) -> str:
-    """``text`` on one line, cut after ``longest`` characters."""
+    """Return ``text`` on one line, cut after ``longest`` characters."""
     line = without_tokens(" ".join(visible(text).split()))
     return line if longest is None or len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
 def quoted_name(name: str) -> str:
-    """A speaker's name: one line that is nothing but a name."""
+    """Return a speaker's name as one line that is nothing but a name."""
     plain = quoted_line(name[: 4 * LONGEST_NAME].translate(_STRUCTURE).lstrip(_BULLETS), LONGEST_NAME) or "Unknown"
     return f"{plain} (speaker)" if plain.casefold() in _ROLES else plain
 
 
 def quoted_message(speaker: str | None, text: str) -> str:
-    """What somebody said, after the speaker's name."""
+    """Return a message's text after its speaker's name."""
     return f"{quoted_name(speaker)}: {quoted_lines(text)}" if speaker else quoted_lines(text)
 
 
 def quoted_json(text: str) -> str:
-    """``text`` as one line of JSON, for prompts in which each message is one: it can neither end the block that it
-    stands in nor look like a token of the model's own."""
+    """Return ``text`` as one line of JSON for a prompt: it can neither end its block nor look like a token of the
+    model.
+    """
     return json.dumps(visible(text), ensure_ascii=False).translate(_UNSAFE_IN_JSON)

@@ -27,7 +27,7 @@ from context_builder.timestamps import epoch
 
 
 class ManualClock:
-    """A clock that stands still until it is moved; both clocks start at 1,700,000,000 s and 1,000 s."""
+    """Stands still until it is moved; both clocks start at 1,700,000,000 s and 1,000 s."""
 
     def __init__(self) -> None:
         self._wall = 1_700_000_000.0
@@ -198,7 +198,7 @@ class InMemoryStore:
 
 
 def _is_outdated(memory: Memory, kept: Memory | None) -> bool:
-    """Whether ``kept`` is a preference that was stated after ``memory``."""
+    """Return whether ``kept`` is a preference that was stated after ``memory``."""
     return kept is not None and kept.kind == PREFERENCE and bool(kept.time and memory.time and kept.time > memory.time)
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 
 def moment(value: object, *, near: float | None = None) -> datetime | None:
-    """The moment, in UTC, of ISO 8601, a datetime or epoch seconds; None of anything else.
+    """Return the moment, in UTC, of ISO 8601, a datetime or epoch seconds; None of anything else.
 
     ``near`` is when it arrived, in epoch seconds. At the edges of the calendar, where UTC may have another year, there
     is none.
@@ -31,7 +31,7 @@ def moment(value: object, *, near: float | None = None) -> datetime | None:
 
 
 def in_utc(time: datetime) -> datetime:
-    """The same moment in UTC, or the nearest in the calendar."""
+    """Return the same moment in UTC, or the nearest in the calendar."""
     try:
         return time.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
@@ -39,20 +39,20 @@ def in_utc(time: datetime) -> datetime:
 
 
 def day(time: datetime) -> str:
-    """The date on the local calendar, for people to read."""
+    """Return the date on the local calendar, for people to read."""
     with suppress(ValueError, OverflowError, OSError):
         time = time.astimezone()
     return time.date().isoformat()
 
 
 def epoch(value: object, *, near: float | None = None) -> float | None:
-    """Epoch seconds of :func:`moment`."""
+    """Return the epoch seconds of :func:`moment`."""
     read = moment(value, near=near)
     return None if read is None else read.timestamp()
 
 
 def with_offset(timestamp: str, *, near: float) -> str:
-    """The timestamp for those who do not know the zone: with the local offset, where it has none."""
+    """Return the timestamp with the local offset, where it has none, for readers in other time zones."""
     read = moment(timestamp, near=near)
     if read is None or datetime.fromisoformat(timestamp).tzinfo is not None:
         return timestamp

@@ -163,31 +163,31 @@ class Analyst(Protocol):
 
     @property
     def name(self) -> str:
-        """The label under which its readings are published, such as ``text``."""
+        """Return the label under which the analyst's results are published, such as ``text``."""
         ...
 
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
-        """Up to ten keywords for each message; none where the text has fewer than 10 characters."""
+        """Return up to ten keywords for each message; none where its text has fewer than 10 characters."""
         ...
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
-        """The domains and topic keywords of the messages, oldest first."""
+        """Return the domains and topic keywords of the messages, oldest first."""
         ...
 
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
-        """The points worth keeping of the requested messages."""
+        """Return the points worth keeping of the requested messages."""
         ...
 
     @property
     def read_both(self) -> ReadBoth | None:
-        """A way to find keywords and domains in one call; None where each takes a call of its own."""
+        """Return a function that finds keywords and domains in one call; None where each takes a call of its own."""
         return None
 
     @property
     def read_preferences(self) -> ReadPreferences | None:
-        """A way to find stated preferences; None where the analyst cannot."""
+        """Return a function that finds stated preferences; None where the analyst cannot."""
         return None
 
     async def close(self) -> None:
-        """Let go of connections and workers."""
+        """Close connections and end threads."""
         ...

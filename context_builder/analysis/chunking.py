@@ -22,19 +22,19 @@ SHORTEST_PIECE: Final = 200
 
 
 def line_of(speaker: str, text: str) -> str:
-    """What a prompt tells of a message."""
+    """Return the line that a prompt has for a message."""
     return f"{quoted_name(speaker)}: {text}"
 
 
 def tokens_of(line: str, count: Callable[[str], int]) -> int:
-    """Tokens that ``line`` takes as a numbered line of a prompt, as ``count`` counts them; not fewer."""
+    """Return at least the tokens that ``line`` takes as a numbered line of a prompt, by ``count``."""
     written = quoted_json(line)
     size = len(written.encode())
     return FRAME_TOKENS + (count(written) if size <= LONGEST_COUNTED else size)
 
 
 def chunks(messages: Sequence[AnalystMessage], room: int, size: Callable[[str], int]) -> Iterator[list[AnalystMessage]]:
-    """The messages in order, as many at a time as there is ``room`` for by the ``size`` of their lines.
+    """Yield the messages in order, as many at a time as ``room`` holds by the ``size`` of their lines.
 
     One that has no room even alone comes in pieces under its id, which together are all of its text.
     """
@@ -68,7 +68,7 @@ async def summarized(
     summarize: Callable[[SummaryRequest], Awaitable[SummaryResult]],
     name: str,
 ) -> SummaryResult:
-    """The reading of all ``parts`` of the request's messages, by ``name``. One that fails fails the whole."""
+    """Return the summaries of all ``parts`` of the request as one, by ``name``. If one fails, all do."""
     whole = SummaryResult((), name)
     for part in parts:
         try:

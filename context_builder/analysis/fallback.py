@@ -63,7 +63,7 @@ class FallbackAnalyst(Analyst):
 
     @property
     def read_both(self) -> ReadBoth | None:
-        """Keywords and domains in one call, where the primary can."""
+        """Return a function that finds keywords and domains in one call, where the primary has one."""
         read_both = self._primary.read_both
         return read_both and partial(self._read_both, read_both)
 
@@ -86,13 +86,13 @@ class FallbackAnalyst(Analyst):
         return _after(failed, await self._fallback.infer_domains(messages))
 
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
-        """By the first model of the chain that answers; raises the primary's error if none does."""
+        """Return the summary by the first model that answers; raises the primary's error if none does."""
         second = self._fallback.summarize if isinstance(self._fallback, FallbackAnalyst) else None
         return await self._by_a_model("summary", self._primary.summarize, second, request)
 
     @property
     def read_preferences(self) -> ReadPreferences | None:
-        """The preferences that messages state, where a model of the chain can tell."""
+        """Return a function that asks the models for stated preferences, where one of them can tell."""
         first = self._primary.read_preferences
         return first and partial(self._by_a_model, "preferences", first, self._fallback.read_preferences)
 
@@ -119,7 +119,6 @@ class FallbackAnalyst(Analyst):
     async def _by_a_model(
         self, task: str, first: Callable[[T], Awaitable[R]], second: Callable[[T], Awaitable[R]] | None, asked: T
     ) -> R:
-        """By the first model of the chain that answers; raises the primary's error if none does."""
         try:
             with self._calls.guard():
                 return await first(asked)
@@ -149,5 +148,5 @@ def _refusal(wait: float) -> BreakerOpen:
 
 
 def _after(failed: AnalystError, reading: R) -> R:
-    """``reading``, with what the failure before it cost."""
+    """Return ``reading`` with the usage of the call that failed before it."""
     return replace(reading, usage=failed.usage + reading.usage) if failed.usage else reading

@@ -78,7 +78,7 @@ class Grounding:
         self._evidence: dict[int, _Evidence] = {}
 
     def is_grounded(self, text: str, cited: Iterable[int], known: str = "") -> bool:
-        """Whether ``text`` shares enough with the messages at the places ``cited``, or is all that one of them says.
+        """Return whether ``text`` shares enough with the messages at ``cited``, or is all that one of them says.
 
         What it says of its writer must be said in them, or in the ``known`` point that it is to replace.
         """
@@ -90,7 +90,7 @@ class Grounding:
         return shares and not reads_like_a_refusal(text, [*said, known])
 
     def may_replace(self, text: str, known: str, cited: Iterable[int]) -> bool:
-        """Whether ``text``, which is grounded, may take the place of the ``known`` point.
+        """Return whether ``text``, which is grounded, may replace the ``known`` point.
 
         It must be about the same, say mostly what is in it or in the messages ``cited``, and keep the numbers and
         identifiers: for each one that it drops, another of its kind must come from the messages ``cited``.
@@ -130,7 +130,7 @@ class Grounding:
 
 
 def is_told_in(phrase: str, text: str) -> bool:
-    """Whether ``text`` has the words of ``phrase``, or at least most of what these tell."""
+    """Return whether ``text`` has the words of ``phrase``, or at least most of what these tell."""
     return _told_part(phrase, [_Evidence(text)]) > 1 / 2
 
 
@@ -155,7 +155,7 @@ def _occurs(word: str, dense: bool, evidence: Sequence[_Evidence]) -> bool:  # n
 
 @lru_cache(maxsize=8_192)
 def _bits(word: str, *, dense: bool, identifies: bool) -> float:
-    """How much the word tells, in bits."""
+    """Return how much the word tells, in bits."""
     if _FIGURE.search(word):
         return _BITS_OF_A_FIGURE * len(word)
     ranks = token_ranks(word if dense else f" {word}")
@@ -166,7 +166,7 @@ def _bits(word: str, *, dense: bool, identifies: bool) -> float:
 
 
 def _terms(text: str) -> Iterator[tuple[str, bool]]:
-    """The words of ``text``, caseless, and (marked as dense) each two neighbouring characters of dense scripts."""
+    """Yield the caseless words of ``text``, and (marked as dense) each two neighbours of dense scripts."""
     for match in _runs(text):
         run = match.group().casefold()
         if match.lastgroup == "dense":
@@ -192,7 +192,7 @@ def _runs(text: str) -> Iterator[regex.Match[str]]:
 
 
 def _quotes(said: AnalystMessage) -> Iterator[str]:
-    """A whole message, and as a prompt tells it."""
+    """Yield a message's text as it is, and as a prompt quotes it."""
     yield _plain(said.text)
     yield _plain(line_of(said.speaker, said.text))
 

@@ -35,7 +35,7 @@ class LocalAnalyst(Analyst):
         return self._model.name
 
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
-        """One call a message."""
+        """Ask for the keywords of one message a call."""
         readings = [await self._model.extract_keywords([said]) for said in messages]
         usage = sum((reading.usage for reading in readings), Usage())
         return KeywordResult(tuple(reading.keywords[0] for reading in readings), self.name, usage)
@@ -44,7 +44,7 @@ class LocalAnalyst(Analyst):
         return await self._model.infer_domains(messages)
 
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
-        """One call a portion; the points in the messages' order."""
+        """Ask for the points of one portion a call; return them in the messages' order."""
         parts = chunks(request.messages, PORTION, _bytes)
         return await summarized(request, parts, self._model.summarize, self.name)
 

@@ -16,7 +16,7 @@ SUMMARY_INPUT_TOKENS: Final = 12_000
 
 @plain_dataclass(frozen=True, slots=True)
 class TaskOptions:
-    """How one task is asked for; ``max_tokens`` bounds a reply (of keywords: for each message)."""
+    """Holds the options of one task; ``max_tokens`` bounds a reply (of keywords: for each message)."""
 
     model: str
     temperature: float
@@ -25,7 +25,7 @@ class TaskOptions:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class TaskConfig:
-    """What each task is asked with.
+    """Holds the options of each task.
 
     One call for a summary is given at most ``summary_input`` tokens of messages and known points.
     """
@@ -68,7 +68,7 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class CallOptions:
-    """How calls are made.
+    """Holds how model calls are made: their timeouts, retries and limits.
 
     ``timeout`` (seconds) holds for one try. Between tries the wait grows from ``first_wait`` to
     ``longest_wait`` seconds, with jitter; a server that asks for a longer one is not tried again.

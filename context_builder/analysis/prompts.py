@@ -26,19 +26,19 @@ _SEPARATOR: Final = re.compile(r"^---$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One task's prompt: ``stable`` is the same in every call, ``varying`` has the placeholders."""
+    """Holds one task's prompt: ``stable`` is the same in every call, ``varying`` has the placeholders."""
 
     stable: str
     varying: str
 
     def fill(self, **values: str) -> str:
-        """``varying`` with its placeholders replaced, in one pass: nothing in a value is looked at again."""
+        """Return ``varying`` with its placeholders replaced in one pass, so that values are never expanded again."""
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.varying)
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Every prompt there is."""
+    """Holds the prompt of each task."""
 
     keywords: Prompt
     lone_keywords: Prompt
@@ -65,7 +65,7 @@ _LATER: Final = frozenset({"preferences"})
 
 
 def load_prompts(folder: Traversable | None = None) -> Prompts:
-    """The prompts of ``folder``; by default those of the source checkout, else of the installed package.
+    """Return the prompts of ``folder``; by default those of the source checkout, else of the installed package.
 
     Raises :class:`~context_builder.errors.PromptError` naming the file that is missing or wrong.
     """

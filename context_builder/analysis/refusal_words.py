@@ -28,7 +28,7 @@ def _pattern(words: Sequence[str]) -> regex.Pattern[str]:
 
 
 def _alternative(word: str) -> str:
-    """``*`` at an end stands for the rest of a word, between two words for up to twelve others."""
+    """Return a pattern in which ``*`` at an end stands for the rest of a word, else for up to twelve words."""
     if _UNSPACED.search(word):
         return str(regex.escape(word))
     start, end = "" if word.startswith("*") else r"(?<!\w)", "" if word.endswith("*") else r"(?!\w)"
@@ -46,7 +46,7 @@ _PATTERNS: Final = tuple(_pattern(words) for words in _GROUPS.values())
 
 
 def reads_like_a_refusal(text: str, said: Sequence[str]) -> bool:
-    """Whether ``text`` speaks of its writer's task in a way that no text of ``said`` does."""
+    """Return whether ``text`` speaks of its writer's task in a way that no text of ``said`` does."""
     text, said = _plain(text), [_plain(each) for each in said]
     own = (pattern for pattern in _PATTERNS if pattern.search(text) and not any(map(pattern.search, said)))
     return sum(1 for _ in own) >= SUSPICIOUS

@@ -14,7 +14,7 @@ from context_builder.timestamps import in_utc
 
 
 class SummaryRow(BaseModel):
-    """One row of table ``context_summaries``; unique by (``session_id``, ``summary_seq``).
+    """Holds one row of table ``context_summaries``; unique by (``session_id``, ``summary_seq``).
 
     ``time_range_start`` and ``time_range_end`` are ISO 8601 strings as the messages carried
     them, with the local offset where they had none; of a message whose timestamp was unreadable, the arrival time.
@@ -38,11 +38,11 @@ class Archive(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it, such as ``PostgreSQL at localhost:5432``; free of secrets."""
+        """Return the archive's name for people, such as ``PostgreSQL at localhost:5432``; free of secrets."""
         ...
 
     async def deliver(self, row: SummaryRow) -> int:
-        """Keep the row; the ``summary_seq`` it is kept under. Delivering a row again changes nothing.
+        """Keep the row, and return the ``summary_seq`` it is kept under. Delivering a row again changes nothing.
 
         That is another one than the row's when there is another row under that already, because Redis lost the
         session, or its last moments: then it is the session's next free number.
@@ -50,19 +50,19 @@ class Archive(Protocol):
         ...
 
     async def forget(self, session_id: str) -> int:
-        """Delete every row of the session; how many there were."""
+        """Delete every row of the session, and return how many there were."""
         ...
 
     async def check(self) -> None:
-        """Raise what is wrong: unreachable, table missing, not allowed."""
+        """Raise the error that makes the archive unusable: unreachable, table missing, not allowed."""
         ...
 
     async def applied(self) -> frozenset[str]:
-        """The migrations (``storage/migrations.py``) that its database has had, as far as this caller may see."""
+        """Return the migrations (``storage/migrations.py``) that the database has had, as far as the caller may see."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
@@ -82,7 +82,7 @@ _LARGEST_OFFSET: Final = timedelta(hours=15, minutes=59, seconds=59)
 
 
 def as_record(row: SummaryRow) -> dict[str, Any]:
-    """Values by column. NUL is dropped from texts: PostgreSQL's cannot hold it."""
+    """Return the row's values by column. NUL is dropped from texts: PostgreSQL's cannot hold it."""
     record = {
         name: value.replace("\x00", "") if isinstance(value, str) else value
         for name, value in row.model_dump(mode="json").items()
@@ -91,7 +91,7 @@ def as_record(row: SummaryRow) -> dict[str, Any]:
 
 
 def _moment(timestamp: str | None) -> str | None:
-    """The timestamp as PostgreSQL reads it too, which knows fewer forms of ISO 8601 than Python does."""
+    """Return the timestamp as PostgreSQL reads it too, which knows fewer forms of ISO 8601 than Python does."""
     try:
         moment = datetime.fromisoformat(timestamp) if timestamp is not None else None
     except ValueError:

@@ -123,8 +123,7 @@ class SupabaseArchive:
 async def _same(
     table: postgrest.AsyncRequestBuilder, record: dict[str, Any], by: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """The rows that are equal to ``record`` in the columns ``by``. Texts are compared here: one may be too long
-    for an address."""
+    """Return the rows equal to ``record`` in the columns ``by``, compared here: a text may be too long for a URL."""
     text = "summary_text"
     query = table.select(*{text, *KEY} & record.keys())
     for name in {*by} & record.keys() - {text}:
@@ -133,19 +132,19 @@ async def _same(
 
 
 async def _next(table: postgrest.AsyncRequestBuilder, session_id: str) -> int:
-    """The number after all that the session's rows have."""
+    """Return the number after all that the session's rows have."""
     seqs = table.select("summary_seq").eq("session_id", session_id)
     highest = await _rows(seqs.order("summary_seq", desc=True, nullsfirst=False).limit(1))
     return int(highest[0]["summary_seq"] or 0) + 1 if highest else 1
 
 
 async def _rows(query: postgrest.AsyncSelectRequestBuilder) -> list[dict[str, Any]]:
-    """What the request answers; the client says only that it is JSON."""
+    """Return the rows that the request answers; the client says only that they are JSON."""
     return cast("list[dict[str, Any]]", (await query.execute()).data)
 
 
 def _what_is_lacking(error: postgrest.APIError) -> str:
-    """The column or index that the project turned out to lack; empty when that is not what is wrong."""
+    """Return the column or index that the project turned out to lack; empty when that is not what is wrong."""
     if error.code == _NO_UNIQUE_INDEX:
         return _UNIQUE
     found = _COLUMN_IN_MESSAGE.search(error.message or "") if error.code in _UNKNOWN_COLUMN else None

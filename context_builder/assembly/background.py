@@ -20,7 +20,7 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, name: str, work: Coroutine[Any, Any, None]) -> bool:
-        """Begin ``work`` now; whether there was room for it. What it raises is logged."""
+        """Begin the coroutine now, and return whether there was room for it. Its errors are logged."""
         if len(self._tasks) >= self._most:
             work.close()
             log.warning("background.full", work=name, running=len(self._tasks))
@@ -32,12 +32,12 @@ class Background:
         return True
 
     async def drain(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until no coroutine is running."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
     async def cancel(self) -> None:
-        """Give up what is under way."""
+        """Cancel the running coroutines."""
         for task in self._tasks:
             task.cancel()
         await self.drain()

@@ -111,7 +111,7 @@ class ContextBuilder:
             self._find_preferences = PreferenceHistory(preference_reader, self._policy, self._background, patience)
 
     async def build_for_turn(self, turn: Mapping[str, Any], max_prompt_tokens: int | None = None) -> BuiltContext:
-        """The messages of a turn, never of more than ``max_prompt_tokens``; of 4000 unless given or set otherwise.
+        """Return the messages of a turn within ``max_prompt_tokens``, by default the configured limit or 4000.
 
         ``turn`` has ``user_message`` and may have ``system_prompt``, ``history`` (chat messages, as mappings or as the
         ``openai`` client gives them), ``summary`` (a text or several, oldest first), ``tenant_id``, ``session_id``,
@@ -131,8 +131,9 @@ class ContextBuilder:
         )
 
     async def preload(self, patience: float | None = None) -> None:
-        """Load what the first turn would load: the tokenizer and the redactor, off the event loop, and connections to
-        the memories, for which it waits ``patience`` seconds, else no longer than a turn would."""
+        """Load what the first turn needs: tokenizer and redactor, off the event loop, and the memories' connections,
+        waiting ``patience`` seconds for these, else no longer than a turn would.
+        """
         await asyncio.gather(
             asyncio.to_thread(self._counter.text, "warm"),
             asyncio.to_thread(self._policy.text, "warm"),
@@ -140,7 +141,7 @@ class ContextBuilder:
         )
 
     async def preferences(self, user_id: str, tenant_id: str = DEFAULT_TENANT) -> list[Candidate]:
-        """What the user said they want, the newest first.
+        """Return the user's current preferences, the newest first.
 
         None where there is no store, where the memory is down, and where it does not tell within the deadline.
         """
@@ -151,7 +152,7 @@ class ContextBuilder:
         return list(retrieved.found.get("preferences", ()))
 
     async def feedback(self, context: BuiltContext, helped: Mapping[str, float]) -> None:
-        """Tell the memory store which of a context's snippets helped: by id, from 0 (not at all) to 1.
+        """Rate the snippets of a context in the memory store: by id, from 0 (did not help) to 1.
 
         It counts in later rankings where ``feedback_weight`` is set, of each user the latest rating. Raises
         :class:`ValueError` for a snippet that the context has not, or another number,
@@ -173,7 +174,8 @@ class ContextBuilder:
         ids: Sequence[str] = (),
         filter: MemoryFilter | None = None,  # noqa: A002
     ) -> int:
-        """Delete memories, as :meth:`MemoryStore.forget` does, and the contexts that are cached; how many there were.
+        """Delete memories, as :meth:`MemoryStore.forget` does, and the cached contexts; return how many memories there
+        were.
 
         Raises :class:`~context_builder.errors.NoMemoryStore`, and what the store raises.
         """
@@ -185,7 +187,7 @@ class ContextBuilder:
             self._pipeline.clear_cache()
 
     async def drain(self) -> None:
-        """Wait until summaries under way are kept; call it before the program ends."""
+        """Wait until running summaries are stored; call it before the program ends."""
         await asyncio.gather(self._overflow.drain(), self._background.drain())
 
     async def cancel_reading(self) -> None:
@@ -195,17 +197,17 @@ class ContextBuilder:
 
     @classmethod
     def new(cls, store: MemoryStore | None = None, **parts: Any) -> Self:
-        """A builder that takes its memories from ``store``; ``parts`` as for the constructor."""
+        """Return a builder that takes its memories from ``store``; ``parts`` as for the constructor."""
         return cls(store=store, **parts)
 
     def with_strategy(self, strategy: ContextStrategy, *, optional: bool = False) -> Self:
-        """Also ask ``strategy``; an optional one that fails is passed over, and the context says so."""
+        """Also ask ``strategy``; if an ``optional`` one fails, the context is built without it and says so."""
         asked = self._options.strategies
         spare = self._options.optional | ({len(asked)} if optional else set())
         return self._with(strategies=(*asked, strategy), optional=spare)
 
     def with_token_limit(self, limit: int) -> Self:
-        """At most ``limit`` tokens; without one 4096, or what the model's window leaves."""
+        """Limit the context to ``limit`` tokens; the default is 4096, or what the model's window leaves."""
         return self._with(token_limit=limit)
 
     def with_system_message(self, text: str) -> Self:
@@ -213,24 +215,25 @@ class ContextBuilder:
         return self._with(system_message=text)
 
     def for_tenant(self, tenant_id: str) -> Self:
-        """Of this tenant's memories only. Raises :class:`~context_builder.errors.ContextError` for an empty name."""
+        """Restrict the context to this tenant's memories. Raises :class:`~context_builder.errors.ContextError` for an
+        empty name.
+        """
         return self._with(tenant_id=tenant(tenant_id))
 
     def for_user(self, user_id: str) -> Self:
-        """For this user."""
+        """Build the context for this user."""
         return self._with(user_id=user_id)
 
     def for_conversation(self, conversation_id: str) -> Self:
-        """For this conversation."""
+        """Build the context for this conversation."""
         return self._with(conversation_id=conversation_id)
 
     def with_query(self, query: str) -> Self:
-        """What the context should help with: the memory is asked for it, redacted where the config says
-        ``redact_user_message``."""
+        """Retrieve memories for ``query``, which is redacted where the config says ``redact_user_message``."""
         return self._with(query=query)
 
     async def build(self) -> Context:
-        """Ask all strategies at once and fit what they offer: system message, recent messages, summary, memories,
+        """Ask all strategies at once and fit their candidates: system message, recent messages, summary, memories,
         preferences, in this order.
 
         Raises :class:`~context_builder.errors.NoMemoryStore`, :class:`~context_builder.errors.StrategyError`,

@@ -21,14 +21,14 @@ _KEYS: Final = ("label", "source", "speaker", "type")
 
 
 def label_of(metadata: Mapping[str, Any], speaker: str | None = None, time: datetime | None = None) -> str:
-    """``Alice, 2025-12-10`` of who spoke and when; else what the metadata names as its source; else :data:`UNNAMED`."""
+    """Return ``Alice, 2025-12-10`` (speaker and day), else the source the metadata names, else :data:`UNNAMED`."""
     if speaker:
         return ", ".join(part for part in (quoted_name(speaker), day(time) if time else None) if part)
     return next((quoted_line(str(metadata[key]), LONGEST) for key in _KEYS if metadata.get(key)), UNNAMED)
 
 
 class ContextType(StrEnum):
-    """What a part of a context is."""
+    """Tells the kind of a part of a context."""
 
     SYSTEM = "system"
     RECENT = "recent"
@@ -38,7 +38,7 @@ class ContextType(StrEnum):
 
 
 class Signal(NamedTuple):
-    """One reason for a candidate's rank: ``weight`` times ``score`` (0..1) is what it adds to the candidate's score."""
+    """Holds one reason for a candidate's rank: ``weight`` times ``score`` (0..1) is its share of the score."""
 
     name: str
     weight: float
@@ -47,7 +47,7 @@ class Signal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A text that a source offers.
+    """Holds a text that a source offers for a prompt.
 
     ``base_score`` is its similarity to the query as the source gave it (0..1), ``score`` what it is ranked by and
     ``signals`` what that is made of, once it was ranked. ``label`` says where it is from, in the prompt. ``role`` is
@@ -68,13 +68,14 @@ class Candidate:
     signals: tuple[Signal, ...] = ()
 
     def ranked(self, score: float, signals: tuple[Signal, ...]) -> Candidate:
-        """The candidate with its score and the signals that it is the sum of. A constructor call is several times as
-        fast as ``replace``, and every candidate of every prompt takes this step."""
+        """Return the candidate with its score and the signals that add up to it. A constructor call is several times as
+        fast as ``replace``, and every candidate of every prompt takes this step.
+        """
         return Candidate(
             self.id, self.text, self.type, self.base_score, score, self.label, self.role, self.speaker, self.time,
             self.origins, self.metadata, signals,
         )  # fmt: skip
 
     def signal(self, name: str) -> float:
-        """The score of the signal ``name``; 0 where the candidate was not ranked by it."""
+        """Return the score of the signal ``name``; 0 where the candidate was not ranked by it."""
         return next((one.score for one in self.signals if one.name == name), 0.0)

@@ -18,7 +18,7 @@ Duration = Annotated[float, Field(ge=0, le=10 * 365 * 86400, allow_inf_nan=False
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class AssemblyConfig:
-    """Times in seconds unless named otherwise; the defaults are the documented ones.
+    """Holds sizes and times of prompts, in seconds unless named otherwise; the defaults are the documented ones.
 
     ``choose`` is how memories are picked when not all fit: ``greedy`` by score, or ``knapsack``, the set of
     the highest total score. ``scope`` is where memories are looked for in a :class:`MemoryStore`: in all of
@@ -111,14 +111,16 @@ class AssemblyConfig:
     )
 
     def limit(self, asked: int | None = None, default: int | None = None) -> int:
-        """Tokens of a prompt: as asked, else what the window leaves, else the default; never more than the window."""
+        """Return a prompt's token limit: the requested one, else the window's rest, else the default; at most the
+        window.
+        """
         if self.window is None:
             return asked if asked is not None else default or self.max_prompt_tokens
         free = self.window - self.reply_tokens
         return free if asked is None else min(asked, free)
 
     def memories_wanted(self, state: HealthState) -> int:
-        """How many memories a context may hold while the memory is in ``state``."""
+        """Return how many memories a context may hold while the memory is in ``state``."""
         match state:
             case HealthState.NORMAL:
                 return self.top_k

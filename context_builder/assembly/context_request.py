@@ -39,7 +39,7 @@ PRIORITY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """What the builder's fluent methods were told; ``optional`` are the places of the strategies that may fail."""
+    """Holds the options set by the builder's fluent methods; ``optional`` are places of strategies that may fail."""
 
     strategies: tuple[ContextStrategy, ...] = ()
     optional: frozenset[int] = frozenset()
@@ -51,12 +51,12 @@ class BuildOptions:
     query: str = ""
 
     def named(self) -> dict[str, ContextStrategy]:
-        """The strategies by their class and place, as errors call them."""
+        """Return the strategies by class and place, as errors name them."""
         return {f"{type(one).__name__} ({place})": one for place, one in enumerate(self.strategies, 1)}
 
 
 class ContextRequest:
-    """Asks the strategies, and puts what they find behind the system message.
+    """Asks the strategies, and puts their candidates behind the system message.
 
     Raises :class:`~context_builder.errors.NoMemoryStore` and :class:`~context_builder.errors.StrategyError` where a
     strategy that is not optional fails, :class:`~context_builder.errors.EmptyContext` when there is nothing that may
@@ -82,7 +82,7 @@ class ContextRequest:
         self._skipped: tuple[str, ...] = ()
 
     def cache_key(self) -> Hashable:
-        """The options: a strategy counts as the same while it is the same object."""
+        """Return the options: a strategy counts as the same while it is the same object."""
         try:
             hash(self._options)
         except TypeError:  # a strategy of the application's own that cannot be a key
@@ -127,10 +127,10 @@ class ContextRequest:
         return Assembled(replace(plain, fit_for=fit_for), fitted, tokens)
 
     def finish(self, assembled: Assembled[Context], now: datetime) -> None:
-        """Nothing: strategies leave nothing behind."""
+        """Do nothing: strategies have no work after the build."""
 
     def _within(self, fitted: Fitted, refit: Refit, model: ModelType) -> tuple[Context, Fitted, int]:
-        """The context within the limit, as messages and as ``model`` takes them in one text; and its tokens."""
+        """Return the context within the limit, as messages and as ``model`` takes them in one text; and its tokens."""
         while True:
             context = self._context(fitted)
             over = self._counter.text(context.written(model)) - self.limit
@@ -145,7 +145,7 @@ class ContextRequest:
             fitted = refit(max(self._counter.prompt(fitted.selection.draft.required), total - over))
 
     def _system_message(self, found: Sequence[Sequence[Candidate]], refused: list[Receipt]) -> str | None:
-        """The system message with what strategies add to it; the latter as it may be shown."""
+        """Return the system message with what strategies add to it; the latter as it may be shown."""
         texts = [self._options.system_message] if self._options.system_message else []
         for one in (one for candidates in found for one in candidates if one.type is ContextType.SYSTEM):
             shown = self._policy.text(one.text)

@@ -23,7 +23,7 @@ from context_builder.breaker import BreakerState, CircuitBreaker
 
 
 class HealthState(StrEnum):
-    """How much is asked of the memory: everything, little, or nothing."""
+    """Tells how much is asked of the memory: everything, little, or nothing."""
 
     NORMAL = "normal"
     DEGRADED = "degraded"
@@ -31,7 +31,7 @@ class HealthState(StrEnum):
 
 
 class Health:
-    """The state machine: a circuit breaker that is open while DOWN, and a window in which less is asked.
+    """Tracks a memory's health from outcomes; ``now`` is in seconds on a clock that never goes back.
 
     Every ``now`` is in seconds on a clock that never goes back.
     """
@@ -51,13 +51,13 @@ class Health:
         return HealthState.DEGRADED if now < self._degraded_until else HealthState.NORMAL
 
     def succeeded(self, now: float) -> None:
-        """Take note that a call was answered; one that was under way when the memory went DOWN changes nothing."""
+        """Record a call that was answered; one that was under way when the memory went DOWN changes nothing."""
         if self.state(now) is not HealthState.DOWN:
             self._breaker.succeeded(now)
             self._degraded_until = -math.inf
 
     def failed(self, now: float, began: float = math.inf) -> float | None:
-        """Take note that a call that began at ``began`` failed or was cut off.
+        """Record a failed call that began at ``began``; return for how many seconds less is asked, if it got worse.
 
         Return for how many seconds less will be asked, if the state got worse.
         """

@@ -54,18 +54,19 @@ _collectors = cache(_Collectors)
 
 
 class ContextBuilderMetrics:
-    """Records each prompt that a :class:`ContextBuilder` builds; any number of instances share the collectors of a
-    registry. What comes from the cache is not recorded."""
+    """Records each prompt that a :class:`ContextBuilder` builds, but for those from the cache; instances share the
+    collectors of a registry.
+    """
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._of = _collectors(registry)
 
     def time_total(self) -> AbstractContextManager[object]:
-        """Times a whole build."""
+        """Time a whole build."""
         return self._of.total.time()
 
     def time_retrieval(self, state: str) -> AbstractContextManager[object]:
-        """Times the question to the memory, whose health is ``state``."""
+        """Time the question to the memory, whose health is ``state``."""
         return self._of.retrieval.labels(state).time()
 
     def time_salience(self) -> AbstractContextManager[object]:
@@ -84,29 +85,29 @@ class ContextBuilderMetrics:
         return self._of.prompt.time()
 
     def record_tokens(self, before_budget: int, after_budget: int, after_redaction: int, prompt_tokens: int) -> None:
-        """Tokens of the latest prompt: of all that was offered, as given and as redacted, and of what is in it."""
+        """Record the latest prompt's tokens: all that was offered, raw and redacted, and what the prompt holds."""
         self._of.before_budget.set(before_budget)
         self._of.after_budget.set(after_budget)
         self._of.after_redaction.set(after_redaction)
         self._of.prompt_tokens.set(prompt_tokens)
 
     def inc_prompt(self) -> None:
-        """One more prompt was built."""
+        """Count one more prompt."""
         self._of.prompts.inc()
 
     def inc_snippets(self, stage: str, count: int = 1) -> None:
-        """So many snippets came to ``stage``: ``final`` or ``summary``."""
+        """Count snippets that came to ``stage``: ``final`` or ``summary``."""
         self._of.snippets.labels(stage).inc(count)
 
     def observe_retrieval(self, seconds: float, snippets: int) -> None:
-        """The memory was asked for so long and gave so many."""
+        """Record how long the memory was asked and how many memories it gave."""
         self._of.retrieval_duration.observe(seconds)
         self._of.snippet_count.observe(snippets)
 
     def observe_utilization(self, share: float) -> None:
-        """Share of the token budget that a prompt used, 0..1."""
+        """Record the share of the token budget that a prompt used, 0..1."""
         self._of.utilization.observe(share)
 
     def inc_degradation(self, reason: str) -> None:
-        """The memory failed: ``timeout``, ``rejected`` or ``error``."""
+        """Count a failure of the memory: ``timeout``, ``rejected`` or ``error``."""
         self._of.degradations.labels(reason).inc()

@@ -18,7 +18,7 @@ def _tracer() -> Any:
 
 
 def span(phase: str) -> AbstractContextManager[object]:
-    """The span ``context.<phase>`` around a piece of work."""
+    """Open the span ``context.<phase>`` around a piece of work."""
     tracer = _tracer()
     return nullcontext() if tracer is None else tracer.start_as_current_span(f"context.{phase}")
 
@@ -27,7 +27,7 @@ Timer = AbstractContextManager[object]
 
 
 class Metrics(Protocol):
-    """What a builder reports to; :class:`ContextBuilderMetrics` reports to Prometheus.
+    """Defines the metrics a builder reports to; :class:`ContextBuilderMetrics` reports to Prometheus.
 
     Metrics that have them are also told ``observe_retrieval(seconds, snippets)``, ``observe_utilization(share)`` and
     ``inc_degradation(reason)``.
@@ -55,6 +55,6 @@ def report(metrics: Metrics, method: str, *figures: object) -> None:
 
 @contextmanager
 def phase(name: str, timer: Timer) -> Iterator[None]:
-    """One phase, in a span of its name."""
+    """Time one phase, in a span of its name."""
     with timer, span(name):
         yield

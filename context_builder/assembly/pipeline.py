@@ -30,10 +30,10 @@ from context_builder.clock import Clock
 
 
 class Cacheable(Protocol):
-    """A prompt that can be given out again."""
+    """Defines a prompt that can be returned again from the cache."""
 
     def copied(self, *, cached: bool = False) -> Self:
-        """A copy that shares nothing that could be changed; ``cached`` marks one that was built before."""
+        """Return a copy that shares nothing mutable; ``cached`` marks one that was built before."""
         ...
 
 
@@ -42,7 +42,7 @@ P = TypeVar("P", bound=Cacheable)
 
 @dataclass(frozen=True, slots=True)
 class Assembled(Generic[P]):
-    """A prompt, what it was made of, and its tokens."""
+    """Holds a prompt, what it was made of, and its tokens."""
 
     prompt: P
     fitted: Fitted
@@ -54,40 +54,40 @@ Refit = Callable[[int], Fitted]
 
 
 class PromptRequest(Protocol[P]):
-    """What is particular to one kind of prompt: what it asks of the sources, and what it makes of what fits."""
+    """Defines what is particular to one kind of prompt: what it asks of the sources, and how it is assembled."""
 
     @property
     def limit(self) -> int:
-        """Most tokens of the prompt."""
+        """Return the prompt's token limit."""
         ...
 
     def cache_key(self) -> Hashable:
-        """All that the prompt is made from."""
+        """Return everything that the prompt is made from."""
         ...
 
     def query(self) -> RetrievalQuery | None:
-        """What the memories are asked; None to ask them nothing."""
+        """Return the query for the memories; None to ask them nothing."""
         ...
 
     def strategies(self, now: datetime) -> Mapping[str, AskStrategy]:
-        """What else is asked, by name."""
+        """Return the strategies that are asked too, by name."""
         ...
 
     def draft(self, retrieved: RetrievalResult) -> Draft:
-        """What the prompt may be made of; raises what makes the prompt impossible."""
+        """Return what the prompt may be made of; raises the error that makes the prompt impossible."""
         ...
 
     def assemble(self, fitted: Fitted, refit: Refit) -> Assembled[P]:
-        """The prompt of what fits."""
+        """Return the prompt of the items that fit."""
         ...
 
     def finish(self, assembled: Assembled[P], now: datetime) -> None:
-        """Begin what is to be done beside the turn, once the prompt is there."""
+        """Start the work that follows the prompt, in the background."""
         ...
 
 
 class Pipeline:
-    """Builds any kind of prompt."""
+    """Builds prompts of any kind."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Pipeline:
         self._cache = ContextCache(config.cache_seconds, config.cache_size)
 
     async def build(self, request: PromptRequest[P]) -> P:
-        """The prompt that is asked for; of one that was built before within the cache's time, a copy."""
+        """Return the requested prompt, or a copy of one built before within the cache's time."""
         key = request.cache_key() if self._cache.is_on else None
         cached: P | None = self._cache.get(key, self._clock.now().monotonic)
         if cached is not None:
@@ -127,7 +127,7 @@ class Pipeline:
             return assembled.prompt
 
     def assembled(self, request: PromptRequest[P], retrieved: RetrievalResult, now: datetime) -> Assembled[P]:
-        """The prompt of what was retrieved; does no I/O, so the same input gives the same prompt."""
+        """Return the prompt made of the retrieved candidates; does no I/O, so equal input gives an equal prompt."""
         selection = self._select(request.draft(retrieved), now)
         with phase("tokenisation", self._metrics.time_tokenisation()):
             fitted = self._fitting.fitted(selection, request.limit)
@@ -135,15 +135,15 @@ class Pipeline:
             return request.assemble(fitted, lambda limit: self._fitting.fitted(selection, limit))
 
     def clear_cache(self) -> None:
-        """Forget all prompts: the memories that they were made of have changed."""
+        """Forget all prompts, because the memories that they were made of have changed."""
         self._cache.clear()
 
     def now(self) -> datetime:
-        """The time, in UTC."""
+        """Return the time in UTC."""
         return datetime.fromtimestamp(self._clock.now().wall, UTC)
 
     def _select(self, draft: Draft, now: datetime) -> Selection:
-        """What competes for the prompt: each thing once, the best memories, as they may be shown."""
+        """Return what competes for the prompt: each thing once, the best memories, as they may be shown."""
         refused, masked = list(draft.refused), list(draft.masked)
         with phase("salience", self._metrics.time_salience()):
             offered = _unique(draft.candidates, refused)
@@ -160,7 +160,7 @@ class Pipeline:
         return Selection(draft, items, refused, masked)
 
     def _item(self, given: Candidate, refused: list[Receipt], masked: list[tuple[str, str]]) -> Item | None:
-        """The candidate as it may be shown; None where it may not be."""
+        """Return the candidate as it may be shown; None where it may not be."""
         shown, altered, withheld = self._policy.candidate(given)
         if altered:
             masked.append((given.text, "" if withheld else shown.text))
@@ -192,7 +192,7 @@ class Pipeline:
 
 
 def _unique(lists: Sequence[Sequence[Candidate]], refused: list[Receipt]) -> dict[ContextType, Sequence[Candidate]]:
-    """The candidates by their type, each once; messages as often as they were said."""
+    """Return the candidates by their type, each once; messages as often as they were said."""
     offered: dict[ContextType, list[Candidate]] = {}
     for one in (candidate for candidates in lists for candidate in candidates):
         offered.setdefault(one.type, []).append(one)
@@ -205,7 +205,7 @@ def _unique(lists: Sequence[Sequence[Candidate]], refused: list[Receipt]) -> dic
 
 
 def _best(scored: Sequence[Candidate], draft: Draft, refused: list[Receipt]) -> list[Candidate]:
-    """The best of those that are similar enough; a memory may have ignored the threshold it was asked with."""
+    """Return the best of those that are similar enough; a memory may have ignored the threshold it was asked with."""
     best, threshold = ranked(scored), draft.threshold
     if threshold is not None:
         for one in best:

@@ -21,14 +21,14 @@ _CACHED_TEXTS: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class RedactedText:
-    """A text as it may be shown; None when it may not be. ``altered`` says what was done to it, if anything."""
+    """Holds a text as it may be shown, None when it may not be; ``altered`` tells what was done to it, if anything."""
 
     text: str | None
     altered: str = ""
 
     @property
     def shown(self) -> str:
-        """The text, or the mark that stands in its place."""
+        """Return the text, or the mark that stands in its place."""
         return WITHHELD if self.text is None else self.text
 
 
@@ -41,7 +41,7 @@ class Ruled(NamedTuple, Generic[T]):
 
 
 class RedactionPolicy:
-    """Sends every text through a redactor, once; what the redactor fails at is withheld, never let through.
+    """Sends every text through a redactor, once; a text that the redactor fails at is withheld.
 
     It ``is_free`` where the redactor is one that changes nothing.
     """
@@ -52,7 +52,7 @@ class RedactionPolicy:
         self._ruling = lru_cache(maxsize=_CACHED_TEXTS)(self._ask)
 
     def text(self, text: str) -> RedactedText:
-        """The ruling on one text."""
+        """Return one text as it may be shown."""
         if self.is_free:
             return RedactedText(text)
         ruling = self._ruling(text)
@@ -61,14 +61,14 @@ class RedactionPolicy:
         return ruling
 
     def message(self, message: Message) -> Ruled[Message]:
-        """A chat message as it may be shown: the texts of all its values are redacted, its role is not."""
+        """Return a chat message as it may be shown: all texts but its role are redacted."""
         if self.is_free:
             return Ruled(message)
         ruled = self.mapping(message)
         return ruled._replace(value={**ruled.value, "role": message["role"]}) if "role" in message else ruled
 
     def mapping(self, values: Mapping[str, Any]) -> Ruled[dict[str, Any]]:
-        """Values as they may be shown, with the texts inside of them redacted, however deep."""
+        """Return values as they may be shown, the texts inside them redacted at any depth."""
         if self.is_free:
             return Ruled(dict(values))
         rulings: list[RedactedText] = []
@@ -82,14 +82,14 @@ class RedactionPolicy:
         return Ruled(shown, ", ".join(notes), any(ruling.text is None for ruling in rulings))
 
     def candidate(self, candidate: Candidate) -> Ruled[Candidate]:
-        """A candidate as it may be shown: its text, its label, its speaker and all that its metadata tells."""
+        """Return a candidate as it may be shown: text, label, speaker and metadata are redacted."""
         if self.is_free:
             return Ruled(candidate)
         told = self.mapping({name: getattr(candidate, name) for name in ("text", "label", "speaker", "metadata")})
         return Ruled(replace(candidate, **told.value), told.altered, told.withheld)
 
     def turn(self, turn: Turn) -> Turn:
-        """The turn with its user's message as it may be shown."""
+        """Return the turn with its user's message redacted."""
         ruling = self.text(turn.user_message)
         return replace(turn, user_message=ruling.shown, altered=ruling.altered, withheld=ruling.text is None)
 

@@ -28,7 +28,7 @@ _ORIGINS: Final = ("session",)
 
 
 def said(state: State) -> list[Candidate]:
-    """The messages at hand and the assistant's newest five, as readers of the state take them; newest first."""
+    """Return the state's messages and the assistant's newest five as candidates, newest first."""
     buffered = list(state.get("raw_recent_buffer") or ())
     held = {_name(entry) for entry in buffered}
     responses = [entry for entry in state.get("consilience_responses") or () if _name(entry) not in held][-RESPONSES:]
@@ -40,7 +40,7 @@ def said(state: State) -> list[Candidate]:
 
 
 def summarized(state: State) -> list[Candidate]:
-    """The points of the rolling summary, newest first; the summary as a whole where there are no points."""
+    """Return the points of the rolling summary, newest first; the whole summary where it has no points."""
     summary = state.get("rolling_summary") or {}
     points = [point for point in summary.get("points") or () if point.get("text")]
     if not points:
@@ -50,14 +50,14 @@ def summarized(state: State) -> list[Candidate]:
 
 
 def topic(state: State) -> list[Candidate]:
-    """One line about the domains and keywords of the moment; none without any."""
+    """Return one line about the current domains and keywords; None without any."""
     domains, keywords = (", ".join(map(str, state.get(key) or ())) for key in ("current_domains", "current_keywords"))
     about = "; ".join(part for part in (domains, keywords and f"keywords: {keywords}") if part)
     return [_known("topic", f"It is about {about}")] if about else []
 
 
 def _point_name(session_id: str, place: int, point: Mapping[str, Any]) -> str:
-    """The id under which the memory has the point, so that it is not told twice."""
+    """Return the id under which the memory has the point, so that it is not told twice."""
     number, time = point.get("id", place), point.get("time")
     return point_id(session_id, number, time) if isinstance(time, int | float) else f"point-{number}"
 
@@ -68,7 +68,7 @@ def _told(point: Mapping[str, Any]) -> str:
 
 
 def _is_after(response: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    """Whether the response came after the message: ids count arrivals; states of other programs have none."""
+    """Return whether the response came after the message: ids count arrivals; states of other programs have none."""
     one, other = response.get("id"), entry.get("id")
     if isinstance(one, int) and isinstance(other, int):
         return one > other
@@ -77,7 +77,7 @@ def _is_after(response: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
 
 
 def message_name(place: object) -> str:
-    """The id of a message as a candidate, by its place in its session."""
+    """Return the id of a message as a candidate, by its place in its session."""
     return f"message-{place}"
 
 
@@ -103,7 +103,7 @@ def _known(name: str, text: object) -> Candidate:
 
 
 def session_turn(state: State, query: str = "", **named: Any) -> dict[str, Any]:
-    """The envelope for :meth:`ContextBuilder.build_for_turn`: messages as history, then summary and topic.
+    """Return the envelope for :meth:`ContextBuilder.build_for_turn`: messages as history, then summary and topic.
 
     Without a ``query`` the newest thing that people said is the turn's message. A message that is the turn's own is
     not in its history too. ``named`` are further keys of the envelope, such as ``tenant_id``.

@@ -20,7 +20,7 @@ _OPTIONAL_KEYS: Final = ("name", "tool_calls", "tool_call_id", "function_call")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a conversation: the ids and texts of the envelope, and its history as chat messages.
+    """Holds one turn of a conversation: the ids and texts of the envelope, and its history as chat messages.
 
     ``summary`` is what is known of the conversation before its history, newest first; ``preferences`` says whether what
     the user prefers is told too. ``altered`` says what redaction
@@ -42,12 +42,12 @@ class Turn:
 
     @property
     def query(self) -> str:
-        """What memories are asked for; nothing where the message may not be shown."""
+        """Return the query for the memories; empty where the message may not be shown."""
         return "" if self.withheld else self.user_message
 
     @classmethod
     def read(cls, envelope: Mapping[str, Any]) -> Turn:
-        """The turn of an envelope; what is missing is empty, and keys it does not know are ignored.
+        """Return the turn of an envelope; missing keys are empty, and unknown ones are ignored.
 
         Raises :class:`~context_builder.errors.ContextError` for a tenant without a name, and for a history that is no
         messages but one, or a text.
@@ -67,14 +67,14 @@ class Turn:
 
 
 def tenant(tenant_id: str | None) -> str | None:
-    """The tenant, if one is named: no name is not the default tenant's name, whose memories are another's."""
+    """Return the tenant, if one is named; without a name it is not the default tenant, whose memories are another's."""
     if tenant_id is not None and not tenant_id.strip():
         raise ContextError("tenant_id: is empty; leave it out for the default tenant")
     return tenant_id
 
 
 def _points(summary: str | Iterable[Any]) -> Iterable[Candidate]:
-    """A text, or several with or without an id of their own, oldest first."""
+    """Yield a text, or several with or without an id of their own, oldest first."""
     for place, point in enumerate([summary] if isinstance(summary, str) else summary):
         entry = point if isinstance(point, Mapping) else {"text": point}
         if text := _text(entry.get("text")).strip():
@@ -124,7 +124,7 @@ def _id(value: object) -> str | None:
 
 
 def spoken(candidate: Candidate) -> Message:
-    """A message of the conversation; who of several people spoke stands before what they said."""
+    """Return a chat message of the conversation; its speaker's name stands before the text where there are several."""
     own = candidate.role == "assistant" and not candidate.speaker
     said = candidate.text if own else quoted_message(candidate.speaker, candidate.text)
     return {"role": candidate.role, "content": said}

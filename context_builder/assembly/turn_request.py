@@ -77,7 +77,7 @@ class TurnRequest:
         )
 
     def strategies(self, now: datetime) -> Mapping[str, AskStrategy]:
-        """What the user prefers, where the turn wants that."""
+        """Return the user's preferences as a strategy, where the turn wants them."""
         turn = self._turn
         if not turn.preferences or turn.user_id is None:
             return {}
@@ -131,14 +131,14 @@ class TurnRequest:
         return Assembled(context, fitted, total)
 
     def finish(self, assembled: Assembled[BuiltContext], now: datetime) -> None:
-        """Keep what left the history, in the memories that are not down."""
+        """Summarize the messages trimmed from the history, into the memories that are not down."""
         trimmed = assembled.fitted.history.before(len(assembled.fitted.taken(ContextType.RECENT)))
         if trimmed and self._config.store_summaries and self._retrieved is not None:
             up = [name for name, state in self._retrieved.states.items() if state is not HealthState.DOWN]
             self._overflow.keep(self._turn, trimmed, now, into=up)
 
     def _ends(self) -> tuple[Message, Message]:
-        """The first and the last message: always there.
+        """Return the first and the last message: always there.
 
         The system prompt goes out as it is: the application's own words, in which an address, for one, is meant to be.
         """
@@ -146,7 +146,7 @@ class TurnRequest:
         return {"role": "system", "content": turn.system_prompt}, {"role": "user", "content": turn.user_message}
 
     def _planned(self) -> tuple[AssemblyConfig, Sequence[ContextType]]:
-        """The config and the order of sections; where that is set, as the kind of the turn's message wants them."""
+        """Return the config and the order of sections; where that is set, as suits the kind of the message."""
         if not self._config.by_query:
             return self._config, ORDER
         plan = PLANS[kind_of(self._turn.user_message)]
@@ -154,13 +154,13 @@ class TurnRequest:
         return replace(self._config, similarity_weight=similarity, recency_weight=recency), plan.order
 
     def _preferences(self, retrieved: RetrievalResult) -> Iterator[Candidate]:
-        """What the user prefers, with their name before it: a conversation may have several people."""
+        """Yield the user's preferences after their name: a conversation may have several people."""
         name = quoted_name(self._turn.user_id or "")
         for one in retrieved.found.get(_PREFERENCES, ()):
             yield replace(one, text=f"{name}: {one.text}")
 
     def _counts(self, contents: Mapping[str, Sequence[Message]], total: int) -> dict[str, int]:
-        """Tokens by what they are for."""
+        """Return the tokens by what they are for."""
         counts = {name: sum(map(self._content, messages)) for name, messages in contents.items()}
         return counts | {"overhead": total - sum(counts.values()), "total": total}
 
@@ -195,7 +195,7 @@ class TurnRequest:
 
 
 def preferences_for(request: Request) -> AskStrategy:
-    """Asks what the request's user prefers."""
+    """Find the preferences of the request's user."""
 
     def ask(store: StoreAccess) -> Awaitable[Sequence[Candidate]]:
         return UserPreferencesStrategy().candidates(replace(request, store=store))

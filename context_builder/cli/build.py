@@ -120,8 +120,9 @@ async def _build(
 
 
 def document(built: BuiltContext, counted: str, *, explain: bool) -> dict[str, Any]:
-    """What programs read; with ``explain`` the receipts, and those of what more tokens would add. ``counted`` names
-    the encoding that tokens are counted in."""
+    """Return the JSON that programs read; with ``explain`` receipts too, and those of what more tokens would add.
+    ``counted`` names the encoding that tokens are counted in.
+    """
     told: dict[str, Any] = {
         "messages": built.messages,
         "token_counts": built.token_counts,
@@ -135,7 +136,7 @@ def document(built: BuiltContext, counted: str, *, explain: bool) -> dict[str, A
 
 
 def show(built: BuiltContext, console: Console, assumed: str = "") -> None:
-    """Print the messages, and what they cost; ``assumed`` is the encoding, where it may be another than the model's."""
+    """Print the messages and their cost; ``assumed`` is the encoding, where it may be another than the model's."""
     for message in built.messages:
         if message["content"] or message["role"] != "system":
             name = f" ({plain(message['name'], 60)})" if message.get("name") else ""
@@ -151,7 +152,7 @@ def show(built: BuiltContext, console: Console, assumed: str = "") -> None:
 
 
 def explanation(built: BuiltContext) -> RenderableType:
-    """What became of each candidate, and what more tokens would add."""
+    """Return what became of each candidate, and what more tokens would add."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("candidate", overflow="ellipsis")  # gives way to the reason where there is little room
     table.add_column("outcome", no_wrap=True)
@@ -174,7 +175,7 @@ def explanation(built: BuiltContext) -> RenderableType:
 
 
 def memory_line(built: BuiltContext, name: str, hint: str = "") -> Text:
-    """Whether the memory answered, and what to do when there is none."""
+    """Return whether the memory answered, and what to do when there is none."""
     outcome = str(built.debug["memory"])
     if outcome == "ok":
         found, seconds = built.debug["snippet_count"], built.debug["retrieval_seconds"]

@@ -35,7 +35,7 @@ INTERRUPTED: Final = 130
 
 
 def settings_in_force(**overrides: Any) -> Settings:
-    """What ``load_settings`` finds; names in ``.env`` that look misspelt are told on standard error."""
+    """Return the settings; names in ``.env`` that look misspelt are told on standard error."""
     from context_builder.settings.settings import load_settings, misspelt
 
     loaded = load_settings(**overrides)
@@ -46,7 +46,7 @@ def settings_in_force(**overrides: Any) -> Settings:
 
 @asynccontextmanager
 async def connected(session_id: str) -> AsyncIterator[SessionClient]:
-    """The session at the Redis that the settings name, be there such a session or not."""
+    """Open the session at the configured Redis, whether or not the session exists."""
     from context_builder.wiring.app import open_redis
 
     async with open_redis(settings_in_force()) as redis:
@@ -55,7 +55,7 @@ async def connected(session_id: str) -> AsyncIterator[SessionClient]:
 
 @asynccontextmanager
 async def redis_with(session_id: str) -> AsyncIterator[Redis]:
-    """The Redis that the settings name. Raises :class:`StoreError` when it knows no such session."""
+    """Open the configured Redis. Raises :class:`StoreError` when it knows no such session."""
     from context_builder.session.keys import validate_session_id
     from context_builder.wiring.app import open_redis
 
@@ -66,7 +66,7 @@ async def redis_with(session_id: str) -> AsyncIterator[Redis]:
 
 
 async def existing(redis: Redis, session_id: str) -> RegisteredSession:
-    """What is known of the session. Raises :class:`StoreError` when nothing is."""
+    """Return what is known of the session. Raises :class:`StoreError` when nothing is."""
     from context_builder.session.store.registry import SessionRegistry
 
     found = await SessionRegistry(redis).find(session_id)
@@ -76,17 +76,17 @@ async def existing(redis: Redis, session_id: str) -> RegisteredSession:
 
 
 def no_session(session_id: str) -> StoreError:
-    """What every command says of a session that is not there."""
+    """Return the error that every command gives for a session that does not exist."""
     return StoreError(f"there is no session {session_id}; `context-builder sessions` lists them")
 
 
 def legible(text: str | None) -> str | None:
-    """What was typed, with a mark in place of each byte that is no UTF-8; the ``callback`` of texts."""
+    """Return typed text with a mark in place of each byte that is no UTF-8; the ``callback`` of texts."""
     return text and text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask, unless ``yes`` was said already; a no ends the command, and so does nobody being there to answer.
+    """Ask, unless ``yes`` was given; a no ends the command, and so does nobody being there to answer.
 
     Not to be called in the event loop, where Ctrl-C would not end the question.
     """
@@ -99,7 +99,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def live_console() -> Console:
-    """A console for what moves, which is for a terminal alone; FORCE_COLOR makes none of a pipe."""
+    """Return a console for live views, which only a terminal shows; FORCE_COLOR makes none of a pipe."""
     return Console(force_terminal=sys.stdout.isatty())
 
 
@@ -110,7 +110,7 @@ def print_json(value: object, default: Callable[[Any], object] | None = None) ->
 
 
 def run(work: Coroutine[Any, Any, T], *, interrupted: int = INTERRUPTED) -> T:
-    """What the work returns; an error of ours becomes one line and an exit status, Ctrl-C an orderly end."""
+    """Return the coroutine's result; this package's errors become a line and an exit status, Ctrl-C an orderly end."""
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:

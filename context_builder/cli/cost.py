@@ -41,7 +41,7 @@ async def _cost(session_id: str, console: Console, *, as_json: bool) -> None:
 
 
 async def cost_of(client: SessionClient) -> JsonObject:
-    """What the session has cost. Raises :class:`StoreError` when it never ran."""
+    """Return what the session has cost. Raises :class:`StoreError` when it never ran."""
     spent = await client.cost()
     if spent is None:
         raise StoreError(f"session {client.session_id} has cost nothing: it never ran")
@@ -49,7 +49,7 @@ async def cost_of(client: SessionClient) -> JsonObject:
 
 
 def bill(spent: JsonObject) -> RenderableType:
-    """The cost for people to read."""
+    """Return the cost for people to read."""
     table = Table("task", box=None, header_style="bold", pad_edge=False, show_footer=True)
     table.columns[0].footer = "all"
     tasks = spent["tasks"]

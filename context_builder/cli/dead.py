@@ -28,7 +28,7 @@ EXCERPT: Final = 60
 
 
 class Verb(StrEnum):
-    """What to do with dead letters."""
+    """Tells what to do with dead letters."""
 
     LIST = "list"
     SHOW = "show"
@@ -85,7 +85,7 @@ async def _dead(session_id: str, verb: Verb, which: str, *, raw: bool, as_json: 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A dead letter, and its number among those of its origin."""
+    """Holds a dead letter, and its number among those of its origin."""
 
     origin: Origin
     number: int
@@ -93,19 +93,19 @@ class Numbered:
 
     @property
     def name(self) -> str:
-        """What it is called in the list and on the command line."""
+        """Return the letter's name in the list and on the command line."""
         return str(self.number) if self.origin == "input" else f"{self.origin}:{self.number}"
 
     @property
     def content(self) -> bytes:
-        """What it holds, legibly: entries for the memory are compressed."""
+        """Return the letter's content legibly: entries for the memory are compressed."""
         with suppress(zlib.error):
             return zlib.decompress(self.letter.raw) if self.origin == "memory" else self.letter.raw
         return self.letter.raw
 
     @property
     def begins(self) -> str:
-        """How what was said begins, in what can be read, else all that it holds."""
+        """Return the beginning of the letter's text where it can be read, else of its content."""
         with suppress(ValueError, LookupError, TypeError):
             if self.origin == "archive":
                 return str(orjson.loads(self.content)["summary_text"])
@@ -186,6 +186,6 @@ def _show(one: Numbered, *, raw: bool) -> None:
 
 
 def escaped(raw: bytes) -> str:
-    """``raw`` as one line that draws nothing but itself: what is not printable text as ``\\x1b`` or ``\\u202e``."""
+    """Return ``raw`` as one line, with what is not printable text escaped as ``\\x1b`` or ``\\u202e``."""
     text = raw.decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)

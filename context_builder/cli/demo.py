@@ -39,21 +39,21 @@ SETTLING: Final = 20.0
 
 
 class Seen:
-    """What the demo has shown so far."""
+    """Holds what the demo has shown so far."""
 
     def __init__(self, session_id: str) -> None:
         self.latest = Snapshot(session_id)
         self.domains: dict[str, float] = {}
 
     def look(self, snapshot: Snapshot) -> None:
-        """Take notice of a snapshot: the highest confidence of each domain, in order of appearance."""
+        """Note a snapshot's highest confidence of each domain, in order of appearance."""
         self.latest = snapshot
         for domain, confidence in Published(snapshot).domains:
             self.domains[domain] = max(confidence, self.domains.get(domain, 0.0))
 
     @property
     def summarized(self) -> bool:
-        """Whether everything that was said is in the summary."""
+        """Return whether all messages are in the summary."""
         page = Published(self.latest)
         return page.known and not (page.messages or page.waiting or page.count("pending_messages"))
 
@@ -119,7 +119,7 @@ async def play(
     speed: float = SPEED,
     silence_threshold: float = 4.0,
 ) -> Seen:
-    """Replay the bundled conversation into a running session and show it live; what was seen.
+    """Replay the bundled conversation into a running session, show it live, and return what was seen.
 
     Ends when all of it is summarized, or soon after the last word; ``stop`` ends it early, and
     is set when it is over. Without a terminal it prints a line when something changes.
@@ -165,7 +165,7 @@ async def _tell(client: SessionClient, console: Console, seen: Seen, stop: async
 
 
 def closing(seen: Seen, stored: str) -> RenderableType:
-    """What happened, where it is kept, and what to try next."""
+    """Return lines about what happened, where it is kept, and what to try next."""
     page = Published(seen.latest)
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim")

@@ -24,7 +24,7 @@ MODEL_SETTINGS: Final = ("keyword_model", "domain_model", "summary_model")
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery:
-    """What should understand the recorded work, where it is not what the settings say."""
+    """Tells which analyst should read the recording, where it is not the settings' one."""
 
     model: str | None = None
     prompts: Path | None = None
@@ -100,7 +100,7 @@ def document(comparison: Comparison, left: Understanding, right: Understanding) 
 
 
 def _plain(value: Any) -> Sequence[Any]:
-    """A point's citations, which have no order of their own."""
+    """Return a point's citations, which have no order of their own."""
     return sorted(value, key=lambda message: (message.speaker, message.text, message.again))
 
 

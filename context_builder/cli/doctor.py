@@ -28,7 +28,7 @@ PATIENCE: Final = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found; ``advice`` says what to do, if anything, each in a line of its own."""
+    """Holds what one check found; ``advice`` says what to do, if anything, each in a line of its own."""
 
     check: str
     ok: bool
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check of something that answers found; not ``ok`` is what works, but not as it should."""
+    """Holds what a check of something that answers found; without ``ok`` it works, but not as it should."""
 
     found: str
     advice: str = ""
@@ -134,7 +134,7 @@ async def _memory(app: App) -> Outcome:
 
 
 async def _refused_by(receiver: Receiver, app: App) -> str:
-    """What to do about the dead letters of archive or memory, if there are any; the session with most is named."""
+    """Return what to do about entries that archive or memory refused for good, naming the session with most."""
     from context_builder.session.keys import Keys
     from context_builder.session.store.registry import SessionRegistry
 

@@ -61,6 +61,6 @@ def _closed_but(session_id: str, waiting: int, receiver: str) -> str:
 
 
 def _counted(count: int, noun: str) -> str:
-    """Such as ``1 summary`` and ``2 summaries``."""
+    """Return a number with its noun, such as ``1 summary`` and ``2 summaries``."""
     many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count} {noun if count == 1 else many}"

@@ -50,7 +50,7 @@ def engines(
 
 
 async def _password() -> str:
-    """The password of the embedded Redis. Raises :class:`SettingError` when it was turned off."""
+    """Return the password of the embedded Redis. Raises :class:`SettingError` when it was turned off."""
     from context_builder.wiring.embedded import redis_engine
 
     settings = settings_in_force()
@@ -60,7 +60,7 @@ async def _password() -> str:
 
 
 async def _running_sessions() -> list[str]:
-    """The sessions that somebody runs on the embedded Redis, and who."""
+    """Return the sessions that somebody runs on the embedded Redis, and who."""
     from context_builder.session.store.lease import describe
     from context_builder.session.store.registry import SessionRegistry
     from context_builder.storage.redis import client_for

@@ -44,14 +44,14 @@ async def _explain(session_id: str, console: Console, *, as_json: bool) -> None:
 
 
 async def explained(redis: Redis, keys: Keys) -> list[ExplainedPoint]:
-    """The session's points as they are remembered."""
+    """Return the session's points as they are remembered."""
     async with translated():
         fields: Mapping[bytes, bytes] = await redis.hgetall(keys.checkpoint)  # type: ignore[assignment]
     return explain({name.decode(): value for name, value in fields.items()})
 
 
 def show(points: Sequence[ExplainedPoint], console: Console) -> None:
-    """Print the points, oldest first, each with what people said below it."""
+    """Print the points, oldest first, each with its messages below it."""
     colours = SpeakerColours()
     if not points:
         console.print(Text("nothing summarized yet", style="dim italic"))

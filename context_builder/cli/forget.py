@@ -104,7 +104,7 @@ async def stay_forgotten(catalog: SessionRegistry, session_id: str, before: byte
 
 
 class Delivered:
-    """What archive and memory hold of a session. ``rows`` and ``memories`` count what was deleted."""
+    """Deletes what archive and memory hold of a session; ``rows`` and ``memories`` count what was deleted."""
 
     def __init__(self, session_id: str, archive: Archive, memory: TenantMemory | None) -> None:
         self._session_id = session_id
@@ -114,7 +114,7 @@ class Delivered:
         self.refusal: MemoryRejected | None = None
 
     async def forget(self) -> None:
-        """Delete it. A memory that refuses, now and for ever, does not save the rest."""
+        """Delete it everywhere; a memory that refuses for good does not stop the rest."""
         await self._archive.check()
         if self._memory is not None:
             try:

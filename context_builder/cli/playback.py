@@ -49,7 +49,7 @@ async def _replay_log(recording: Recording, at: str, console: Console, *, as_jso
 
 
 def instant(text: str, recording: Recording) -> float:
-    """Epoch seconds that ``text`` names; local time where it has no offset."""
+    """Return the epoch seconds that ``text`` names; local time where it has no offset."""
     if text == "end":
         return float("inf")
     try:

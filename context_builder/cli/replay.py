@@ -37,7 +37,7 @@ OnProgress = Callable[[int, int], None]
 
 
 def schedule(utterances: Sequence[Utterance]) -> list[float]:
-    """Seconds from the start at which each utterance is due, never going back.
+    """Yield the seconds from the start at which each utterance is due, never going back.
 
     What has no time comes when the utterance before it has been spoken, at ``READING_PACE``.
     """
@@ -60,7 +60,7 @@ async def replay(
     on_progress: OnProgress | None = None,
     stop: asyncio.Event | None = None,
 ) -> int:
-    """Push the utterances as a listener would; how many were pushed.
+    """Push the utterances as a listener would, and return how many were pushed.
 
     They keep their distances in time divided by ``speed``; with 0 they go as fast as Redis
     takes them. Numbers go on from the session's. ``stop`` or cancellation end it between two
@@ -141,7 +141,7 @@ async def _replay_file(file: Path, session_id: str, speed: float, skip: int, con
 
 @contextmanager
 def progress(console: Console, total: int) -> Iterator[OnProgress]:
-    """A bar in a terminal; elsewhere a line at every tenth of the way."""
+    """Show a bar in a terminal; elsewhere a line at every tenth of the way."""
     if not console.is_terminal:
         yield _lines(console)
         return

@@ -79,7 +79,7 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
 
 
 def banner(session_id: str, app: App) -> str:
-    """Four lines: what runs, which Redis, model and archive, and what to set for other ones.
+    """Return four lines: what runs, which Redis, model and archive, and what to set for other ones.
 
     A Redis with a password of its own has one more, for listeners, and a memory of its own too; one in the archive's
     database goes without saying.
@@ -97,7 +97,7 @@ def banner(session_id: str, app: App) -> str:
 
 @asynccontextmanager
 async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do the works meanwhile, and cancel them in the end. When one fails, what is done meanwhile fails with it."""
+    """Run the coroutines in the background and cancel them in the end; when one fails, the foreground fails with it."""
     with lone_failure_itself():
         async with asyncio.TaskGroup() as tasks:
             started = [tasks.create_task(work) for work in works]

@@ -40,7 +40,7 @@ async def _send(session_id: str, text: str, speaker: str | None) -> None:
 
 
 async def say(client: SessionClient, text: str, speaker: str | None) -> str:
-    """Push one message, the assistant's when there is no ``speaker``; a line about it for people."""
+    """Push one message, the assistant's when there is no ``speaker``, and return a line about it."""
     now = datetime.now()
     if speaker is None:
         await client.push(contributed(text, now))

@@ -32,7 +32,7 @@ def settings(
 
 
 def example_env() -> str:
-    """The text of ``.env.example``: every setting with its default, its unit and why it is there."""
+    """Return the text of ``.env.example``: every setting with its default, its unit and why it is there."""
     from context_builder.settings.settings import PREFIX, definitions
 
     lines = [
@@ -57,5 +57,5 @@ async def _settings(*, as_example: bool, as_json: bool) -> None:
 
 
 def _masked(value: object) -> object:
-    """The value as JSON has it; secrets are masked already, but for those within a URL."""
+    """Return the value as JSON has it; secrets are masked already, but for those within a URL."""
     return CREDENTIALS.sub("//**********@", value) if isinstance(value, str) else value

@@ -12,7 +12,7 @@ import structlog
 
 
 async def stopped(stop: asyncio.Event, within: float) -> bool:
-    """Wait for ``stop``, at most ``within`` seconds; whether it is set."""
+    """Wait for ``stop``, at most ``within`` seconds, and return whether it is set."""
     try:
         async with asyncio.timeout(max(within, 0.0)):
             return await stop.wait()
@@ -26,7 +26,7 @@ GRACE: Final = 4.0
 
 @contextmanager
 def stopping_signals(stop: Callable[[], object]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM call ``stop``; afterwards they do again what they did before."""
+    """Call ``stop`` on Ctrl-C and SIGTERM; afterwards they do again what they did before."""
     loop = asyncio.get_running_loop()
     handled = (signal.SIGINT, signal.SIGTERM)
     for number in handled:
@@ -39,7 +39,7 @@ def stopping_signals(stop: Callable[[], object]) -> Iterator[None]:
 
 
 async def within_grace(work: Coroutine[Any, Any, None], told_to_stop: asyncio.Event) -> None:
-    """Do the work; once ``told_to_stop`` is set, for ``GRACE`` seconds at most."""
+    """Run the coroutine; once ``told_to_stop`` is set, for ``GRACE`` seconds at most."""
     task = asyncio.create_task(work, name="session")
     told = asyncio.create_task(told_to_stop.wait(), name="told to stop")
     try:

@@ -54,7 +54,7 @@ async def _state(session_id: str, console: Console, *, as_json: bool, conversati
 
 
 async def published(client: SessionClient, *, conversation: bool) -> JsonObject:
-    """The JSON as published. Raises :class:`StoreError` when there is none."""
+    """Return the JSON as published. Raises :class:`StoreError` when there is none."""
     found = await (client.conversation_state() if conversation else client.state())
     if found is None:
         raise _nothing(client.session_id, conversation=conversation)
@@ -62,7 +62,7 @@ async def published(client: SessionClient, *, conversation: bool) -> JsonObject:
 
 
 def overview(snapshot: Snapshot, now: float, *, conversation: bool, run_by: Text | None = None) -> RenderableType:
-    """The state for people to read at epoch second ``now``. Raises :class:`StoreError` when there is none.
+    """Return the state for people to read at epoch second ``now``. Raises :class:`StoreError` when there is none.
 
     ``run_by`` stands in for who runs the session, where that is not the question.
     """

@@ -30,13 +30,13 @@ RATE_WINDOW: Final = 60.0
 
 
 class Rate:
-    """Messages a minute, from how many had been received at each look."""
+    """Counts messages a minute, from how many had been received at each look."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def per_minute(self, now: float, received: int) -> float | None:
-        """The rate over the last minute; ``None`` in the first two seconds."""
+        """Return the rate over the last minute; ``None`` in the first two seconds."""
         self._seen.append((now, received))
         while self._seen[0][0] < now - RATE_WINDOW:
             self._seen.popleft()

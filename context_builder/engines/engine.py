@@ -12,7 +12,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises :class:`EngineError` with the reason why that cannot be."""
+    """Return a listening socket. Raises :class:`EngineError` with the reason why that cannot be."""
     try:
         return socket.create_server((host, port))
     except OSError as error:
@@ -21,12 +21,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def choose_port(standard: int) -> int:
-    """The standard port when nothing listens on it, else one that is free now."""
+    """Return the standard port when nothing listens on it, else one that is free now."""
     return standard if _is_free(standard) else free_port()
 
 
 def free_port() -> int:
-    """A loopback port that is free now."""
+    """Return a loopback port that is free now."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
@@ -61,22 +61,22 @@ class Address:
 
 
 class Engine(Protocol):
-    """A server that is started once, outlives who started it, and is stopped on request.
+    """Runs a server that is started once, outlives who started it, and is stopped on request.
 
     Every method blocks (start-up takes up to a few seconds; call it in a thread) and raises
     :class:`~context_builder.errors.EngineError` with what to do about it.
     """
 
     def ensure(self) -> Address:
-        """The running engine of this home, started if there is none."""
+        """Return the running engine of this home, started if there is none."""
         ...
 
     def running(self) -> Address | None:
-        """The running engine of this home, if it is provably that."""
+        """Return the running engine of this home, if it is provably that."""
         ...
 
     def stop(self) -> bool:
-        """Stop it cleanly, keeping its data; false when none was running."""
+        """Stop the server cleanly, keeping its data; return false when none was running."""
         ...
 
 

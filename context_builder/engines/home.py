@@ -24,7 +24,7 @@ def is_root() -> bool:
 
 
 def default_home() -> Path:
-    """The user's data folder; for root one that PostgreSQL, which refuses to be root, can enter."""
+    """Return the user's data folder; for root one that PostgreSQL, which refuses to be root, can enter."""
     if is_root():
         return _ROOT_HOME
     from platformdirs import user_data_path
@@ -33,7 +33,7 @@ def default_home() -> Path:
 
 
 def make_folder(folder: Path, *, mode: int = 0o700) -> Path:
-    """The folder, created with ``mode`` if it is missing; one that exists is left as it is."""
+    """Return the folder, created with ``mode`` if it is missing; an existing one is left as it is."""
     try:
         if not folder.exists():
             folder.mkdir(parents=True)
@@ -48,7 +48,7 @@ def make_folder(folder: Path, *, mode: int = 0o700) -> Path:
 
 
 def make_home(home: Path) -> Path:
-    """The home itself: private, unless root's, where PostgreSQL's unprivileged user passes through."""
+    """Create the home: private, unless root's, where PostgreSQL's unprivileged user passes through."""
     return make_folder(home, mode=0o755 if is_root() else 0o700)
 
 
@@ -89,7 +89,7 @@ def take_lock(file: IO[str], timeout: float) -> bool:
 
 
 def open_private(file: Path) -> IO[str]:
-    """Open a file to append to; made if it is missing, for its owner only."""
+    """Open a file to append to, created if it is missing, for its owner only."""
     return open(file, "a", opener=lambda path, flags: os.open(path, flags, 0o600))
 
 
@@ -103,7 +103,7 @@ def write_private(file: Path, text: str) -> None:
 
 
 def last_words(log: Path) -> str:
-    """Why a server did not start: the last fatal line of its log, else the last one."""
+    """Return why a server did not start: the last fatal line of its log, else the last one."""
     try:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     except OSError as error:

@@ -22,7 +22,7 @@ _ERRORS_ONLY: Final = 1
 
 
 def shipped_weights() -> Path | None:
-    """The weights inside the installed :data:`WEIGHTS`; its package is never imported."""
+    """Return the weights inside the installed :data:`WEIGHTS`; its package is never imported."""
     try:
         files = distribution(WEIGHTS).files or []
     except PackageNotFoundError:

@@ -23,7 +23,7 @@ class Owner:
 
 
 def owner_of(folder: Path) -> Owner | None:
-    """The user that a server with its data in ``folder`` runs as; None is the present user, who is not root.
+    """Return the user that a server with its data in ``folder`` runs as; None is the present user, who is not root.
 
     A folder that is root's is first given to ``nobody``, with what an earlier version kept in it as root.
     """
@@ -44,7 +44,7 @@ def owner_of(folder: Path) -> Owner | None:
 
 
 def is_open_to_all(program: Path) -> bool:
-    """Whether every user can reach and run the program."""
+    """Return whether every user can reach and run the program."""
     real = program.resolve()
     chain = (program, *program.parents, real, *real.parents)
     return all(path.stat().st_mode & _READ_AND_ENTER == _READ_AND_ENTER for path in chain)

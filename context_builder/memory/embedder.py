@@ -17,19 +17,19 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model: embeddings of different names are never compared."""
+        """Return the model's name: embeddings of different names are never compared."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        """One embedding a text, to be found by queries."""
+        """Return one embedding for each text, to be found by queries."""
         ...
 
     async def embed_query(self, text: str) -> Embedding:
-        """The embedding of what is looked for."""
+        """Return the embedding of a query."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 

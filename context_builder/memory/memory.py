@@ -12,7 +12,7 @@ from context_builder.storage.deferred import Deferred
 
 
 def point_id(session_id: str, number: int, time: float) -> str:
-    """The memory of a summary's point: its number and its time in epoch seconds.
+    """Return the id of a summary point's memory, made of its number and its time in epoch seconds.
 
     The time tells it from a point of the same number in another run of the session, after the first was swept.
     """
@@ -21,7 +21,7 @@ def point_id(session_id: str, number: int, time: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One thing worth remembering.
+    """Holds one thing worth remembering.
 
     ``id`` is the caller's, unique within the tenant: remembering it again replaces it. ``kind`` says what it
     is, such as ``message``, ``point``, ``session_summary`` or ``preference``. ``position`` orders the memories of
@@ -58,7 +58,7 @@ class MemoryFilter:
     with_unowned: bool = False
 
     def lets_through(self, user_id: str | None, persona_id: str | None) -> bool:
-        """Whether what belongs to this user and persona, or to none, is meant."""
+        """Return whether the filter admits what belongs to this user and persona, or to none."""
         owned = ((self.user_id, user_id), (self.persona_id, persona_id))
         if self.with_unowned:
             return all(owner in (None, named) for named, owner in owned)
@@ -106,8 +106,9 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A memory that was found. ``score`` in 0..1 is its similarity to the query, not its share of the best one's, so
-    that a threshold means the same in every search; ``origins`` says what found it."""
+    """Holds a memory that was found. ``score`` in 0..1 is its similarity to the query, not its share of the best one's,
+    so that a threshold means the same in every search; ``origins`` says what found it.
+    """
 
     memory: Memory
     score: float
@@ -124,37 +125,38 @@ class MemoryStore(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it; free of secrets."""
+        """Return the store's name for people; free of secrets."""
         ...
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        """Keep the memories; the same ids again replace what was there, but a preference none that was stated later."""
+        """Keep the memories, each replacing the one of the same id; a preference replaces none stated later."""
         ...
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
-        """What fits the query best, best first. An empty query text means the newest first, of those that pass the
-        filter; strategies rely on it."""
+        """Return the memories that fit the query best, best first. An empty query text means the newest first, of those
+        that pass the filter; strategies rely on it.
+        """
         ...
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
-        """Keep with the memories whether they helped; one that is not there any more is passed over."""
+        """Keep with the memories whether they helped; deleted ones are ignored."""
         ...
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
-        """Delete memories by id or by filter; how many there were. Without either, nothing.
+        """Delete memories by id or by filter, and return how many there were. Without either, delete nothing.
 
         Raises :class:`~context_builder.errors.CannotForget` when the store has no way to delete.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TenantMemory:
-    """Does everything on behalf of ``tenant_id``."""
+    """Calls a memory store on behalf of ``tenant_id``."""
 
     store: MemoryStore
     tenant_id: str
@@ -173,7 +175,7 @@ class TenantMemory:
         return await self.store.forget(self.tenant_id, ids=ids)
 
     async def forget_session(self, session_id: str) -> int:
-        """Delete every memory of the session; how many there were."""
+        """Delete every memory of the session, and return how many there were."""
         return await self.store.forget(self.tenant_id, filter=MemoryFilter(session_id=session_id))
 
 

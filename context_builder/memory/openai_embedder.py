@@ -48,7 +48,7 @@ class _Answer(BaseModel):
 
     @property
     def prompt_tokens(self) -> int | None:
-        """The tokens that the server says it embedded; None where it tells no figure that can be true."""
+        """Return the tokens that the server says it embedded; None where it tells no figure that can be true."""
         told = self.usage.get("prompt_tokens") if isinstance(self.usage, dict) else None
         return told if type(told) is int and 0 <= told <= MOST_TOKENS else None
 
@@ -141,7 +141,7 @@ class OpenAIEmbedder:
         return failed(f"{self._where} answers with status {error.status_code}")
 
     def _read(self, body: bytes, count: int, held: Reservation) -> list[Embedding]:
-        """The ``count`` embeddings in the body of a response, in the order of the texts, once they are charged."""
+        """Return a response's ``count`` embeddings in the order of the texts, once they are charged."""
         try:
             answer = _Answer.model_validate_json(body)
         except ValidationError:

@@ -55,7 +55,7 @@ class EmbeddingOptions:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class SomaBrainOptions:
-    """Where SomaBrain is; the defaults are the documented ones.
+    """Tells where SomaBrain is; the defaults are the documented ones.
 
     ``timeout`` is for one request, in seconds, ``retry_base_ms`` the first wait between tries, which doubles.
     ``namespace`` is the universe that memories live in, and ``memory_namespace`` the part of it;

@@ -12,7 +12,7 @@ from context_builder.preference_kind import PreferenceKind
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A way to say it, whose group ``rest`` is what is wanted; or, where it ``withdraws``, no longer wanted.
+    """Holds a way to say it; its group ``rest`` is what is preferred, or, where it ``withdraws``, no longer preferred.
 
     A request may be put as a question. ``but_not`` are beginnings of a ``rest`` that is no lasting wish.
     """
@@ -177,14 +177,14 @@ _FIRST_PERSON: Final = re.compile(r"\b(?:I (?:am|was)|I'(?:m|ve|ll|d)|I|me|mine|
 
 
 def own_words(text: str) -> Iterator[str]:
-    """The sentences of ``text``, without what it quotes; a name may stand in quotation marks."""
+    """Return the sentences of ``text`` without its quotations; a name may stand in quotation marks."""
     plain = text.replace("’", "'").replace("‘", "'")
     plain = _QUOTED.sub(lambda quoted: quoted[0] if len(quoted[0].split()) < 3 and ">" not in quoted[0] else "…", plain)
     return filter(None, (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(plain)))
 
 
 def is_of_others(sentence: str, start: int) -> bool:
-    """Whether what is said from ``start`` on is told of somebody else, or only supposed."""
+    """Return whether the words from ``start`` on are about somebody else, or only supposed."""
     before = sentence[max(0, start - _NEARBY) : start]
     tellers = (told["who"] for told in _REPORTED.finditer(before))
     return (
@@ -195,14 +195,14 @@ def is_of_others(sentence: str, start: int) -> bool:
 
 
 def name_in(rest: str, sentence: str) -> str | None:
-    """What somebody is called, if ``rest`` can be a name: with a capital, unless the whole sentence has none."""
+    """Return the name in ``rest``, if it can be one: with a capital, unless the whole sentence has none."""
     if rest.split()[0].lower() in _NO_NAMES or (rest == rest.lower() and sentence != sentence.lower()):
         return None
     return rest.strip("'")
 
 
 def cleaned(rest: str, pattern: Pattern) -> str | None:
-    """What is wanted, told of a third person; None if it is no lasting wish."""
+    """Return the preference told of a third person; None if it is no lasting one."""
     wish = _TRAILING.sub("", _VOCATIVE.sub("", rest.strip(" ,.!?"))).strip('"“”')
     if not wish or (pattern.but_not is not None and pattern.but_not.match(wish)):
         return None

@@ -53,7 +53,7 @@ _LEAD: Final = re.compile(
 
 
 def topic_of(wish: str) -> str:
-    """The kind of thing that is wished for (``drink``, ``length``), else the wish's own words.
+    """Return the kind of thing that is preferred (``drink``, ``length``), else the preference's own words.
 
     Tea and coffee are both drinks. A wish for an occasion ("tea in the morning") is another than the wish without it.
     Of "vim over emacs" and "emacs over vim" the later holds, as both choose between the same.
@@ -65,7 +65,7 @@ def topic_of(wish: str) -> str:
 
 
 def chosen(wish: str) -> str:
-    """Of what a wish chooses between, what is wished for: "tea" of "tea over coffee"."""
+    """Return the preferred one of several things: "tea" of "tea over coffee"."""
     return next((part for part in _OVER.split(wish, maxsplit=1) if part), "")
 
 
@@ -84,5 +84,5 @@ def _kind(wanted: str) -> str | None:
 
 
 def _last(occasion: list[str]) -> list[str]:
-    """The noun of "answers in German"."""
+    """Return the noun of "answers in German"."""
     return occasion[0].split()[-1:] if occasion else []

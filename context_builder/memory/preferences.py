@@ -35,7 +35,7 @@ _EMPTY_WORDS: Final = frozenset("it when to be in the a an their of and or calle
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """Tells what somebody wants, in the third person; ``withdrawn``, no longer. Of one ``topic`` the newest holds."""
+    """Holds a preference in the third person; ``withdrawn``, it no longer holds. Of one ``topic`` the newest holds."""
 
     topic: str
     text: str
@@ -43,26 +43,26 @@ class Preference:
 
     @classmethod
     def of(cls, kind: PreferenceKind, what: str, *, withdrawn: bool = False) -> Self:
-        """The preference of this kind for ``what``."""
+        """Return the preference of this kind for ``what``."""
         words = " ".join(what.lower().split())
         topic = _TOPICS.get(kind) or (topic_of(what) if kind in _BY_TOPIC else words)
         return cls(topic, kind.told(what), withdrawn)
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The preference that ``text`` tells as :meth:`PreferenceKind.told` does, or in other words."""
+        """Return the preference that ``text`` tells as :meth:`PreferenceKind.told` does, or in other words."""
         kinds = {kind.told(""): kind for kind in PreferenceKind}
         if (told := max(filter(text.startswith, kinds), key=len, default=None)) is None:
             return cls(" ".join(text.lower().split()), text)
         return cls.of(kinds[told], text[len(told) :])
 
     def withdraws(self, text: str) -> bool:
-        """Whether it takes back the preference ``text``: "no longer tea" takes back green tea, and not coffee."""
+        """Return whether it takes back ``text``: "no longer tea" takes back green tea, and not coffee."""
         (verb, what), (held, wanted) = _parts(self.text), _parts(text)
         return self.withdrawn and verb == held and bool(what) and what <= wanted
 
     def as_memory(self, user_id: str, *, source: str | None = None, time: datetime | None = None) -> Memory:
-        """To be remembered: stated again, it takes the place of the earlier one. ``source`` is its message's id."""
+        """Return the preference as a memory, which replaces an earlier one. ``source`` is its message's id."""
         named = sha256(f"{user_id}\n{self.topic}".encode("utf-8", "replace")).hexdigest()[:32]
         memory = Memory(
             id=f"{KIND}-{named}",
@@ -77,7 +77,7 @@ class Preference:
 
 
 def withdrawal(memory: Memory, source: str | None, time: datetime | None) -> Memory:
-    """What takes the place of a preference that the message ``source`` takes back."""
+    """Return the memory that replaces a preference that the message ``source`` takes back."""
     return replace(
         memory,
         text=f"No longer {memory.text[:1].lower()}{memory.text[1:]}",
@@ -87,7 +87,7 @@ def withdrawal(memory: Memory, source: str | None, time: datetime | None) -> Mem
 
 
 def stated_preferences(text: str) -> list[Preference]:
-    """What the speaker of ``text`` wants, or no longer wants, in the order stated; of one topic the last.
+    """Return what the speaker of ``text`` prefers, or no longer prefers, in order; of one topic the last.
 
     Words of others are passed over: what is quoted, and what somebody else is said to have said. So are
     conditions ("if I prefer") and questions that request nothing ("do I prefer tea?").
@@ -118,7 +118,7 @@ def _stated(sentence: str) -> Iterator[Preference]:
 
 
 def _wish(pattern: Pattern, match: re.Match[str], sentence: str) -> str | None:
-    """What is wanted, in the third person; None if it is not meant."""
+    """Return the preference in the third person; None if none is meant."""
     if is_of_others(sentence, match.start()) or (not pattern.is_request and sentence.endswith("?")):
         return None
     rest = match["rest"]
@@ -128,7 +128,7 @@ def _wish(pattern: Pattern, match: re.Match[str], sentence: str) -> str | None:
 
 
 def _parts(text: str) -> tuple[str, set[str]]:
-    """How a preference is told, and the words that tell what it is for, in the singular; without "over tea"."""
+    """Return how a preference is told, and the words that tell what it is for, in the singular; without "over tea"."""
     verb, _, what = text.casefold().partition(" ")
     words = set(_WORD.findall(chosen(what))) - _EMPTY_WORDS
     return "prefers" if verb == "likes" else verb, {word.removesuffix("s") or word for word in words}

@@ -60,7 +60,7 @@ class RedactingMemory:
         return [_without(gone, redacted) for _, redacted in pairs]
 
     def _allowed(self, memory: Memory) -> Memory | None:
-        """The memory as it may be kept; None if it may not."""
+        """Return the memory as it may be kept; None if it may not."""
         try:
             return replace(
                 memory,
@@ -84,7 +84,7 @@ class RedactingMemory:
 
 
 def _gone(memory: Memory, redacted: Memory) -> Iterator[str]:
-    """Keywords of a message that its redacted text does not have any more."""
+    """Yield the keywords of a message that its redacted text does not have any more."""
     if memory.text != redacted.text:
         said, left = memory.text.casefold(), redacted.text.casefold()
         for keyword in memory.metadata.get("keywords", ()):

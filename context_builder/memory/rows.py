@@ -19,7 +19,7 @@ KEY_CHARS: Final = 200
 
 
 def storable(value: Any) -> Any:
-    """``value`` as PostgreSQL's JSON holds it: no NUL, no half of a surrogate pair, no infinite number."""
+    """Return ``value`` as PostgreSQL's JSON holds it: no NUL, no half of a surrogate pair, no infinite number."""
     match value:
         case str():
             return value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
@@ -38,19 +38,19 @@ def storable(value: Any) -> Any:
 
 
 def embedding_text(memory: Memory) -> str:
-    """What is embedded: who said it, when, and what."""
+    """Return the text that is embedded: speaker, time and words."""
     day = f"[{in_utc(memory.time):%d %B %Y}]" if memory.time is not None else ""
     said = f"{memory.speaker}: {memory.text}" if memory.speaker else memory.text
     return storable(f"{day} {said}".strip())  # type: ignore[no-any-return]
 
 
 def digest(text: str) -> str:
-    """By which an embedded text is recognized."""
+    """Return the digest by which an embedded text is recognized."""
     return sha256(text.encode()).hexdigest()
 
 
 def as_key(name: str | None) -> str | None:
-    """The name of a user or a session as it is indexed.
+    """Return a user's or session's name as it is indexed: a long one is shortened to a beginning and a digest.
 
     Of one that is too long, or that PostgreSQL cannot hold, it is the beginning and a digest of all of it.
     """
@@ -61,7 +61,7 @@ def as_key(name: str | None) -> str | None:
 
 
 def as_row(memory: Memory) -> Row:
-    """The row of table ``context_memories``, without embedding."""
+    """Return the row of table ``context_memories``, without embedding."""
     row: Row = storable(
         {
             "id": memory.id,
@@ -80,7 +80,7 @@ def as_row(memory: Memory) -> Row:
 
 
 def as_condition(wanted: MemoryFilter) -> Row:
-    """The filter as the SQL functions read it; what does not restrict is left out."""
+    """Return the filter as the SQL functions read it; empty conditions are left out."""
     restricting = {
         "session_id": as_key(wanted.session_id),
         "user_id": as_key(wanted.user_id),
@@ -95,7 +95,7 @@ def as_condition(wanted: MemoryFilter) -> Row:
 
 
 def found_of(rows: Sequence[Row]) -> list[SearchResult]:
-    """What ``context_memory_search`` returned."""
+    """Return the search result in a row of ``context_memory_search``."""
     return [
         SearchResult(_memory(row["memory"]), float(row["score"]), tuple(row["origins"]), _feedback(row["memory"]))
         for row in rows
@@ -103,7 +103,7 @@ def found_of(rows: Sequence[Row]) -> list[SearchResult]:
 
 
 def rating_rows(ratings: Sequence[Rating]) -> list[Row]:
-    """As ``context_memory_rate`` takes them: of several of one memory by one user the last."""
+    """Return the rows ``context_memory_rate`` takes; of several ratings of a memory by a user the last."""
     last = {(rating.id, rating.user_id): rating for rating in ratings}
     return [
         storable({"id": one.id, "user_id": one.user_id, "score": one.score, "timestamp": in_utc(one.time)})

@@ -44,15 +44,15 @@ class SomaBrainClient:
         return f"SomaBrain at {urlsplit(self._base_url).netloc.rpartition('@')[2]}"
 
     async def context_evaluate(self, payload: Mapping[str, Any]) -> Payload:
-        """``POST /context/evaluate``: what fits a turn's message, as ``candidates``."""
+        """Call ``POST /context/evaluate``, which answers what fits a turn's message as ``candidates``."""
         return await self._post("/context/evaluate", payload)
 
     async def recall(self, payload: Mapping[str, Any]) -> Payload:
-        """``POST /recall``: the same with ``persona_id`` and ``threshold``."""
+        """Call ``POST /recall``, which takes ``persona_id`` and ``threshold`` besides the query."""
         return await self._post("/recall", payload)
 
     async def remember_batch(self, payload: Mapping[str, Any]) -> Payload:
-        """``POST /memory/remember/batch``: keeps ``memories``."""
+        """Call ``POST /memory/remember/batch``, which keeps ``memories``."""
         return await self._post("/memory/remember/batch", payload)
 
     async def close(self) -> None:
@@ -61,8 +61,9 @@ class SomaBrainClient:
             await http.aclose()
 
     async def _post(self, path: str, payload: Mapping[str, Any]) -> Payload:
-        """One call, tried again a few times; together they count once for the breaker. A call that is cut off by its
-        caller's deadline counts as a failure too: an answer too late is none."""
+        """Send one call, a few times if need be; the tries count once for the breaker. A call that is cut off by its
+        caller's deadline counts as a failure too: an answer too late is none.
+        """
         with self._calls.guard():
             return await self._tried(path, payload)
 

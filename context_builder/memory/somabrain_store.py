@@ -116,7 +116,7 @@ def _result(entry: SomaBrainEntry) -> SearchResult:
 
 
 def _passes(memory: Memory, where: MemoryFilter) -> bool:
-    """Whether it is known to meet the filter; a memory that tells no session is SomaBrain's to have looked after."""
+    """Return whether the memory meets the filter; one that tells no session is left to SomaBrain's own filter."""
     return (
         (where.session_id is None or memory.session_id in (None, where.session_id))
         and where.lets_through(memory.user_id, _name(memory.metadata.get("persona_id")))

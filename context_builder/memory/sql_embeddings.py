@@ -50,7 +50,7 @@ class SqlEmbeddings:
         return self._embedder.name
 
     async def of_query(self, text: str) -> Embedding | None:
-        """The query's embedding; None, with a warning, when there is none in time."""
+        """Return the query's embedding; None, with a warning, when there is none in time."""
         if self._queries.refuses:
             return None
         try:
@@ -64,7 +64,7 @@ class SqlEmbeddings:
         return None
 
     async def fill(self, tenant_id: str, most: int) -> int:
-        """Embed at most ``most`` of the tenant's memories that have no embedding; how many that were."""
+        """Embed at most ``most`` of the tenant's memories without an embedding, and return how many these were."""
         if self._memories.refuses or False in self._supported.values():
             return 0
         rows = await self._call("context_memory_unembedded", tenant_id, count=most)
@@ -106,7 +106,7 @@ class SqlEmbeddings:
         return [*await self._embedded(texts[:middle]), *await self._embedded(texts[middle:])]
 
     async def _is_supported(self, tenant_id: str, dimensions: int) -> bool:
-        """Whether the database can search embeddings of so many dimensions; if not, that is said once."""
+        """Return whether the database can search embeddings of so many dimensions; if not, that is said once."""
         if dimensions not in self._supported:
             supported = bool((await self._call("context_memory_prepare", tenant_id, dimensions=dimensions))[0])
             self._supported[dimensions] = supported

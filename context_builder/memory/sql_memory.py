@@ -18,7 +18,7 @@ QUERY_TIME: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How much each technique counts; the defaults are what served best on long conversations.
+    """Weighs the techniques of a search; the defaults are what served best on long conversations.
 
     ``neighbours`` are the parts of a hit's score that go to the memories one, two, … places before and after it in
     its session; ``speaker`` multiplies the score of what was said by someone the query names; ``lead`` follows the
@@ -34,13 +34,13 @@ class SearchOptions:
 
 
 class SqlFunctions(Protocol):
-    """A way to call the SQL functions. Raises :class:`~context_builder.errors.MemoryStoreError`."""
+    """Calls the SQL functions in some way. Raises :class:`~context_builder.errors.MemoryStoreError`."""
 
     @property
     def name(self) -> str: ...
 
     async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
-        """The rows that the function returns, as JSON values; one for a function that returns a value."""
+        """Return the function's rows as JSON values; one for a function that returns a value."""
         ...
 
     async def close(self) -> None: ...

@@ -21,7 +21,7 @@ class KeywordPair:
 
 @dataclass(frozen=True, slots=True)
 class DomainPair:
-    """Domains in force after a message, most confident first."""
+    """Holds the domains in force after a message, most confident first."""
 
     message: RecordedMessage
     left: tuple[str, ...]
@@ -58,7 +58,7 @@ class Comparison:
     uncompared: int
 
     def figures(self) -> dict[str, Any]:
-        """Agreement by task; shares and means in 0..1, null where there is nothing to compare."""
+        """Return the agreement by task; shares and means in 0..1, null where there is nothing to compare."""
         return {
             "keywords": {
                 "messages": len(self.keywords),
@@ -80,7 +80,7 @@ class Comparison:
 
 
 def compare(left: Understanding, right: Understanding) -> Comparison:
-    """Hold both against each other."""
+    """Compare two understandings of the same messages."""
     shared = [message for message in left.keywords if message in right.keywords]
     return Comparison(
         keywords=[_keywords(message, left.keywords[message], right.keywords[message]) for message in shared],
@@ -91,7 +91,7 @@ def compare(left: Understanding, right: Understanding) -> Comparison:
 
 
 def jaccard(left: Iterable[str], right: Iterable[str]) -> float:
-    """What both have in common, of all there is; 1 when there is nothing."""
+    """Return the Jaccard index of two sets; 1 when both are empty."""
     one, other = ({word.casefold() for word in words} for words in (left, right))
     return len(one & other) / len(one | other) if one or other else 1.0
 
@@ -117,7 +117,7 @@ def _domains(left: Understanding, right: Understanding) -> list[DomainPair]:
 
 
 def _match(left: Sequence[RecordedPoint], right: Sequence[RecordedPoint]) -> list[PointPair]:
-    """Each point with the one that is most like it among those that cite a message in common, the likest first."""
+    """Return each point with the most similar one that cites a message in common, the most similar pairs first."""
     citing: dict[RecordedMessage, list[int]] = {}
     for index, point in enumerate(right):
         for message in point.cites:

@@ -29,13 +29,13 @@ class Line:
 
 
 class Recording:
-    """The recording in ``path``. Lines that were cut off or damaged are passed over."""
+    """Reads the recording in ``path``. Lines that were cut off or damaged are passed over."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def lines(self) -> Iterator[Line]:
-        """All that happened, in order. Raises :class:`RecordingError` when the file is no recording."""
+        """Yield all lines in order. Raises :class:`RecordingError` when the file is no recording."""
         begun = False
         try:
             with self.path.open("rb") as file:
@@ -54,11 +54,11 @@ class Recording:
             raise RecordingError(f"{self.path}: is no recording of a session")
 
     def header(self) -> Line:
-        """The first line: when the recording began, and of which session."""
+        """Return the first line: when the recording began, and of which session."""
         return next(self.lines())
 
     def published(self, until: float) -> Line:
-        """What was published last by epoch second ``until``. Raises :class:`RecordingError` when nothing was."""
+        """Return the last state published by epoch second ``until``. Raises :class:`RecordingError` without one."""
         last = None
         for line in self.lines():
             if line.event == "published" and line.at.wall <= until:

@@ -54,7 +54,7 @@ class Player:
         self._under_way: dict[int, tuple[str, AnalysisTask]] = {}
 
     def apply(self, line: Line) -> None:
-        """Let one thing happen."""
+        """Apply one line."""
         conversation, more = self._conversation, line.more
         self._tasks.learn_messages(line)
         match line.event:
@@ -76,7 +76,7 @@ class Player:
                 pass
 
     def published(self, line: Line) -> RebuiltState:
-        """The state that a ``published`` line is about."""
+        """Return the state that a ``published`` line is about."""
         self._conversation.take_changes()  # were written down then
         revision = line.more["revision"]
         state = bytes(session_state(self._conversation, revision, line.at))
@@ -115,7 +115,7 @@ _PHASES: dict[str, Callable[[Conversation, Instant], Any]] = {
 
 
 def rebuild(recording: Recording, until: float = float("inf")) -> RebuiltState:
-    """What readers saw at epoch second ``until``. Raises :class:`RecordingError` when nothing was published by then."""
+    """Return the state readers saw at epoch second ``until``. Raises :class:`RecordingError` without one."""
     mark = recording.published(until)
     return next(state for line, state in rebuild_each(recording, run=mark.run) if line.number == mark.number)
 

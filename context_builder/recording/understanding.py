@@ -40,7 +40,7 @@ class RecordedMessage:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPoint:
-    """A point as an analyst proposed it, and the messages it cites."""
+    """Holds a point as an analyst proposed it, and the messages it cites."""
 
     text: str
     kind: PointKind
@@ -97,7 +97,7 @@ def _point(draft: DraftPoint, by_id: Mapping[int, RecordedMessage]) -> RecordedP
 
 
 def answered(recording: Recording) -> Iterator[tuple[Asked, AnalysisResult]]:
-    """All recorded work that was read, in the order of the answers.
+    """Yield every recorded task that has a result, in the order of the results.
 
     Without readings that stood again for lack of news, and without what a damaged line was about.
     """
@@ -130,14 +130,14 @@ def _asked(tasks: RecordedTasks, line: Line) -> Asked:
 
 
 def recorded(recording: Recording) -> Understanding:
-    """What the recording's own analysts understood."""
+    """Return what the recording's own analysts understood."""
     return understanding([*answered(recording)])
 
 
 async def understood_by(
     analyst: Analyst, recording: Recording, on_progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Understanding:
-    """What ``analyst`` makes of the recorded work, asked once about each piece that was answered then.
+    """Return what ``analyst`` understands of the recorded tasks, asked once about each that has a result.
 
     ``on_progress`` is told how many are done, and of how many. Raises :class:`AnalystError` when nothing at all
     is answered.

@@ -43,7 +43,7 @@ class RecordingWriter:
         self._open: set[RecordingFile] = set()
 
     def put(self, file: RecordingFile, encode: Encode | None) -> None:
-        """Have a line written, or with None the file closed."""
+        """Let the thread write a line, or with None close the file."""
         if self._thread is None:
             self._thread = Thread(target=self._work, name="recordings", daemon=True)
             self._thread.start()
@@ -53,7 +53,7 @@ class RecordingWriter:
             self._queue.put((file, encode))
 
     async def close(self) -> None:
-        """Write what waits, and end the thread."""
+        """Write the waiting lines, and end the thread."""
         if self._thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join, CLOSE_SECONDS)

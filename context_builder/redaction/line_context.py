@@ -39,7 +39,7 @@ class LineContext:
         self._is_public = False
 
     def secrets(self, line: str) -> list[Secret]:
-        """The secrets of the next line, in order, none overlapping another."""
+        """Return the secrets of the next line, in order, none overlapping another."""
         is_public = self._is_public or self._name_above == NameKind.HARMLESS
         found = secrets_in(line, without_context=not is_public)
         if below := self._value_below(line):
@@ -49,7 +49,7 @@ class LineContext:
         return found
 
     def _value_below(self, line: str) -> Secret | None:
-        """The value on ``line`` of a name on a line before."""
+        """Return the value on ``line`` of a name on a line before."""
         if self._name_above > NameKind.KEY and (value := _VALUE_ELEMENT.match(line)):
             if is_secret_value(value[1], self._name_above, Syntax.ELEMENT, quoted=True):
                 return Secret(*value.span(1), SECRET_KINDS[self._name_above])
@@ -83,11 +83,11 @@ class LineContext:
 
 
 def _name_at_end(line: str) -> NameKind:
-    """What the name at the end of a line says of the value below it."""
+    """Return what the name at the end of a line says of the value below it."""
     kinds = [kind_of_name(name.group()) for name in NAME.finditer(line) if _OPENED.match(line, name.end())]
     return kinds[-1] if kinds else NameKind.UNKNOWN
 
 
 def _is_base64(value: str) -> bool:
-    """Whether a value of whole groups of four has what words have not: padding, digits, or capitals within."""
+    """Return whether a value of whole groups of four has what words have not: padding, digits, or capitals within."""
     return len(value) % 4 == 0 and (value.endswith("=") or is_like_a_password(value) or not value[1:].islower())

@@ -86,7 +86,7 @@ _WORD_BEFORE: Final = re.compile(r"[A-Za-z][,;]? $")
 
 
 class Syntax(Enum):
-    """How a value is written beside its name."""
+    """Tells how a value is written beside its name."""
 
     COMPARED = "compared"  # name == value
     ASSIGNED = "assigned"  # name = value
@@ -104,7 +104,7 @@ _VALUES: Final = frozenset(("bare", "double", "single", "back", "curly"))
 
 
 def named_secrets(line: str) -> Iterator[Secret]:
-    """Yield the secrets of one line that a name calls so; what is only told must look like one."""
+    """Yield the secrets of one line that a name marks; a value that is only told must look like one."""
     if not has_one_of(HINTS, line.lower()):
         return
     at = 0
@@ -121,7 +121,7 @@ def named_secrets(line: str) -> Iterator[Secret]:
 
 
 def is_secret_value(value: str, kind: NameKind, syntax: Syntax, *, quoted: bool) -> bool:
-    """Whether a value beside a name of this kind is a secret, and not a dummy, a path or a piece of code."""
+    """Return whether a value beside a name of this kind is a secret, and not a dummy, a path or a piece of code."""
     value = PLACEHOLDER.sub("§", value)
     if len(value) < _LEAST or is_dummy(value) or _PATH.fullmatch(value):
         return False
@@ -139,14 +139,14 @@ def is_secret_value(value: str, kind: NameKind, syntax: Syntax, *, quoted: bool)
 
 
 def _is_password(value: str, syntax: Syntax, *, quoted: bool) -> bool:
-    """Whether a value is a password; one in quotes may be a phrase."""
+    """Return whether a value is a password; one in quotes may be a phrase."""
     if syntax in (Syntax.ASSIGNED, Syntax.STATED, Syntax.ELEMENT):
         return True
     return is_like_a_password(value) or (quoted and syntax in (Syntax.COMPARED, Syntax.TOLD))
 
 
 def _is_token(value: str, syntax: Syntax, *, quoted: bool) -> bool:
-    """Whether a value is a token: one word, no sequence, and no label unless it was assigned."""
+    """Return whether a value is a token: one word, no sequence, and no label unless it was assigned."""
     if len(value.split()) > 1:
         return False
     if syntax in (Syntax.ASSIGNED, Syntax.STATED, Syntax.ELEMENT):
@@ -157,7 +157,7 @@ def _is_token(value: str, syntax: Syntax, *, quoted: bool) -> bool:
 
 
 def _value_of(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:
-    """The secret that a name has, if any."""
+    """Return the secret that a name has, if any."""
     start, end = name.start(), name.start() + len(name.group().rstrip(".-"))
     match, syntax = _match_after(line, start, end)
     if match is None or _is_in_talk(line, name, syntax):
@@ -181,7 +181,7 @@ def _value_of(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:
 
 
 def _match_after(line: str, start: int, end: int) -> tuple[re.Match[str] | None, Syntax]:
-    """What follows the name from ``start`` to ``end``, and how it is written."""
+    """Return what follows the name from ``start`` to ``end``, and how it is written."""
     match = _AFTER_NAME.match(line, end)
     if match and not match["bare"] and _closes_a_string(line, match.start(match.lastgroup or 0) - 1):
         return None, Syntax.TOLD
@@ -201,7 +201,7 @@ def _match_after(line: str, start: int, end: int) -> tuple[re.Match[str] | None,
 
 
 def _closes_a_string(line: str, place: int) -> bool:
-    """Whether the quote at ``place`` ends a string that began before the name: ``"password: " + name``."""
+    """Return whether the quote at ``place`` ends a string that began before the name: ``"password: " + name``."""
     quote, begun = line[place], max(0, place - _LONGEST_STRING)
     if line[place - 1 : place] == "\\":
         return bool(line.count("\\" + quote, begun, place - 1) % 2)
@@ -210,26 +210,26 @@ def _closes_a_string(line: str, place: int) -> bool:
 
 
 def _is_in_talk(line: str, name: re.Match[str], syntax: Syntax) -> bool:
-    """Whether ``pass`` is the verb: another word is before it, or what is passed stands beside it."""
+    """Return whether ``pass`` is the verb: another word is before it, or what is passed stands beside it."""
     if name.group().lower() != "pass":
         return False
     return syntax == Syntax.BESIDE or bool(_WORD_BEFORE.search(line, max(0, name.start() - 8), name.start()))
 
 
 def _is_value_given(called: str) -> bool:
-    """Whether a call takes the secret, as ``secret("…")`` and ``secret.assign("…")`` do; ``token.of("…")`` does not."""
+    """Return whether a call takes the secret, like ``secret("…")``; ``token.of("…")`` does not."""
     return kind_of_name(called.removesuffix(".assign").rpartition(".")[2]) > NameKind.KEY
 
 
 def _trimmed(bare: str, syntax: Syntax) -> str:
-    """An unquoted value without what belongs to the sentence or the list around it."""
+    """Return an unquoted value without what belongs to the sentence or the list around it."""
     if syntax == Syntax.LISTED:
         return bare.partition(",")[0]
     return bare.rstrip(_AFTER_TOLD) if syntax == Syntax.TOLD else bare
 
 
 def _in_sentence(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:
-    """The first word after a name, in the same sentence, that looks generated."""
+    """Return the first word after a name, in the same sentence, that looks generated."""
     sentence = _SENTENCE.match(line, name.end())
     if kind == NameKind.KEY or name.group().lower() == "pass" or sentence is None:
         return None

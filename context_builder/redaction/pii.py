@@ -37,7 +37,7 @@ class PiiRedactor:
     """Puts ``<KIND>`` in place of personal data, such as ``<EMAIL_ADDRESS>``."""
 
     def __init__(self, regions: Sequence[str] = REGIONS) -> None:
-        """Raises :class:`~context_builder.errors.MissingExtra` when the extra is not installed."""
+        """Load the analyser; raises :class:`~context_builder.errors.MissingExtra` when the extra is not installed."""
         require_extra("pii", "presidio_analyzer", "masking personal data")
         from presidio_analyzer import predefined_recognizers as known
 
@@ -50,7 +50,7 @@ class PiiRedactor:
         }
 
     def redact(self, text: str) -> str:
-        """``text`` with personal data masked."""
+        """Return ``text`` with personal data masked."""
         shown: list[str] = []
         at = 0
         for found in self.find(text):
@@ -59,7 +59,7 @@ class PiiRedactor:
         return "".join((*shown, text[at:]))
 
     def find(self, text: str) -> list[Finding]:
-        """What is personal in ``text``, in order."""
+        """Return the personal data in ``text``, in order."""
         found: list[Finding] = []
         for start in range(0, max(len(text) - _OVERLAP, 1), _WINDOW - _OVERLAP):
             window = text[start : start + _WINDOW]
@@ -81,10 +81,10 @@ class PiiRedactor:
 
 
 def _is_phone(written: str) -> bool:
-    """Whether a number that has the form of a phone number is no date and long enough."""
+    """Return whether a number that has the form of a phone number is no date and long enough."""
     return sum(map(str.isdigit, written)) >= _LEAST_PHONE_DIGITS and not _DATE.fullmatch(written)
 
 
 def _said(text: str, start: int) -> bool:
-    """Whether the words before say that a number is a social security number."""
+    """Return whether the words before say that a number is a social security number."""
     return bool(_SSN_SAID.search(text[max(0, start - _BEFORE) : start]))

@@ -7,15 +7,15 @@ from typing import Any, Protocol
 
 
 class RedactorProtocol(Protocol):
-    """Takes out of a text what must not be shown; raises whatever it likes when it cannot."""
+    """Removes from a text what must not be shown; raises any exception when it cannot."""
 
     def redact(self, text: str) -> str:
-        """``text`` without what must not be shown."""
+        """Return ``text`` without what must not be shown."""
         ...
 
 
 class NoopRedactor:
-    """Shows everything."""
+    """Removes nothing."""
 
     def redact(self, text: str) -> str:
         return text

@@ -10,7 +10,7 @@ PLACEHOLDER: Final = re.compile(r"§§secret\([^)\s]{0,64}\)")
 
 
 class Secret(NamedTuple):
-    """``line[start:end]`` is a secret of this kind."""
+    """Marks ``line[start:end]`` as a secret of this kind."""
 
     start: int
     end: int
@@ -18,12 +18,12 @@ class Secret(NamedTuple):
 
 
 def placeholder(kind: str) -> str:
-    """What stands where a secret was. It names no secret, so nothing can resolve it."""
+    """Return the placeholder of a secret. It names no secret, so nothing can resolve it."""
     return f"§§secret({kind})"
 
 
 def has_one_of(words: Iterable[str], text: str) -> bool:
-    """Whether a text has one of ``words``; most lines of talk are looked at no further than this."""
+    """Return whether a text has one of ``words``; most lines are examined no further than this."""
     for word in words:  # noqa: SIM110 any() with a generator takes twice as long
         if word in text:
             return True

@@ -52,7 +52,7 @@ class SecretFormat:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The pattern, compiled when a text has one of its keywords for the first time."""
+        """Return the pattern, compiled when a text has one of its keywords for the first time."""
         return re.compile(self.pattern if self.inside else _BEGINS + self.pattern)
 
     def find(self, line: str) -> Iterator[Secret]:
@@ -69,11 +69,11 @@ class SecretFormat:
 
     @cached_property
     def _named(self) -> re.Pattern[str]:
-        """What stands before a secret of this format that needs a name: one with a keyword in it."""
+        """Return what stands before a secret of this format that needs a name: one with a keyword in it."""
         return re.compile(rf"(?i:{'|'.join(map(re.escape, self.keywords))}){_AFTER_KEYWORD}")
 
     def _is_secret(self, token: str) -> bool:
-        """Whether a token is one, and not a dummy such as ``ghp_xxxx``."""
+        """Return whether a token is one, and not a dummy such as ``ghp_xxxx``."""
         if self.checksum == "crc32" and has_checksum(token):
             return True
         if self.checksum == "header" and not has_header(token):
@@ -89,7 +89,7 @@ def formatted_secrets(line: str) -> Iterator[Secret]:
 
 
 def has_checksum(token: str) -> bool:
-    """Whether the last six characters are the CRC-32, in base 62, of what is between them and the prefix.
+    """Return whether the last six characters are the base-62 CRC-32 of what precedes them behind the prefix.
 
     Source: GitHub's blog, "Behind GitHub's new authentication token formats"; npm's tokens have the same.
     """
@@ -103,7 +103,7 @@ def has_checksum(token: str) -> bool:
 
 
 def has_header(token: str) -> bool:
-    """Whether what is before the first dot is a JSON object in base64, as RFC 7515 has it."""
+    """Return whether what is before the first dot is a JSON object in base64, as RFC 7515 has it."""
     header = token.partition(".")[0]
     try:
         return isinstance(json.loads(urlsafe_b64decode(header + "=" * (-len(header) % 4))), dict)
@@ -113,7 +113,7 @@ def has_header(token: str) -> bool:
 
 @cache
 def secret_formats() -> tuple[SecretFormat, ...]:
-    """All formats, read once."""
+    """Return all formats, which are read once."""
     listed = tomllib.loads(files("context_builder.redaction").joinpath("secret_formats.toml").read_text("utf-8"))
     return tuple(map(_format_of, listed["format"]))
 

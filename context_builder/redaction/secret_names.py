@@ -16,7 +16,7 @@ HINTS: Final = (
 
 
 class NameKind(IntEnum):
-    """What a name says of its value, the surer the greater."""
+    """Tells what a name says of its value, the surer the greater."""
 
     UNKNOWN = 0
     HARMLESS = 1  # a public key, the length of a token, the name of a secret
@@ -84,7 +84,7 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+")
 
 @lru_cache(maxsize=8192)
 def kind_of_name(name: str) -> NameKind:
-    """What a name says of its value; a word beside the one that tells of a secret may say that it is none."""
+    """Return what a name says of its value; a word beside the telling one may say that it is no secret."""
     words = [word.lower() for word in _WORDS.findall(name)]
     kinds = [_kind_of_word(words, place) for place in range(len(words))]
     last = max((place for place, kind in enumerate(kinds) if kind), default=None)
@@ -97,7 +97,7 @@ def kind_of_name(name: str) -> NameKind:
 
 
 def is_harmless(name: str) -> bool:
-    """Whether a name says that its value is public, or a checksum, however random it looks."""
+    """Return whether a name says that its value is public, or a checksum, however random it looks."""
     words = {word.lower() for word in _WORDS.findall(name)}
     return not words.isdisjoint(_HARMLESS_BEFORE | _HARMLESS_AFTER) or any(
         part in name.lower() for part in _HARMLESS_PARTS
@@ -105,7 +105,7 @@ def is_harmless(name: str) -> bool:
 
 
 def _kind_of_word(words: list[str], place: int) -> NameKind:
-    """What one word says, together with the one before it: ``api`` and ``key``."""
+    """Return what one word says, together with the one before it: ``api`` and ``key``."""
     word = words[place]
     if word in _PASSWORD_WORDS or word.endswith(("pass", "pwd")) or any(part in word for part in _PASSWORDS):
         return NameKind.UNKNOWN if any(part in word for part in _OTHER_WORDS) else NameKind.PASSWORD

@@ -52,7 +52,7 @@ _DISGUISED: Final = re.compile(
 
 
 def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
-    """The secrets of one line in order, none overlapping another; placeholders are none.
+    """Return the secrets of one line in order, none overlapping another; placeholders are none.
 
     ``without_context`` also finds those that only look random.
     """
@@ -113,7 +113,7 @@ def _encoded(line: str) -> Iterator[Secret]:
 
 
 def _decoded(encoded: str) -> str:
-    """What is encoded in base64, in either alphabet; empty if that is no readable text."""
+    """Return what is encoded in base64, in either alphabet; empty if that is no readable text."""
     decode = urlsafe_b64decode if "-" in encoded or "_" in encoded else b64decode
     digits = encoded.rstrip("=")
     try:
@@ -124,7 +124,7 @@ def _decoded(encoded: str) -> str:
 
 
 def _normalized(line: str) -> tuple[str, list[int]]:
-    """The line in plain letters, without invisible characters, and where each of its characters is in ``line``.
+    """Return the line in plain letters, without invisible characters, and where each of its characters is in ``line``.
 
     There are no places where the line is plain already.
     """
@@ -164,7 +164,7 @@ def _said_again(line: str, found: list[Secret]) -> Iterator[Secret]:
 
 
 def _merged(found: Iterable[Secret]) -> list[Secret]:
-    """The secrets in order; those that overlap are one, of the kind of the first and longest."""
+    """Return the secrets in order; those that overlap are one, of the kind of the first and longest."""
     merged: list[Secret] = []
     for secret in sorted(found, key=lambda one: (one.start, -one.end)):
         if secret.start >= secret.end:

@@ -60,13 +60,13 @@ _DICTIONARY_WORD: Final = re.compile(r"[a-z]{9}|[A-Z]{9}")
 
 
 def entropy(value: str) -> float:
-    """Shannon's entropy of a value's characters, in bits a character."""
+    """Return Shannon's entropy of a value's characters, in bits a character."""
     value = value[:_LOOKED_AT]
     return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
 
 
 def is_dummy(value: str) -> bool:
-    """Whether a value only stands where a secret will be: ``changeme``, ``<your key>``, ``${TOKEN}``, ``xxxx``."""
+    """Return whether a value is a stand-in: ``changeme``, ``<your key>``, ``${TOKEN}``, ``xxxx``."""
     value = value[:_LOOKED_AT].strip("\"'`") if not value.endswith(("...", "…")) else ""
     if not any(map(str.isalnum, value)) or _is_monotonous(value):
         return True
@@ -80,7 +80,7 @@ def is_dummy(value: str) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """Whether an unquoted value is an expression of a program: ``settings.password``, ``load_key()``, ``api_token``."""
+    """Return whether an unquoted value is a program's expression: ``settings.password``, ``load_key()``."""
     if _VARIABLE.fullmatch(value):
         is_phrase = len(value) > _LONGEST_WORD and value.islower() and "_" not in value
         return not is_phrase and any(name in value.lower() for name in _IN_VARIABLES)
@@ -88,17 +88,17 @@ def is_code(value: str) -> bool:
 
 
 def is_label(value: str) -> bool:
-    """Whether a value is words and numbers with signs between them, as names and versions are: ``api-2.11.0``."""
+    """Return whether a value is words and numbers joined by signs, as names and versions are: ``api-2.11.0``."""
     return bool(_LABEL.fullmatch(value)) and not _is_jumbled(value)
 
 
 def is_like_a_password(value: str) -> bool:
-    """Whether a word has digits or symbols inside, as passwords do and words of talk do not, or capitals anywhere."""
+    """Return whether a word has inner digits or symbols, or capitals anywhere, as passwords do."""
     return len(value) >= 6 and bool(_DIGIT_OR_SYMBOL.search(value) or _is_jumbled(value))
 
 
 def is_mixed(value: str) -> bool:
-    """Whether a word mixes small letters, capitals and digits as generated ones do; names such as iPhone15 do not."""
+    """Return whether a word mixes small letters, capitals and digits as generated ones do, unlike iPhone15."""
     if not all(kind.search(value) for kind in _CHARACTER_CLASSES) or is_label(value) or _CODE.fullmatch(value):
         return False
     parts = _CASE_PARTS.findall(value[:_LOOKED_AT])
@@ -106,13 +106,13 @@ def is_mixed(value: str) -> bool:
 
 
 def _is_jumbled(value: str) -> bool:
-    """Whether small and capital letters change so often that they spell no words, not even joined ones."""
+    """Return whether small and capital letters change so often that they spell no words, not even joined ones."""
     parts = _CASE_PARTS.findall(value[:_LOOKED_AT])
     return len(parts) >= 5 and sum(map(len, parts)) < 3 * len(parts)
 
 
 def is_random(value: str) -> bool:
-    """Whether a value is long and mixed enough to be generated; UUIDs are."""
+    """Return whether a value is long and mixed enough to be generated; UUIDs are."""
     value = value[:_LOOKED_AT]
     return bool(_UUID.fullmatch(value)) or (
         len(value) >= 12
@@ -124,12 +124,12 @@ def is_random(value: str) -> bool:
 
 
 def is_random_key(value: str) -> bool:
-    """Whether a value is random enough for a name that may mean anything, such as ``key``; ids (UUIDs) are not."""
+    """Return whether a value is random enough for a vague name such as ``key``; ids (UUIDs) are not."""
     return is_random(value) and not _UUID.fullmatch(value)
 
 
 def is_random_without_context(value: str) -> bool:
-    """Whether a value needs no name to be taken for a key: small and capital letters and digits, much mixed."""
+    """Return whether a value needs no name to be taken for a key: small and capital letters and digits, much mixed."""
     if not all(kind.search(value) for kind in _CHARACTER_CLASSES) or _DICTIONARY_WORD.search(value):
         return False
     kinds = [0 if char.islower() else 1 if char.isupper() else 2 for char in value if char.isalnum()]
@@ -138,7 +138,7 @@ def is_random_without_context(value: str) -> bool:
 
 
 def is_sequential(value: str) -> bool:
-    """Whether most of a value is one sequence: ``abcdef0123456789``, ``key-1234567890``."""
+    """Return whether most of a value is one sequence: ``abcdef0123456789``, ``key-1234567890``."""
     value = value[:_LOOKED_AT].lower()
     run = longest = 1
     for before, after in pairwise(value):
@@ -148,5 +148,5 @@ def is_sequential(value: str) -> bool:
 
 
 def _is_monotonous(value: str) -> bool:
-    """Whether one character makes up most of a value."""
+    """Return whether one character makes up most of a value."""
     return Counter(value.lower()).most_common(1)[0][1] > 0.6 * len(value)

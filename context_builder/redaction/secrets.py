@@ -28,7 +28,7 @@ class SecretRedactor:
         secret_formats()  # read them now, not in the first turn
 
     def redact(self, text: str) -> str:
-        """``text`` with its secrets masked."""
+        """Return ``text`` with its secrets masked."""
         stream = self.stream()
         return stream.feed(text) + stream.close()
 
@@ -38,7 +38,7 @@ class SecretRedactor:
 
 
 class SecretStream:
-    """Redacts a text that comes in pieces, wherever they are cut: what comes out is what the whole text gives.
+    """Redacts a text that comes in pieces, wherever they are cut: the output is what the whole text gives.
 
     It holds back the line that is not finished yet.
     """
@@ -50,7 +50,7 @@ class SecretStream:
         self._context = LineContext()
 
     def feed(self, piece: str) -> str:
-        """Take the next piece; returns what is safe to show of all so far."""
+        """Take the next piece, and return what is safe to show of all so far."""
         head, newline, tail = piece.rpartition("\n")
         if not newline:
             self._held.append(piece)
@@ -60,7 +60,7 @@ class SecretStream:
         return "".join(self._shown(line, "\n") for line in lines)
 
     def close(self) -> str:
-        """The rest, once nothing more comes."""
+        """Return the rest, once nothing more comes."""
         line, self._held = "".join(self._held), []
         shown = self._shown(line, "") if line else ""
         self._within_key = False
@@ -68,7 +68,7 @@ class SecretStream:
         return shown
 
     def _shown(self, line: str, newline: str) -> str:
-        """A line without its secrets; nothing for a line within a private key."""
+        """Return a line without its secrets; nothing for a line within a private key."""
         shown: list[str] = []
         at = 0
         if self._within_key and not _KEY_ENDS.search(line) and not self._goes_on(line):
@@ -96,14 +96,15 @@ class SecretStream:
         return "".join((*shown, line[at:]))
 
     def _goes_on(self, line: str) -> bool:
-        """Whether a line is one of the key, behind a prefix such as the key's first line has."""
+        """Return whether a line is one of the key, behind a prefix such as the key's first line has."""
         prefix = self._prefix.match(line)
         return bool(_KEY_LINE.fullmatch(line, prefix.end() if prefix else 0))
 
 
 def _prefix_like(prefix: str) -> re.Pattern[str]:
-    """What stands before each line of a text that was quoted or logged: the marks of a quotation, or the same words
-    with other numbers, as times have them."""
+    """Return a pattern for what stands before each line of a quoted or logged text: quotation marks, or the same words
+    with other numbers, as times have them.
+    """
     if len(prefix) > _LONGEST_PREFIX:
         return _QUOTED
     same = re.sub(r"[0-9]+", "[0-9]+", re.escape(prefix.rstrip()))

@@ -15,7 +15,7 @@ PRECEDENCE: Final = ("EMAIL_ADDRESS", "IBAN_CODE", "CREDIT_CARD", "IP_ADDRESS", 
 
 
 class Finding(NamedTuple):
-    """``text[start:end]`` is of this kind; kinds are named as Presidio names them."""
+    """Marks ``text[start:end]`` as this kind of personal data; kinds are named as Presidio names them."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Finding(NamedTuple):
 
 
 def apart(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings in order, none overlapping another: by precedence, then the longer one."""
+    """Return the findings in order, none overlapping another: by precedence, then the longer one."""
     kept: list[Finding] = []
     for found in sorted(findings, key=lambda one: (PRECEDENCE.index(one.kind), one.start - one.end)):
         place = bisect_left(kept, found)
@@ -60,7 +60,7 @@ _MAIL_SAID: Final = re.compile(r"\b(?:e ?-?mail|mail|address|write|reach|contact
 
 
 def numbers(text: str) -> Iterator[Finding]:
-    """Card and phone numbers among the runs of digits, in figures or in words."""
+    """Yield card and phone numbers among the runs of digits, in figures or in words."""
     for match in _RUN.finditer(text):
         start, end = match.span()
         digits = "".join(DIGIT_WORDS.get(one.lower(), one) for one in _SAID.findall(match.group()))
@@ -74,7 +74,7 @@ def numbers(text: str) -> Iterator[Finding]:
 
 
 def mail_addresses(text: str) -> Iterator[Finding]:
-    """Mail addresses with their signs in words: with a dot before the ``at``, or after words of mail."""
+    """Yield mail addresses spelled in words: with a dot before the ``at``, or after words of mail."""
     for match in _MAIL.finditer(text):
         name, _, _ = match.group().partition(" at ")
         if " " in name or _MAIL_SAID.search(text[max(0, match.start() - _BEFORE) : match.start()]):
@@ -89,11 +89,11 @@ def _is_card(digits: str, before: str) -> bool:
 
 
 def _is_spelled(run: str, digits: str) -> bool:
-    """Whether a number was said digit by digit; it is a phone number more often than anything else."""
+    """Return whether a number was said digit by digit; it is a phone number more often than anything else."""
     return len(digits) >= 9 and len(_SAID.findall(run)) == len(run.split())
 
 
 def luhn(digits: str) -> bool:
-    """The checksum of card numbers (ISO/IEC 7812-1, annex B); a run of one digit is none."""
+    """Return whether the checksum of card numbers (ISO/IEC 7812-1, annex B) holds; a run of one digit has none."""
     doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
     return len(set(digits)) > 1 and sum(value - 9 * (value > 9) for value in doubled) % 10 == 0

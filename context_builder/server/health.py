@@ -26,7 +26,7 @@ class _Server(uvicorn.Server):
 
 
 def web_app(is_served: Callable[[], bool]) -> Starlette:
-    """The three pages; ``/readyz`` is 503 while the session is not served."""
+    """Return the app of the three pages; ``/readyz`` is 503 while the session is not served."""
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
@@ -42,7 +42,7 @@ def web_app(is_served: Callable[[], bool]) -> Starlette:
 
 @asynccontextmanager
 async def serve_http(host: str, port: int, is_served: Callable[[], bool]) -> AsyncIterator[None]:
-    """Serve the pages meanwhile. Raises :class:`SettingError` when the port cannot be had."""
+    """Serve the pages in the background. Raises :class:`SettingError` when the port cannot be had."""
     try:
         listener = listen(host, port)
     except EngineError as error:

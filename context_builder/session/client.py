@@ -75,11 +75,11 @@ class SessionClient:
                 await self._redis.lpush(self._keys.input, *(orjson.dumps(message) for message in messages))
 
     async def state(self) -> JsonObject | None:
-        """The published state, or ``None`` when there is none (never ran, or expired)."""
+        """Return the published state, or ``None`` when there is none (never ran, or expired)."""
         return await self._read(self._keys.state)
 
     async def remembered(self) -> JsonObject | None:
-        """The published state; after it has expired, as its next owner would publish it, as long as it is kept."""
+        """Return the published state; after it has expired, the one its checkpoint gives, as long as that is kept."""
         if (published := await self.state()) is not None:
             return published
         async with translated(), self._redis.pipeline(transaction=True) as pipe:
@@ -89,20 +89,20 @@ class SessionClient:
         return await asyncio.to_thread(_restored, self.session_id, fields, pending) if fields else None
 
     async def conversation_state(self) -> JsonObject | None:
-        """The published silence clock, or ``None`` when no process keeps it."""
+        """Return the published silence clock, or ``None`` when no process keeps it."""
         return await self._read(self._keys.conversation)
 
     async def owner(self) -> JsonObject | None:
-        """Who runs the session (``token``, ``host``, ``pid``, ``since``), or ``None`` when nobody does."""
+        """Return who runs the session (``token``, ``host``, ``pid``, ``since``), or ``None`` when nobody does."""
         return await self._read(self._keys.owner)
 
     async def waiting(self) -> int:
-        """How many deliveries the session has not taken in yet."""
+        """Return how many deliveries the session has not taken in yet."""
         async with translated():
             return int(await self._redis.llen(self._keys.input))
 
     async def next_number(self) -> int:
-        """The number a listener gives its next message so that the session's numbering goes on."""
+        """Return the number for a listener's next message, so that the session's numbering goes on."""
         async with translated(), self._redis.pipeline(transaction=True) as pipe:
             pipe.get(self._keys.state)
             pipe.hget(self._keys.checkpoint, "head")
@@ -113,7 +113,7 @@ class SessionClient:
         return 1 + max(taken_in if isinstance(taken_in, int) else 0, _highest_number(queued))
 
     async def cost(self) -> JsonObject | None:
-        """What the session's model calls have cost, as its state has it; also after the state has expired."""
+        """Return what the session's model calls have cost, also after the state has expired."""
         async with translated():
             head = await cast("Awaitable[bytes | None]", self._redis.hget(self._keys.checkpoint, "head"))
         counters = (_decode(head, self._keys.checkpoint) or {}).get("counters", {})
@@ -121,7 +121,7 @@ class SessionClient:
         return cost if isinstance(cost, dict) else None
 
     async def ended(self) -> Ended | None:
-        """When the session was ended and what became of it; ``None`` for one that goes on, or never ran."""
+        """Return when and how the session was ended; ``None`` for one that goes on, or never ran."""
         keys = self._keys
         async with translated(), self._redis.pipeline(transaction=True) as pipe:
             pipe.hmget(keys.checkpoint, ["head", "summary"])
@@ -134,7 +134,7 @@ class SessionClient:
         return Ended(counters["ended_at"], ledger.get("message_count", 0), ledger.get("seq", 0), undelivered)
 
     async def snapshot(self) -> Snapshot:
-        """Everything that is published of the session, read at one moment."""
+        """Return everything that is published of the session, read at one moment."""
         keys = self._keys
         async with translated(), self._redis.pipeline(transaction=True) as pipe:
             pipe.mget(keys.state, keys.conversation, keys.owner)
@@ -156,7 +156,7 @@ class SessionClient:
 
 
 def spoken(session_id: str, number: int, speaker: str, text: str, at: datetime) -> JsonObject:
-    """A message as a listener sends it."""
+    """Return a message as a listener sends it."""
     return {
         "session_id": session_id,
         "speaker": speaker,
@@ -169,7 +169,7 @@ def spoken(session_id: str, number: int, speaker: str, text: str, at: datetime) 
 
 
 def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None = None) -> JsonObject:
-    """An assistant's contribution as an orchestrator sends it, numbered by its time in milliseconds."""
+    """Return an assistant's contribution as an orchestrator sends it, numbered by its time in milliseconds."""
     return {
         "message_number": int(at.timestamp() * 1000),
         "speaker": CONSILIENCE,
@@ -181,7 +181,7 @@ def contributed(text: str, at: datetime, metadata: Mapping[str, object] | None =
 
 
 def _restored(session_id: str, fields: Mapping[bytes, bytes], pending: int) -> JsonObject:
-    """The state that a checkpoint holds."""
+    """Return the state that a checkpoint holds."""
     from context_builder.clock import SystemClock
     from context_builder.session.config import SessionConfig
     from context_builder.session.conversation.checkpoint import restore
@@ -208,7 +208,7 @@ def _decode(raw: bytes | str | None, key: str) -> JsonObject | None:
 
 
 def _highest_number(deliveries: Iterable[bytes | str]) -> int:
-    """Highest listener number among raw deliveries; 0 when none has one."""
+    """Return the highest listener number among raw deliveries; 0 when none has one."""
     return max((_listener_number(raw) for raw in deliveries), default=0)
 
 

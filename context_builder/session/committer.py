@@ -56,7 +56,7 @@ class Committer:
         self._stopping = True
 
     def is_late(self, tick: float) -> bool:
-        """Whether Redis has taken no commit for longer than ``tick`` seconds and some to spare."""
+        """Return whether Redis has taken no commit for longer than ``tick`` seconds and some to spare."""
         return self._clock.now().monotonic - self._committed_at > tick + LATE
 
     async def acquire(self, *, takeover: bool) -> None:
@@ -67,7 +67,7 @@ class Committer:
         self._is_back()
 
     async def load(self) -> StoredSession:
-        """The session as Redis holds it; commits continue from there."""
+        """Return the session as Redis holds it; commits continue from there."""
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
                 snapshot = await self._store.load()
@@ -78,7 +78,7 @@ class Committer:
     async def commit(
         self, conversation: Conversation, batches: Sequence[Batch] = (), *, publish: bool = False
     ) -> Committed:
-        """Write what changed, or refresh what expires; again and again until Redis has it.
+        """Write what changed, or refresh what expires; repeat until Redis has it.
 
         Raises :class:`LeaseLost` when the session belongs to somebody else, and
         :class:`StoreUnavailable` only when told to stop: what is not acknowledged then is read again by the next run.
@@ -176,7 +176,7 @@ class Committer:
         return committed
 
     def _complete(self, conversation: Conversation, held: int) -> Commit:
-        """What was to be written, with everything that Redis, fallen back to revision ``held``, has not any more."""
+        """Return the commit with everything that Redis, fallen back to revision ``held``, has lost."""
         wanted, now = self._wanted, self._clock.now()
         self._described = now
         conversation.everything_changed()

@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 class InferredDomains(NamedTuple):
-    """What a conversation is about after an inference: as its context publishes it, most confident domain first."""
+    """Holds an inference's outcome as its context publishes it, most confident domain first."""
 
     domains: list[str]
     confidence: dict[str, float]
@@ -68,17 +68,17 @@ class ConversationContext:
 
     @property
     def rolling_summary(self) -> dict[str, Any]:
-        """What was summarized, with its ``points`` and what they cover."""
+        """Return the rolling summary, with its ``points`` and what they cover."""
         return self._conversation.summary.wire()
 
     @property
     def raw_recent_buffer(self) -> list[dict[str, Any]]:
-        """Messages that are not summarized yet, in conversation order."""
+        """Return the messages that are not summarized yet, in conversation order."""
         return [orjson.loads(entry.encode()) for entry in self._conversation.buffer.published()]
 
     @property
     def consilience_responses(self) -> list[dict[str, Any]]:
-        """The assistant's newest contributions."""
+        """Return the assistant's newest contributions."""
         return self._conversation.responses.decoded()
 
     @property
@@ -87,7 +87,7 @@ class ConversationContext:
 
     @property
     def domain_confidence(self) -> dict[str, float]:
-        """Confidence in 0..1 of each current domain."""
+        """Return the confidence in 0..1 of each current domain."""
         return self._conversation.domain_tracker.topic.current
 
     @property
@@ -96,11 +96,11 @@ class ConversationContext:
 
     @property
     def last_message_time(self) -> float:
-        """Epoch seconds of the last message's arrival; of the beginning before any."""
+        """Return the epoch seconds of the last message's arrival; of the beginning before any."""
         return self._conversation.last_message.wall
 
     async def add_message(self, message: Mapping[str, Any]) -> bool:
-        """Take in a message and its keywords; false when it was known already.
+        """Take in a message and find its keywords; return false when it was known already.
 
         A message by the assistant is taken as such. Raises :class:`~context_builder.errors.MessageError`
         for one without text. When the analyst fails, the message stays and its keywords are asked for again with
@@ -118,11 +118,11 @@ class ConversationContext:
         return True
 
     async def add_consilience_response(self, response: Mapping[str, Any]) -> bool:
-        """Take in a contribution of the assistant; like :meth:`add_message`."""
+        """Take in a contribution of the assistant, and return false when it was known already."""
         return await self.add_message({"speaker": CONSILIENCE, **response, "type": "consilience"})
 
     def should_infer_domains(self) -> bool:
-        """Whether enough messages or enough time have come since the last inference."""
+        """Return whether enough messages or enough time have come since the last inference."""
         return self._conversation.domains_due(self._clock.now())
 
     async def infer_domains(self) -> InferredDomains:
@@ -138,7 +138,7 @@ class ConversationContext:
             return InferredDomains(self.current_domains, self.domain_confidence, self.current_keywords)
 
     def should_summarize(self) -> bool:
-        """Whether the oldest message has been in the buffer for the window, or there are too many."""
+        """Return whether the oldest message has been in the buffer for the window, or there are too many."""
         return self._conversation.summary_due(self._clock.now())
 
     async def update_summary(self) -> None:
@@ -155,25 +155,25 @@ class ConversationContext:
             await self._deliver()
 
     async def extract_keywords(self, text: str) -> list[str]:
-        """Up to ten keywords of a text; none for fewer than ten characters. Raises :class:`AnalystError`."""
+        """Return up to ten keywords of a text; none for fewer than ten characters. Raises :class:`AnalystError`."""
         reading = await self._analyst.extract_keywords([AnalystMessage(0, "", text)])
         return list(reading.keywords[0])
 
     def is_silence(self) -> bool:
-        """Whether nobody has spoken for longer than the silence threshold."""
+        """Return whether nobody has spoken for longer than the silence threshold."""
         return self._conversation.is_silent(self._clock.now())
 
     def time_since_last_message(self) -> float:
-        """Seconds since the last message."""
+        """Return the seconds since the last message."""
         return self._conversation.silent_for(self._clock.now())
 
     def get_conversation_state(self) -> dict[str, Any]:
-        """What the delivery monitor reads, see the contract."""
+        """Return what the delivery monitor reads (see the wire contract)."""
         state: dict[str, Any] = orjson.loads(conversation_state(self._conversation, self._clock.now()))
         return state
 
     def to_dict(self) -> dict[str, Any]:
-        """What the orchestrator reads, see the contract."""
+        """Return what the orchestrator reads (see the wire contract)."""
         state: dict[str, Any] = orjson.loads(bytes(session_state(self._conversation, 0, self._clock.now())))
         return state
 

@@ -39,7 +39,7 @@ def lone_failure_itself() -> Iterator[None]:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why something failed, without what it was about: errors of others may quote what people said."""
+    """Return why something failed, without what it was about: errors of others may quote what people said."""
     if isinstance(error, ContextBuilderError):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)

@@ -40,7 +40,7 @@ class Batch:
 
 
 class Decoded(NamedTuple):
-    """A delivery, and the message or else the dead letter made of it."""
+    """Holds a delivery, and the message or else the dead letter made of it."""
 
     raw: bytes
     message: Message | None
@@ -67,7 +67,7 @@ class Inbox:
         self.highest_number = MAX_NUMBER
 
     def expect(self, waiting: int) -> None:
-        """So many deliveries are in the input; none, as far as this process goes, once it leaves the session."""
+        """Note how many deliveries are in the input; none once the session is left."""
         metrics.QUEUE_LENGTH.inc(waiting - self.waiting)
         self.waiting = waiting
 
@@ -82,7 +82,7 @@ class Inbox:
             _count(batch)
 
     async def _next(self) -> Batch:
-        """What waits, or else the next delivery at once, alone: reading on would hold it up."""
+        """Return the waiting deliveries, or else the next one alone, at once: reading on would hold it up."""
         if self.waiting:
             read = await self._store.read_input()
             if read.items:
@@ -109,7 +109,7 @@ class Inbox:
         return decoded
 
     async def _batch(self, decoded: Sequence[Decoded], begin: bytes) -> Batch:
-        """What was taken in neither before nor earlier in this batch, which begins at this position."""
+        """Return the deliveries not taken in before, nor earlier in this batch, which begins at this position."""
         known = await self._known([each.message for each in decoded if each.message])
         fresh: list[Decoded] = []
         unidentified: list[bytes] = []
@@ -131,7 +131,7 @@ class Inbox:
         return Batch([each.raw for each in decoded], messages, dead, unidentified, begin, position)
 
     async def _known(self, messages: Sequence[Message]) -> set[bytes]:
-        """The identities among these that were taken in before.
+        """Return the identities among these that were taken in before.
 
         A number is part of a message's identity, so Redis is not asked about one that is beyond all others.
         """
@@ -153,5 +153,5 @@ def _count(batch: Batch) -> None:
 
 
 def _spoken_number(message: Message) -> int:
-    """The number that a person's message came with; the assistant's contributions are numbered apart, if at all."""
+    """Return a person's message number; the assistant's contributions are numbered apart, if at all."""
     return -1 if message.consilience or message.number is None else message.number

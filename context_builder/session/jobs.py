@@ -46,8 +46,9 @@ MOST_USELESS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """Tells how a task ended; without a reading, nothing came of it, and ``retry_after`` are the seconds until another
-    try is worth it, ``usage`` what it cost all the same, where these are known."""
+    """Tells how a task ended: with a ``reading``, or with the seconds until another try is worth it (``retry_after``)
+    and what it cost all the same (``usage``), where these are known.
+    """
 
     work: AnalysisTask
     reading: AnalysisResult | None
@@ -84,15 +85,15 @@ class Jobs:
 
     @property
     def read_both(self) -> ReadBoth | None:
-        """Keywords and domains in one call, where the analyst can."""
+        """Return a function that finds keywords and domains in one call, where the analyst has one."""
         return self._analyst.read_both
 
     def start(self, work: AnalysisTask, tasks: asyncio.TaskGroup) -> None:
-        """Begin, and deliver what comes of it."""
+        """Start a task, whose outcome is delivered."""
         self._launch(self._do(work), task_of(work), tasks)
 
     def start_both(self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth, tasks: asyncio.TaskGroup) -> None:
-        """Begin both in one call, and deliver what comes of each."""
+        """Start both tasks in one call; the outcome of each is delivered."""
         self._launch(self._do_both(keywords, domains, ask), "keywords and domains", tasks)
 
     def cancel(self) -> None:
@@ -142,7 +143,7 @@ class Jobs:
             self._deliver(done)
 
     def _failed(self, work: AnalysisTask, error: BaseException, usage: Usage | None = None) -> TaskOutcome:
-        """What comes of a call that failed, which is told once for as long as it fails in the same way."""
+        """Return what comes of a call that failed, which is told once for as long as it fails in the same way."""
         name, reason = task_of(work), reason_of(error)
         if self._told.get(name) != reason:
             self._told[name] = reason
@@ -184,8 +185,9 @@ class Jobs:
         return reading
 
     async def _summarize(self, request: SummaryRequest, *, last_resort: bool) -> SummaryResult:
-        """A model that fails is worth waiting for; one that must not be paid now is not, nor is one that answers each
-        time and has nothing usable to say of these messages, as when it refuses to."""
+        """Wait for a model that fails, but not for one that is over budget, or that answers each time without anything
+        usable, as when it refuses to.
+        """
         if last_resort:
             return await self._last_resort.summarize(request)
         try:
@@ -201,12 +203,12 @@ class Jobs:
 
 
 def _usage_of(error: BaseException) -> Usage | None:
-    """What a call cost that came to nothing, where that is known."""
+    """Return what a call cost that came to nothing, where that is known."""
     return error.usage if isinstance(error, AnalystError) else None
 
 
 def _complete(reading: KeywordResult, work: KeywordTask) -> KeywordResult:
-    """The reading, if it is about every message."""
+    """Return the reading, if it is about every message."""
     if len(reading.keywords) != len(work.messages):
         raise ReplyInvalid(f"keywords of {len(reading.keywords)} messages for {len(work.messages)}")
     return reading
@@ -220,7 +222,7 @@ RIDERS: Final = 3
 
 
 class Dispatch:
-    """Starts the jobs that a conversation has work for; only to be asked after its messages have been published."""
+    """Starts the tasks that a conversation has due; only to be asked after its messages have been published."""
 
     def __init__(
         self, conversation: Conversation, jobs: Jobs, store: SessionStore, recorder: Recorder, clock: Clock
@@ -232,7 +234,7 @@ class Dispatch:
         self._clock = clock
 
     async def start(self, tasks: asyncio.TaskGroup, *, more_to_come: bool, can_count: bool) -> None:
-        """Start what is due. What is seldom due goes first, so that keywords leave room for it.
+        """Start the due tasks, seldom ones first, so that keywords leave room for them.
 
         With ``more_to_come``, keywords may wait a little for company; until it ``can_count`` tokens, summaries wait.
         """

@@ -33,19 +33,19 @@ _SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 def validate_session_id(session_id: str) -> str:
-    """The id itself; :class:`SessionIdError` when it could reach another session's keys."""
+    """Return the id; raises :class:`SessionIdError` when it could reach another session's keys."""
     if not _SESSION_ID.fullmatch(session_id):
         raise SessionIdError(f"session id {session_id[:128]!r}: use 1 to 128 of A-Z a-z 0-9 . _ -")
     return session_id
 
 
 def dead_count_field(receiver: Receiver) -> str:
-    """The checkpoint's field for how many entries of an outbox became dead letters, kept or not."""
+    """Return the checkpoint's field for how many entries of an outbox became dead letters, kept or not."""
     return f"{receiver}_dead"
 
 
 def dead_bytes_field(receiver: Receiver) -> str:
-    """The checkpoint's field for the bytes of those kept."""
+    """Return the checkpoint's field for the bytes of those kept."""
     return f"{receiver}_dead_bytes"
 
 
@@ -86,7 +86,7 @@ class Keys:
 
     @property
     def forgotten_field(self) -> str:
-        """The session's field in :data:`FORGOTTEN`."""
+        """Return the session's field in :data:`FORGOTTEN`."""
         return blake2b(self.session_id.encode(), digest_size=16).hexdigest()
 
     def _key(self, name: str) -> str:
@@ -155,7 +155,7 @@ class Keys:
         return self._key("control")
 
     def all(self) -> tuple[str, ...]:
-        """Every key that exists for this session alone."""
+        """Return every key that exists for this session alone."""
         return (
             self.input,
             self.state,

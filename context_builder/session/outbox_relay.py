@@ -86,11 +86,11 @@ class OutboxRelay:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing waited at the last commit, and nothing is under way."""
+        """Return whether nothing waited at the last commit, and nothing is under way."""
         return not (self.waiting or self._is_delivering)
 
     def expect(self, waiting: int) -> None:
-        """So many entries are in the outbox."""
+        """Note how many entries are in the outbox."""
         self.waiting = waiting
         if waiting:
             self._wake.set()
@@ -124,7 +124,7 @@ class OutboxRelay:
         return True
 
     async def _error_of(self, entry: bytes) -> BaseException | None:
-        """Why the entry was not delivered; None when it was."""
+        """Return why the entry was not delivered; None when it was."""
         try:
             await self._deliver(entry)
         except BaseException as error:  # noqa: BLE001 a receiver or a decoder may fail in any way
@@ -133,7 +133,7 @@ class OutboxRelay:
         return None
 
     async def _fails_alone(self, entry: bytes, error: BaseException) -> bool:
-        """Whether the entry has failed often enough while others were delivered."""
+        """Return whether the entry has failed often enough while others were delivered."""
         if self._suspect.entry != entry:
             self._suspect = _Suspect(entry)
         suspect = self._suspect
@@ -179,7 +179,7 @@ class OutboxRelay:
         self._told = type(error)
 
     def _is_worth_another_try(self, error: BaseException) -> bool:
-        """Every error is: what entries failed with is dealt with, so this is Redis'. A cancellation is none."""
+        """Return true for any error but a cancellation: entries' errors are dealt with, so this one is Redis'."""
         if not isinstance(error, Exception):
             return False
         if not isinstance(error, _NotTaken | StoreUnavailable) and type(error) is not self._told:

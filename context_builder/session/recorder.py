@@ -18,7 +18,7 @@ from context_builder.session.store.commit import StoredSession
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Messages that were never seen before; ``last_id`` is the id that the last of them was given."""
+    """Holds messages that were never seen before; ``last_id`` is the id that the last of them was given."""
 
     messages: Sequence[Message]
     last_id: int
@@ -26,14 +26,14 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class DeliveriesRejected:
-    """``count`` deliveries became dead letters."""
+    """Tells that ``count`` deliveries became dead letters."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLettered:
-    """``count`` entries for ``receiver`` have become dead letters since the session began."""
+    """Tells that ``count`` entries for ``receiver`` have become dead letters since the session began."""
 
     receiver: Receiver
     count: int
@@ -41,7 +41,7 @@ class DeadLettered:
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """A call beside the session's tasks, such as for the embeddings of what it remembers, used ``usage``."""
+    """Tells that a call beside the session's tasks, such as for embeddings, used ``usage``."""
 
     task: str
     usage: Usage
@@ -49,7 +49,7 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class TaskStarted:
-    """The conversation was asked for a task of ``kind``; ``task`` is what it gave."""
+    """Tells that the conversation was asked for a task of ``kind``, and gave ``task``."""
 
     kind: Literal["keywords", "domains", "summary"]
     task: AnalysisTask | None
@@ -57,7 +57,7 @@ class TaskStarted:
 
 @dataclass(frozen=True, slots=True)
 class TaskFinished:
-    """A task that was started ended with ``result``, or with none; ``usage`` is what it cost without a result."""
+    """Tells that a started task ended with ``result``, or with none; ``usage`` is what it cost without a result."""
 
     task: AnalysisTask
     result: AnalysisResult | None
@@ -66,7 +66,7 @@ class TaskFinished:
 
 @dataclass(frozen=True, slots=True)
 class PhaseChanged:
-    """The session as a whole entered another phase."""
+    """Tells that the session as a whole entered another phase."""
 
     phase: Literal["closing", "ended", "pending_lost"]
 
@@ -78,24 +78,24 @@ class Recorder(Protocol):
     """Records what happens in one session. No method waits or raises, whatever becomes of the recording."""
 
     def begin(self, session_id: str, rules: SessionConfig, snapshot: StoredSession, now: Instant) -> None:
-        """The session continues from ``snapshot``."""
+        """Record that the session continues from ``snapshot``."""
         ...
 
     def happened(self, what: SessionEvent, now: Instant) -> None:
-        """The conversation changed at ``now``."""
+        """Record an event that changed the conversation at ``now``."""
         ...
 
     def published(self, revision: int, state: PublishedState, now: Instant) -> None:
-        """``state``, made at ``now``, is what readers see, white space aside."""
+        """Record that ``state``, made at ``now``, is what readers see, white space aside."""
         ...
 
     def end(self) -> None:
-        """The session leaves; nothing more is told."""
+        """Record that the session leaves; no other event follows."""
         ...
 
 
 class NoRecorder:
-    """Records nothing: what a session has unless somebody asked for a recording."""
+    """Records nothing: sessions have it unless somebody asked for a recording."""
 
     def begin(self, session_id: str, rules: SessionConfig, snapshot: StoredSession, now: Instant) -> None:
         return None

@@ -52,12 +52,12 @@ class Relays:
 
     @property
     def undelivered(self) -> int:
-        """Summaries that waited for the archive at the last commit."""
+        """Return how many summaries waited for the archive at the last commit."""
         return self._archiver.waiting
 
     @property
     def unremembered(self) -> int:
-        """Memory batches that waited for the long-term memory at the last commit."""
+        """Return how many memory batches waited for the long-term memory at the last commit."""
         return self._rememberer.waiting if self._rememberer else 0
 
     def expect(self, committed: Committed) -> None:
@@ -73,7 +73,7 @@ class Relays:
                 await relay.take_back()
 
     def are_done_or_given_up(self, session_id: str) -> bool:
-        """Whether a session that ends need not wait: all is delivered, or no receiver that is late takes anything."""
+        """Return whether an ending session need not wait: all is delivered, or no late receiver takes anything."""
         late = [relay for relay in self.each() if not relay.is_done]
         if not all(relay.failures >= WORTH_GIVING_UP for relay in late):
             return False
@@ -98,7 +98,7 @@ def archive_relay(
             log.warning("summary.renumbered", taken=row.summary_seq, **about)
 
     async def leave() -> None:
-        """One statement delivers a row; who forgot the session has deleted it, or will when told to forget it again."""
+        """Delete nothing: one statement delivers a row, and who forgot the session deletes the archive's rows, too."""
 
     return OutboxRelay(outbox, deliver, leave, archive.name, metrics.SUMMARIES_ARCHIVED, clock, dead_lettered)
 

@@ -97,18 +97,18 @@ class Session:
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation; there is none before ``startup``."""
+        """Return the conversation, which exists from ``startup`` on."""
         if self._conversation is None:
             raise RuntimeError("the session has not started")
         return self._conversation
 
     @property
     def is_served(self) -> bool:
-        """Whether Redis takes the session's commits; not before it is ready nor once it is told to stop."""
+        """Return whether Redis takes the session's commits; false before it is ready and once it is told to stop."""
         return self.ready.is_set() and not self.told_to_stop.is_set() and not self._committer.is_late(self._rules.tick)
 
     def stop(self) -> None:
-        """Finish the commit under way and leave; everything else is continued by the next run."""
+        """Finish the commit under way and leave; the next run continues the rest."""
         self.told_to_stop.set()
         self._committer.stop()
         self._events.put_nowait(None)
@@ -147,7 +147,7 @@ class Session:
             log.error("session.forgotten_in_part", advice="forget it again", error=reason_of(error))
 
     async def startup(self, *, takeover: bool = False, wait: bool = True) -> bool:
-        """Become the owner, continue from the checkpoint, publish. False when stopped before that."""
+        """Become the owner, continue from the checkpoint, publish. Return false when stopped before that."""
         try:
             if not await self._acquire(takeover=takeover, wait=wait):
                 return False

@@ -15,7 +15,7 @@ Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ModelSettings:
-    """Where the models and their prompts are, and what they may cost."""
+    """Tells where the models and their prompts are, and what they may cost."""
 
     openai_api_key: SecretStr | None = setting(
         None, "OPENAI_API_KEY", "OpenAI API key; without a key or OPENAI_BASE_URL, plain text analysis is used. key"

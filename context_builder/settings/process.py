@@ -13,7 +13,7 @@ from context_builder.settings.types import Port
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class PromptSettings:
-    """What a builder of prompts is made of; its limits and weights are an ``AssemblyConfig``."""
+    """Configures a builder of prompts; its limits and weights are an ``AssemblyConfig``."""
 
     model: ModelName | None = setting(
         None, "CONTEXT_MODEL", "Model that prompts are built for; its context window replaces CONTEXT_MAX_TOKENS. name"
@@ -44,7 +44,7 @@ class PromptSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ProcessSettings:
-    """What a process keeps on disk, serves over HTTP and logs."""
+    """Tells what a process keeps on disk, serves over HTTP and logs."""
 
     home: Path | None = setting(
         None, "CONTEXT_BUILDER_HOME", "Data folder of the embedded Redis and PostgreSQL; default: the user's. path"

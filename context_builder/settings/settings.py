@@ -33,7 +33,7 @@ PREFIX: Final = "CONTEXT_BUILDER_"
 
 
 class Settings(BaseModel):
-    """Everything that can be set, in groups: ``settings.redis.url`` is REDIS_URL."""
+    """Holds everything that can be set, in groups: ``settings.redis.url`` is REDIS_URL."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -72,14 +72,14 @@ class Settings(BaseModel):
         return self
 
     def by_name(self) -> dict[str, Any]:
-        """Every setting's value as JSON has it, under its name in the environment; secrets are masked."""
+        """Return every setting's JSON value by its name in the environment; secrets are masked."""
         groups = self.model_dump(mode="json")
         return {name: groups[one.group][one.field] for name, one in definitions().items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A setting: the group and the field that it is, its default and what it means."""
+    """Describes a setting: its group and field, its default and its meaning."""
 
     group: str
     field: str
@@ -89,7 +89,7 @@ class Definition:
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """Every setting, by its name in the environment, in the order of the documentation."""
+    """Return every setting, by its name in the environment, in the order of the documentation."""
     return dict(_definitions())
 
 
@@ -103,7 +103,7 @@ def _definitions() -> Iterator[tuple[str, Definition]]:
 def load_settings(
     environ: Mapping[str, str] | None = None, *, env_file: Path | None = Path(".env"), **overrides: object
 ) -> Settings:
-    """Settings from ``overrides``, the environment and the ``.env`` file, in this order of precedence.
+    """Return the settings from ``overrides``, the environment and the ``.env`` file, in this order of precedence.
 
     Overrides are named as in the environment, in small letters: ``poll_interval=0.1``. An empty value counts as not
     set. Raises :class:`SettingError` naming the first wrong setting.
@@ -156,7 +156,7 @@ def _suggestion(name: str) -> str:
 
 
 def misspelt(env_file: Path = Path(".env")) -> list[tuple[str, str]]:
-    """Names in the file that are no setting but look like one, each with the setting it looks like.
+    """Return names in the file that are no setting but look like one, each with the setting it looks like.
 
     The file is written for this program, mostly; the environment is not, and is left alone.
     """
@@ -170,7 +170,7 @@ def misspelt(env_file: Path = Path(".env")) -> list[tuple[str, str]]:
 
 
 def _first_line(error: ValidationError, spelled: Mapping[str, str]) -> str:
-    """The first thing wrong, as ``NAME: what is wrong``, without the value (it may be a secret)."""
+    """Return the first thing wrong, as ``NAME: what is wrong``, without the value (it may be a secret)."""
     first = error.errors(include_url=False, include_input=False)[0]
     text = first["msg"].removeprefix("Value error, ")
     if len(first["loc"]) < 2:  # of several settings together, whose message names them

@@ -13,7 +13,7 @@ from context_builder.settings.types import Port, PostgresUrl, RedisUrl
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class RedisSettings:
-    """Where the queue and the published state are."""
+    """Tells where the queue and the published state are."""
 
     url: RedisUrl | None = setting(
         None, "REDIS_URL", "URL of your Redis or Valkey, e.g. redis://:password@host:6379/0; wins over REDIS_HOST. URL"
@@ -31,7 +31,7 @@ class RedisSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class ArchiveSettings:
-    """Where summaries are archived, and memories kept if there is no SomaBrain."""
+    """Tells where summaries are archived, and memories kept if there is no SomaBrain."""
 
     supabase_url: HttpUrl | None = setting(
         None, "SUPABASE_URL", "Supabase project URL, e.g. https://abc.supabase.co; archives summaries and memories. URL"
@@ -49,7 +49,7 @@ class ArchiveSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class MemorySettings:
-    """Whose the long-term memories are, and how long finding them may take."""
+    """Tells whose the long-term memories are, and how long finding them may take."""
 
     tenant_id: Annotated[str, Field(min_length=1)] = setting(
         "default", "TENANT_ID", "Tenant that owns the memories of this process; tenants find only their own. id"

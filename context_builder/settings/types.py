@@ -27,7 +27,7 @@ PostgresUrl = Annotated[SecretStr, _secret_url_of("postgres", "postgresql")]
 
 
 def _price_table(value: object) -> object:
-    """The table in JSON; what is wrong with it is told in one sentence."""
+    """Return the table in JSON; what is wrong with it is told in one sentence."""
     try:
         table = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -47,7 +47,7 @@ PriceTable = Annotated[
 
 
 def supabase_role(key: str) -> str | None:
-    """Role that a Supabase key gives: the JWT's claim, or what the prefix of a new key says."""
+    """Return the role that a Supabase key gives: the JWT's claim, or what the prefix of a new key says."""
     if key.startswith("sb_publishable_"):
         return "anon"
     if key.startswith("sb_secret_"):

@@ -18,13 +18,13 @@ _APPLIED: Final = "SELECT EXISTS (SELECT FROM context_builder_migrations WHERE n
 
 
 def migrations() -> dict[str, str]:
-    """SQL by name, such as ``001_summaries``, in the order to apply it."""
+    """Return the SQL by name, such as ``001_summaries``, in the order to apply it."""
     found = (file for file in files("context_builder.storage.sql").iterdir() if file.name[0].isdigit())
     return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in sorted(found, key=lambda f: f.name)}
 
 
 async def apply(url: str) -> list[str]:
-    """Apply what the database lacks, each file in a transaction of its own; their names.
+    """Apply the migrations that the database lacks, each in a transaction of its own, and return their names.
 
     Several programs may do so at once. Raises :class:`~context_builder.errors.ArchiveError`.
     """
@@ -54,7 +54,7 @@ async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql
 
 
 def render() -> str:
-    """Everything as one script that may be run any number of times."""
+    """Return all migrations as one script that may be run any number of times."""
     (_, ledger), *numbered = migrations().items()
     steps = (f"-- {name}\n\n{sql}\n{_record(name)}\n" for name, sql in numbered)
     return "\n".join(["BEGIN;\n", ledger, *steps, "COMMIT;\n"])

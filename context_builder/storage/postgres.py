@@ -77,7 +77,7 @@ class PostgresPool:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[asyncpg.Pool]:
-        """The pool, with errors translated and time bounded.
+        """Open the pool, with errors translated and time bounded.
 
         The pool bounds a connect and a statement by itself, but not the wait for a free connection.
         """
@@ -116,7 +116,7 @@ _REFUSED_BY_MIGRATION: Final = "55000"
 
 
 def explained(store: str, errors: StoreErrors, sqlstate: str) -> ContextBuilderError:
-    """The error for an SQLSTATE. PostgreSQL's message is left out: it may quote the row, as a trigger's does."""
+    """Return the error for an SQLSTATE. PostgreSQL's message is left out: it may quote the row, as a trigger's does."""
     if sqlstate.startswith(_TRANSIENT):
         return errors.unavailable(f"{store} cannot answer now (SQLSTATE {sqlstate})")
     for prefix, advice in errors.advice.items():

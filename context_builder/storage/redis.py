@@ -41,7 +41,7 @@ def _options() -> dict[str, Any]:
 
 
 def client_for(url: str) -> Redis:
-    """A client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://H1:P1,H2:P2/SERVICE/DB``.
+    """Return a client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://H1:P1,H2:P2/SERVICE/DB``.
 
     What redis-py takes as options of a URL (``?ssl_ca_certs=/etc/ca.pem``) is taken; those that begin with
     ``sentinel_`` (``sentinel_password``) are for the sentinels alone. Raises :class:`SettingError`.
@@ -87,13 +87,13 @@ def _sentinel_client(url: str, *, tls: bool) -> Redis:
 
 
 def host_url(host: str, port: int, password: str | None) -> str:
-    """The URL of ``REDIS_HOST``, ``REDIS_PORT`` and ``REDIS_PASSWORD``."""
+    """Return the URL of ``REDIS_HOST``, ``REDIS_PORT`` and ``REDIS_PASSWORD``."""
     credentials = f":{quote(password, safe='')}@" if password else ""
     return f"redis://{credentials}{host}:{port}/0"
 
 
 async def answers(client: Redis) -> bool:
-    """Whether a Redis is there. Raises :class:`StoreError` when it is, but wants a password."""
+    """Return whether a Redis is there. Raises :class:`StoreError` when it is, but wants a password."""
     try:
         async with translated(CONNECT_TIMEOUT):
             await client.ping()
@@ -105,7 +105,7 @@ async def answers(client: Redis) -> bool:
 
 
 async def check_server(client: Redis) -> str:
-    """The server's version. Raises :class:`StoreError` for one that cannot hold a session."""
+    """Return the server's version. Raises :class:`StoreError` for one that cannot hold a session."""
     try:
         async with translated():
             info: dict[str, Any] = await client.info("server")

@@ -31,7 +31,8 @@ _PASSING_ERRORS: Final = (
 
 @asynccontextmanager
 async def translated(patience: float = COMMAND_TIMEOUT) -> AsyncIterator[None]:
-    """Redis' exceptions as ours, and no answer within ``patience`` seconds as :class:`StoreUnavailable`.
+    """Raise Redis' exceptions as this package's, and no answer within ``patience`` seconds as
+    :class:`StoreUnavailable`.
 
     The client has no time limit of its own: redis-py's uses ``asyncio.wait_for``, which before Python 3.12
     swallows a cancellation that arrives together with the answer.
@@ -79,8 +80,8 @@ async def until_available(
     *,
     longest_wait: float = 0.5,
 ) -> AsyncIterator[AbstractContextManager[object]]:
-    """Attempts without end: the second at once, then with exponential backoff and jitter, at most ``longest_wait``
-    seconds apart.
+    """Yield attempts without end: the second at once, then with exponential backoff and jitter, at most
+    ``longest_wait`` seconds apart.
 
     ``on`` says which errors are worth another attempt; it is asked about cancellations, too.
     """

@@ -20,14 +20,14 @@ _FSYNC_NOTES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """``faults`` can lose what was acknowledged without a disaster; ``notes`` are worth knowing."""
+    """Tells what a server may lose: ``faults`` lose acknowledged data without disaster; ``notes`` are worth knowing."""
 
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 async def durability_of(client: Redis, known: Mapping[str, str] | None = None) -> Durability:
-    """How durable the server is; ``known`` are settings of one that does not tell them. Raises :class:`StoreError`."""
+    """Return how durable the server is; ``known`` are settings it does not tell. Raises :class:`StoreError`."""
     async with translated():
         info: dict[str, Any] = await client.info()
         try:
@@ -38,7 +38,7 @@ async def durability_of(client: Redis, known: Mapping[str, str] | None = None) -
 
 
 def judged(info: Mapping[str, Any], config: Mapping[str, str]) -> Durability:
-    """What INFO and CONFIG say; a value that neither has is named as not checked."""
+    """Return what INFO and CONFIG say; a value that neither has is named as not checked."""
     found, unchecked = Durability(), []
     if info.get("role") == "slave":
         primary = f"{info.get('master_host')}:{info.get('master_port')}"

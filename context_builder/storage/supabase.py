@@ -60,7 +60,7 @@ class SupabaseProject:
             return self._client
 
     async def bounded(self, request: Awaitable[T]) -> T:
-        """The answer to a request. The client repeats some by itself; this bounds all of them together."""
+        """Return the answer to a request. The client repeats some by itself; this bounds all of them together."""
         async with asyncio.timeout(self._timeout):
             return await request
 
@@ -97,7 +97,7 @@ class SupabaseProject:
         return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks)
 
     def _explained(self, error: postgrest.APIError) -> ContextBuilderError:
-        """A message is left out, because it may quote the row; so is what is no code."""
+        """Return a message is left out, because it may quote the row; so is what is no code."""
         code = str(error.code or "")
         code = code if re.fullmatch(r"[A-Za-z0-9_]{1,32}", code) else "no code"
         if _TRANSIENT.fullmatch(code):

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def is_redirect(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether the answer asks to look elsewhere."""
+    """Return whether the answer asks to look elsewhere."""
     return 300 <= status < 400 and "location" in headers
 
 
 def explain_redirect(asked: str, headers: Mapping[str, str], setting: str) -> str:
-    """What the server at the URL ``asked`` does, and what to do about it; without what is secret in either address."""
+    """Return what the server at the URL ``asked`` does, and what to do about it; without secrets of the addresses."""
     where = _origin(asked, headers.get("location", ""))
     return f"redirects to {where}, which is not followed; set {setting} to the address that answers"
 
@@ -27,7 +27,7 @@ def explain_redirect(asked: str, headers: Mapping[str, str], setting: str) -> st
 def refuse_redirects(
     server: str, setting: str, error: type[Exception]
 ) -> dict[str, list[Callable[[httpx.Response], Awaitable[None]]]]:
-    """``event_hooks`` for an HTTP client: raise ``error`` when ``server``, which ``setting`` names, redirects."""
+    """Return HTTP ``event_hooks`` that raise ``error`` when ``server``, which ``setting`` names, redirects."""
 
     async def refuse(response: httpx.Response) -> None:
         if is_redirect(response.status_code, response.headers):
@@ -50,7 +50,7 @@ UNREADABLE: Final = "an unreadable address"
 
 
 def printable(url: str) -> str:
-    """``host:port`` of each server that a URL names, and nothing that could be secret.
+    """Return ``host:port`` of each server that a URL names, and nothing that could be secret.
 
     ``localhost`` where it names none. A password that is not percent-encoded may make the URL read otherwise than
     it was meant, its beginning as a host: then it is :data:`UNREADABLE`.

@@ -41,7 +41,7 @@ _CLASSES: Final = (
 
 
 def count_tokens_compact(text: str) -> int:
-    """Tokens of ``text``, as :func:`context_builder.tokens.counter.count_tokens` counts them; thread-safe.
+    """Return the tokens of ``text``, as :func:`context_builder.tokens.counter.count_tokens` does; thread-safe.
 
     The first count loads the vocabulary, for which it takes half a second. Characters that are newer than Python's
     own Unicode tables count as signs.
@@ -63,7 +63,7 @@ def _tokens(piece: bytes) -> int:
 
 @cache
 def _pieces() -> re.Pattern[str]:
-    """What cuts a text into pieces before merging, with the classes that :mod:`re` does not know spelled out."""
+    """Return the pattern that cuts a text before merging, with classes that :mod:`re` does not know spelled out."""
     pattern = PATTERN
     for published, spelled in _CLASSES:
         pattern = pattern.replace(published, spelled)
@@ -109,7 +109,7 @@ class _Vocabulary:
         self._ends.append(len(self._tokens))
 
     def rank(self, token: bytes) -> int | None:
-        """The token's rank from 1, if there is such a token."""
+        """Return the token's rank from 1, if there is such a token."""
         at = crc32(token) % _SLOTS
         while rank := self._slots[at]:
             if self._tokens[self._ends[rank - 1] : self._ends[rank]] == token:
@@ -132,8 +132,9 @@ def _loaded() -> _Vocabulary:
 
 
 def _merged(piece: bytes) -> int:
-    """How many tokens are left of the bytes of ``piece`` when the pair of lowest rank, the first of several, has been
-    merged again and again."""
+    """Return how many tokens the bytes of ``piece`` merge into: the pair of lowest rank first, the first of several, as
+    long as there is one.
+    """
     rank = _vocabulary().rank
     if rank(piece):
         return 1

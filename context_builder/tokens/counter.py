@@ -59,12 +59,12 @@ class TokenCounter:
 
     @property
     def encoding_name(self) -> str:
-        """The encoding counted with: always ``o200k_base``."""
+        """Return the encoding counted with: always ``o200k_base``."""
         return ENCODING
 
     @cached_property
     def assumed(self) -> bool:
-        """Whether ``o200k_base`` is only taken for granted: the model is unknown, or has another encoding."""
+        """Return whether ``o200k_base`` is a guess: the model is unknown, or has another encoding."""
         from tiktoken.model import encoding_name_for_model
 
         try:
@@ -77,7 +77,7 @@ class TokenCounter:
         _count("")
 
     def count(self, text: str) -> int:
-        """Tokens of ``text``; what looks like a special token is counted as the plain text it is.
+        """Return the tokens of ``text``; what looks like a special token is counted as plain text.
 
         Exact, but for a run of more than 65,536 characters without a blank after a non-blank: it is
         cut there, and each cut changes the count by a token or two.
@@ -86,12 +86,12 @@ class TokenCounter:
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of ``text`` in ``o200k_base``, as :class:`TokenCounter` counts them, remembering nothing."""
+    """Return the tokens of ``text`` in ``o200k_base``, as :class:`TokenCounter` does, but without caching."""
     return _count(text)
 
 
 def token_ranks(text: str) -> list[int]:
-    """The tokens of a short ``text`` by their ranks in the vocabulary: the rarer the token, the higher."""
+    """Return the tokens of a short ``text`` by their ranks in the vocabulary: the rarer the token, the higher."""
     return _loaded().encode_ordinary(text)
 
 
@@ -110,7 +110,7 @@ _loading = Lock()
 
 @cache
 def _encoding() -> Encoding:
-    """The shipped encoding, one for the process, knowing no special tokens."""
+    """Return the shipped encoding, one for the process, knowing no special tokens."""
     from tiktoken import Encoding
 
     packed = files("context_builder.tokens.data") / f"{ENCODING}.tiktoken.xz"
@@ -120,7 +120,7 @@ def _encoding() -> Encoding:
 
 
 def slices(text: str) -> Iterator[str]:
-    """``text`` in slices, cut where the pattern always cuts: before a blank that follows a non-blank."""
+    """Yield ``text`` in slices, cut where the pattern always cuts: before a blank that follows a non-blank."""
     start = 0
     while len(text) - start > LONGEST_SLICE:
         end = start + LONGEST_SLICE
@@ -133,5 +133,5 @@ def slices(text: str) -> Iterator[str]:
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens ``text`` has: one for every four characters, rounded up; meant for English."""
+    """Return an estimate of the tokens of ``text``: one for every four characters, rounded up; meant for English."""
     return math.ceil(len(text) / 4)

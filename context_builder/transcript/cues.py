@@ -34,7 +34,7 @@ sentence with a colon in it is no name."""
 
 
 def parse_cues(text: str, name: str) -> list[Utterance]:
-    """What was said in the subtitles ``text``, in the order of the file.
+    """Return the utterances in the subtitles ``text``, in the order of the file.
 
     Raises :class:`TranscriptError` naming the line in ``name``.
     """
@@ -58,7 +58,7 @@ def parse_cues(text: str, name: str) -> list[Utterance]:
 
 
 def _start(line: str) -> float:
-    """Seconds at which the cue with this line of times begins."""
+    """Return the seconds at which the cue with this line of times begins."""
     times = _TIMES.match(line)
     time = _TIME.fullmatch(times["start"]) if times else None
     if time is None:

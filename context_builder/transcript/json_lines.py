@@ -12,7 +12,7 @@ from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance
 
 
 def parse_json_lines(text: str, name: str) -> list[Utterance]:
-    """What was said, from ``text`` (``speaker``, and the time as ``t_est`` or ``timestamp``, may be missing).
+    """Return the utterances of ``text`` (``speaker``, and the time as ``t_est`` or ``timestamp``, may be missing).
 
     ``t_est`` is in seconds from the start; ``timestamp`` is ISO 8601 and counts from the first
     one in the file. Other fields are ignored, but for ``type`` and ``metadata`` of an
@@ -48,7 +48,7 @@ def _entry(line: str) -> dict[str, Any]:
 
 
 def _timestamp(entry: dict[str, Any], before: float | None) -> float | None:
-    """Epoch seconds of an utterance's timestamp, if it has one; ``before`` are those of the last that had."""
+    """Return the epoch seconds of an utterance's timestamp, if any; ``before`` are those of the last one."""
     if (timestamp := entry.get("timestamp")) is None:
         return None
     at = epoch(timestamp, near=before) if isinstance(timestamp, str) else None

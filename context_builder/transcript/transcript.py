@@ -19,7 +19,7 @@ _PARSERS: Final = {
 
 
 def read_transcript(path: Path) -> list[Utterance]:
-    """What was said, in the order of the file.
+    """Return the utterances in the order of the file.
 
     The ending of the name tells the format: ``.jsonl`` or ``.ndjson`` (JSON lines), ``.vtt``
     (WebVTT) or ``.srt`` (SubRip). Raises :class:`TranscriptError` naming the file, and the

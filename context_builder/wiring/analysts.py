@@ -25,7 +25,7 @@ wordy without anything being wrong, and costs nothing."""
 
 
 def analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int], Described]:
-    """The chain of models and plain text analysis, the latter alone, what counts tokens, and the chain described."""
+    """Return the chain of models and plain text analysis, the latter alone, the token counter, and a description."""
     text = TextAnalyst()
     models = _models(settings)
     if not models:
@@ -44,7 +44,7 @@ def analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int]
 
 
 def _models(settings: Settings) -> dict[str, Analyst]:
-    """The models that the settings name, by what the banner calls them, the better one first."""
+    """Return the models that the settings name, by what the banner calls them, the better one first."""
     models: dict[str, Analyst] = {}
     if settings.model.openai_api_key is not None or settings.model.openai_base_url is not None:
         label, model = _openai(settings)
@@ -73,13 +73,13 @@ def _openai(settings: Settings) -> tuple[str, Analyst]:
 
 
 def task_config(settings: Settings) -> TaskConfig:
-    """What models are asked with; summaries are as large as the sessions want them."""
+    """Return the tasks' options; summaries are as large as the sessions want them."""
     session = settings.session
     return replace(settings.tasks, summary_max_tokens=session.summary_budget, summary_input=session.summary_input)
 
 
 def _local(url: str, settings: Settings) -> tuple[str, Analyst]:
-    """A model on this machine: one call at a time, in small portions, with more patience."""
+    """Return a model on this machine: one call at a time, in small portions, with more patience."""
     from context_builder.analysis.local import LocalAnalyst
     from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
     from context_builder.analysis.prompts import load_prompts

@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Parts that all sessions of a process share. Open it with :func:`open_app`."""
+    """Holds what all sessions of a process share. Open it with :func:`open_app`."""
 
     settings: Settings
     redis: Redis
@@ -54,12 +54,12 @@ class App:
     recordings: RecordingWriter
 
     async def check(self) -> None:
-        """Raise what makes this Redis unfit to hold a session; one that is away is waited for by the session."""
+        """Raise the error that makes this Redis unfit for a session; the session itself waits for an absent one."""
         with suppress(StoreUnavailable):
             await check_server(self.redis)
 
     def session(self, session_id: str, *, record: Path | None = None) -> Session:
-        """A session, ready to be served; recorded in the file ``record``, or in the folder that the settings name."""
+        """Return a session ready to be served; recorded in the file ``record``, or in the configured folder."""
         path = record or recording_of(session_id, self.settings)
         recorder = FileRecorder(self.recordings, path, ENCODING) if path else None
         return Session(self.redis, session_id, self.settings.session, self.parts, recorder)
@@ -67,7 +67,7 @@ class App:
 
 @asynccontextmanager
 async def open_app(settings: Settings) -> AsyncIterator[App]:
-    """Everything a daemon needs; embedded engines are started where nothing else is set."""
+    """Open everything a daemon needs; embedded engines are started where nothing else is set."""
     async with AsyncExitStack() as stack:
         redis, redis_is = await _open_redis(settings)
         stack.push_async_callback(redis.aclose)
@@ -100,7 +100,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
 
 @asynccontextmanager
 async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
-    """The Redis that the settings name, or the embedded one."""
+    """Open the configured Redis, or the embedded one."""
     redis, _ = await _open_redis(settings)
     try:
         yield redis
@@ -110,7 +110,7 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
 
 @asynccontextmanager
 async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Described]]:
-    """What the settings make read messages: the chain of models and plain text analysis."""
+    """Open the configured analyst: the chain of models and plain text analysis."""
     analyst, _, _, described = analysts(settings)
     try:
         yield analyst, described
@@ -120,7 +120,7 @@ async def open_analyst(settings: Settings) -> AsyncIterator[tuple[Analyst, Descr
 
 @asynccontextmanager
 async def open_archive(settings: Settings) -> AsyncIterator[Archive]:
-    """The archive that the settings name, or the embedded one."""
+    """Open the configured archive, or the embedded one."""
     archive, _ = archive_of(settings)
     try:
         yield archive
@@ -130,7 +130,7 @@ async def open_archive(settings: Settings) -> AsyncIterator[Archive]:
 
 @asynccontextmanager
 async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | None, Described]]:
-    """The memory that the settings name, or the one in the embedded database; and what people call it."""
+    """Open the configured memory, or the one in the embedded database; also give its name for people."""
     memory, described = memory_of(settings)
     try:
         yield memory, described
@@ -140,7 +140,7 @@ async def open_memory(settings: Settings) -> AsyncIterator[tuple[MemoryStore | N
 
 @asynccontextmanager
 async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[ContextBuilder, Described]]:
-    """What makes prompts as the settings want it, of the memory that they name, and what people call that memory.
+    """Open the configured :class:`ContextBuilder` with its memory; also give that memory's name for people.
 
     ``rules`` replace fields of the rules that the settings make.
     """
@@ -167,7 +167,7 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
 
 
 def recording_of(session_id: str, settings: Settings) -> Path | None:
-    """The file in which every run of the session is recorded, if the settings want that."""
+    """Return the file in which every run of the session is recorded, if the settings want that."""
     return settings.process.record_dir / f"{session_id}.jsonl" if settings.process.record_dir else None
 
 
@@ -182,7 +182,7 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
 
 
 async def _running_redis(settings: Settings) -> Redis | None:
-    """The Redis that the settings name, or the embedded one if it runs; None where there is none to be had."""
+    """Return the Redis that the settings name, or the embedded one if it runs; None where there is none to be had."""
     try:
         if (url := await _named_redis(settings)) is None:
             address = await asyncio.to_thread(redis_engine(settings, STANDARD_PORT).running)
@@ -194,7 +194,7 @@ async def _running_redis(settings: Settings) -> Redis | None:
 
 
 async def _named_redis(settings: Settings) -> str | None:
-    """The address of the Redis that somebody set up for us; None where the embedded one is meant."""
+    """Return the address of the Redis that somebody set up for us; None where the embedded one is meant."""
     where = settings.redis
     if where.url is not None:
         return where.url.get_secret_value()
@@ -211,7 +211,7 @@ async def _named_redis(settings: Settings) -> str | None:
 
 
 async def _another_serves(url: str, engine: RedisEngine) -> bool:
-    """Whether a Redis that this home did not start serves on the standard port.
+    """Return whether a Redis that this home did not start serves on the standard port.
 
     Another user's embedded one does not: it asks for that user's password. Raises :class:`StoreError` when one that
     somebody set up asks for a password.

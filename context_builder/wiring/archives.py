@@ -8,7 +8,7 @@ from context_builder.wiring.embedded import Described, database_url, home_of, re
 
 
 def archive_of(settings: Settings) -> tuple[Archive, Described]:
-    """The archive, not connected yet, and what people call it."""
+    """Return the archive, not connected yet, and its name for people."""
     archive: Archive
     where = settings.archive
     if where.supabase_url and where.supabase_key:

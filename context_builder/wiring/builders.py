@@ -35,9 +35,10 @@ def builder_of(
     read_session: ReadSession = no_session,
     **rules: Any,
 ) -> ContextBuilder:
-    """A builder that remembers by ``store``; ``rules`` replace those of the settings. With an ``analyst``, it sums up
-    what leaves the prompts; the analyst for ``preferences`` finds them, if it can. ``read_session`` reads what running
-    sessions publish."""
+    """Return a builder that remembers by ``store``; ``rules`` replace those of the settings. With an ``analyst``, it
+    sums up what leaves the prompts; the analyst for ``preferences`` finds them, if it can. ``read_session`` reads what
+    running sessions publish.
+    """
     return ContextBuilder(
         store=store,
         token_counter=counter_of(settings).count,
@@ -50,12 +51,12 @@ def builder_of(
 
 
 def counter_of(settings: Settings) -> TokenCounter:
-    """What counts the tokens of prompts: as the model that reads them does."""
+    """Return the token counter of the model that reads the prompts."""
     return TokenCounter(settings.prompt.model or UNNAMED_MODEL)
 
 
 def summarizer_of(analyst: Analyst) -> Summarizer:
-    """Sums up chat messages in the analyst's points; what is no text is passed over."""
+    """Return a function that sums up chat messages in the analyst's points; what is no text is passed over."""
 
     async def summarized(messages: Sequence[Message]) -> str:
         said = [
@@ -70,7 +71,7 @@ def summarizer_of(analyst: Analyst) -> Summarizer:
 
 
 def preference_reader_of(analyst: Analyst) -> PreferenceReader | None:
-    """Finds preferences in messages by the analyst's model; None, if it has none that can."""
+    """Return a function that finds preferences by the analyst's model; None, if it has none that can."""
     if (read := analyst.read_preferences) is None:
         return None
 
@@ -85,12 +86,12 @@ def preference_reader_of(analyst: Analyst) -> PreferenceReader | None:
 
 
 def assembly_rules_of(settings: Settings) -> AssemblyConfig:
-    """The rules that prompts go by. Raises :class:`SettingError` for a model of unknown window."""
+    """Return the rules that prompts go by. Raises :class:`SettingError` for a model of unknown window."""
     return replace(settings.assembly, window=_window(settings))
 
 
 def redactor_of(settings: Settings) -> RedactorProtocol:
-    """Secrets go before personal data. Raises :class:`SettingError` when the extra that it needs is missing."""
+    """Return the redactor: secrets, then personal data. Raises :class:`SettingError` without the extra it needs."""
     redactors: list[RedactorProtocol] = []
     if settings.prompt.redact in ("secrets", "all"):
         from context_builder.redaction.secrets import SecretRedactor

@@ -11,12 +11,12 @@ from context_builder.settings.settings import Settings
 
 
 def prices_of(settings: Settings) -> Prices:
-    """The list prices, or those that the settings name instead."""
+    """Return the list prices, or those that the settings name instead."""
     return Prices({model: Price(*dollars) for model, dollars in (settings.model.prices or {}).items()})
 
 
 def budget_for(models: Iterable[str], settings: Settings) -> Budget | None:
-    """The process's budget, if it has one, which calls of ``models`` share with all others.
+    """Return the process's budget, if it has one, which calls of ``models`` share with all others.
 
     Raises :class:`SettingError` where it could not be kept, the price of a model being unknown.
     """
@@ -34,5 +34,5 @@ def budget_for(models: Iterable[str], settings: Settings) -> Budget | None:
 
 @cache
 def process_budget(per_hour: float) -> Budget:
-    """One budget a process: its daemons and builders spend from the same hour."""
+    """Return the process's one budget: its daemons and builders spend from the same hour."""
     return Budget(per_hour)

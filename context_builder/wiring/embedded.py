@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """For the banner: what a part is, what to set to have another, and the shell line that lets other programs in.
+    """Tells the banner what a part is, what to set to have another, and the shell line that lets other programs in.
 
     ``embedded`` says that the project started it.
     """
@@ -35,12 +35,12 @@ class Described:
 
 
 def home_of(settings: Settings) -> Path:
-    """The folder of the embedded engines."""
+    """Return the folder of the embedded engines."""
     return settings.process.home or default_home()
 
 
 def redis_engine(settings: Settings, standard_port: int = STANDARD_PORT) -> RedisEngine:
-    """The embedded Redis, as the settings want it."""
+    """Return the embedded Redis, configured by the settings."""
     return RedisEngine(home_of(settings), standard_port, guarded=settings.redis.embedded_password)
 
 
@@ -75,8 +75,9 @@ def restart_when_killed(client: Redis, engine: RedisEngine) -> Redis:
 
 
 async def database_url(home: Path) -> str:
-    """The embedded PostgreSQL, running and with our tables. Raises :class:`~context_builder.errors.EngineError`
-    and :class:`~context_builder.errors.ArchiveError`."""
+    """Return the URL of the embedded PostgreSQL, running and with this package's tables. Raises
+    :class:`~context_builder.errors.EngineError` and :class:`~context_builder.errors.ArchiveError`.
+    """
     from context_builder.storage.migrations import apply
 
     address = await asyncio.to_thread(PostgresEngine(home).ensure)

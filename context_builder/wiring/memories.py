@@ -14,7 +14,7 @@ from context_builder.wiring.embedded import Described, database_url, home_of, re
 
 
 def memory_of(settings: Settings) -> tuple[MemoryStore, Described]:
-    """The memory, not connected yet, and what people call it."""
+    """Return the memory, not connected yet, and its name for people."""
     memory, described = _chosen(settings)
     if not settings.session.feed_memory:
         described = Described(f"{described.what}; not fed", "FEED_MEMORY is off")
@@ -64,7 +64,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStor
 
 
 def embedding_options(settings: Settings) -> EmbeddingOptions | None:
-    """Where embeddings come from, if the settings name a model. A key goes to the server it was meant for alone."""
+    """Return the embeddings' options, if a model is named. A key goes only to the server it was meant for."""
     embedding, model = settings.embedding, settings.model
     if embedding.model is None:
         return None

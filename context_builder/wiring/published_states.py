@@ -24,7 +24,7 @@ class PublishedStates:
         self._patience = patience
 
     async def read(self, tenant_id: str, session_id: str) -> dict[str, Any] | None:
-        """The state that the session publishes; None where it publishes none, or there is none to be had."""
+        """Return the state that the session publishes; None where there is none to be had."""
         if self._redis is None or tenant_id != self._tenant_id:
             return None
         try:

@@ -19,7 +19,7 @@ async def build_for_session(
     max_prompt_tokens: int | None = None,
     **named: Any,
 ) -> BuiltContext:
-    """What is known of ``client``'s session and fits ``query``, as messages of at most ``max_prompt_tokens``.
+    """Return what is known of ``client``'s session and fits ``query``, as messages of ``max_prompt_tokens`` at most.
 
     Without a query, the newest thing said is answered; without a limit, the builder's holds. ``named`` are further
     keys of a turn, such as ``system_prompt``, ``tenant_id`` and ``user_id``. What that user prefers is told when space

@@ -81,7 +81,7 @@ class OpenAIAnalyst(Analyst):
         return self._name
 
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
-        """One call for all messages; those too short for keywords are not sent."""
+        """Ask for all keywords in one call; messages too short for keywords are not sent."""
         asked = list(filter(_is_worth_keywords, messages))
         texts = [_excerpt(said.text, KEYWORD_TEXT) for said in asked]
         if not texts:
@@ -94,7 +94,7 @@ class OpenAIAnalyst(Analyst):
         return KeywordResult(_in_place(messages, found), self._name, usage)
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
-        """One call, unless nothing was said."""
+        """Ask for domains in one call, unless nothing was said."""
         texts = [_excerpt(said.text, DOMAIN_TEXT) for said in messages if said.text.strip()]
         if not texts:
             return DomainResult({}, (), self._name)
@@ -112,13 +112,13 @@ class OpenAIAnalyst(Analyst):
 
     @property
     def read_both(self) -> ReadBoth | None:
-        """Keywords and domains in one call, where one model does both."""
+        """Return a function that finds keywords and domains in one call, where one model does both."""
         return self._read_both if self._tasks.keywords.model == self._tasks.domains.model else None
 
     async def _read_both(
         self, keyword_messages: Sequence[AnalystMessage], domain_messages: Sequence[AnalystMessage]
     ) -> tuple[KeywordResult, DomainResult]:
-        """A message that both are about is sent once. What the call cost counts as the domains'."""
+        """Send a message that both are about once, and count the call's usage as the domains'."""
         asked = list(filter(_is_worth_keywords, keyword_messages))
         told = [said for said in domain_messages if said.text.strip()]
         if not asked or not told:
@@ -142,7 +142,7 @@ class OpenAIAnalyst(Analyst):
         return keywords, replace(domains, usage=usage)
 
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
-        """One call, if all fits one; otherwise as many as it takes, so that nothing is skipped."""
+        """Ask for the points in one call, if all messages fit; otherwise in as many as it takes."""
         parts = await asyncio.to_thread(self._portions, request)
         return await summarized(request, parts, self._summarize, self._name)
 
@@ -168,11 +168,10 @@ class OpenAIAnalyst(Analyst):
 
     @property
     def read_preferences(self) -> ReadPreferences:
-        """The preferences that messages state, in one call."""
+        """Return a function that finds stated preferences in one call."""
         return self._read_preferences
 
     async def _read_preferences(self, messages: Sequence[AnalystMessage]) -> PreferenceResult:
-        """One call, unless nothing was said."""
         asked = [said for said in messages if said.text.strip()]
         if not asked:
             return PreferenceResult((), self._name)
@@ -207,7 +206,7 @@ def _is_worth_keywords(said: AnalystMessage) -> bool:
 
 
 def _in_place(messages: Sequence[AnalystMessage], found: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """The keywords ``found`` for the messages that were asked about, and none for the others."""
+    """Return the keywords ``found`` for the messages that were asked about, and none for the others."""
     each = iter(found)
     return tuple(next(each) if _is_worth_keywords(said) else () for said in messages)
 

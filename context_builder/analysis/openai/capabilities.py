@@ -29,7 +29,7 @@ _TRACES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One thing to ask a model: what to say, and the reply's form and limits."""
+    """Holds the messages to send to a model, and the form and limits of its reply."""
 
     task: str
     stable: str
@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The parts of the API that may be used; ``schema_told`` puts the schema into the prompt."""
+    """Tells which parts of the API may be used; ``schema_told`` puts the schema into the prompt."""
 
     max_completion_tokens: bool = True
     temperature: bool = True
@@ -49,7 +49,7 @@ class Capabilities:
     schema_told: bool = False
 
     def refused_part(self, refusal: str) -> str | None:
-        """The part in use that a server's refusal is about, if it names one."""
+        """Return the part in use that a server's refusal is about, if the refusal names one."""
         words = refusal.casefold()
         for part, traces in _TRACES.items():
             if getattr(self, part) and any(trace in words for trace in traces):
@@ -62,7 +62,7 @@ class Capabilities:
         return replace(self, **{part: False})
 
     def request(self, question: Question, json_mode: Prompt) -> dict[str, Any]:
-        """The arguments of a chat completion that asks ``question``."""
+        """Return the arguments of a chat completion that asks ``question``."""
         schema = schema_of(question.reply)
         told = f"\n\n{json_mode.fill(schema=json.dumps(schema))}" if self.schema_told else ""
         strict = {"name": question.task, "strict": True, "schema": schema}

@@ -45,7 +45,7 @@ class ModelClient:
         self._client: AsyncOpenAI | None = None
 
     async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]:
-        """What ``read`` makes of the reply, and what all tries cost together; an error carries that too.
+        """Return the reply as parsed by ``read``, and the usage of all tries; errors carry their usage too.
 
         ``read`` takes the parsed reply, in a thread, and may raise :class:`ReplyInvalid`, which is worth another
         try like an invalid reply; the points it rejects are counted.
@@ -80,7 +80,7 @@ class ModelClient:
             await client.close()
 
     def _wait_after(self, error: Exception) -> bool | float:
-        """Whether to try again after ``error``, or the seconds to wait before."""
+        """Return whether to try again after ``error``, or the seconds to wait before."""
         if not isinstance(error, AnalystError) or isinstance(error, Refused | OverBudget):
             return False
         wait = error.retry_after if isinstance(error, AnalystUnavailable) else None
@@ -89,7 +89,7 @@ class ModelClient:
         return wait if wait <= self._options.longest_wait else False
 
     async def _complete(self, question: Question) -> Completion:
-        """One completion, asked for within the model's capabilities, which a refusal teaches."""
+        """Request a completion within the model's capabilities, which a refusal teaches."""
         client = await self._connected()
         import openai
 
@@ -105,7 +105,7 @@ class ModelClient:
                     raise translated(error, self._endpoint, model) from None
 
     async def _create(self, client: AsyncOpenAI, question: Question, request: dict[str, Any]) -> Completion:
-        """One request. What it may have cost stays spent, unless the server says how much it was or refused it."""
+        """Send one request, which counts as spent at its worst case unless the server tells the usage or refused it."""
         import openai
 
         with self._meter.hold(question.task, request, question.max_tokens) as held:
@@ -120,7 +120,7 @@ class ModelClient:
             return completion
 
     def _learnt_from(self, error: Exception, capabilities: Capabilities, model: str) -> bool:
-        """Whether the error refused a part of ``capabilities`` that can be done without from now on."""
+        """Return whether the error refused a part of ``capabilities`` that can be done without from now on."""
         import openai
 
         if not isinstance(error, openai.APIStatusError) or error.status_code not in REFUSAL_STATUSES:
@@ -132,7 +132,7 @@ class ModelClient:
         return True
 
     def _read(self, question: Question, completion: Completion, read: Callable[..., T]) -> T:
-        """What ``read`` makes of the reply. A model that misses its form is told it from the next try on."""
+        """Parse the reply; a model that misses the form is sent the schema from the next try on."""
         content = completion.content
         try:
             reply = parse_reply(question.reply, content)

@@ -50,7 +50,7 @@ class Meter:
 
 
 def prompt_tokens(request: Mapping[str, Any], count: Callable[[str], int]) -> int:
-    """Tokens of a chat completion's prompt: its messages, the reply's schema, and the few that frame each message."""
+    """Return the tokens of a chat prompt: its messages, the reply's schema, and the frame of each message."""
     form = request["response_format"].get("json_schema")
     schema = json.dumps(form["schema"], separators=(",", ":")) if form else ""
     framing = 3 + 4 * len(request["messages"])
@@ -98,14 +98,14 @@ class _Tokens(BaseModel):
 
 
 class Completion(BaseModel):
-    """What is read of a completion: its first choice, and figures that can be true. Servers differ in the rest."""
+    """Holds a completion's first choice and its plausible figures. Servers differ in the rest."""
 
     choices: Annotated[list[_Choice], Field(min_length=1), BeforeValidator(_first)]
     usage: Annotated[_Tokens | None, _NoneIfOdd] = None
 
     @classmethod
     def of(cls, body: bytes) -> Completion:
-        """The completion in the body of a response. Raises :class:`ReplyInvalid` if it is none."""
+        """Return the completion in a response's body. Raises :class:`ReplyInvalid` if there is none."""
         try:
             return cls.model_validate_json(body)
         except ValidationError:
@@ -113,7 +113,7 @@ class Completion(BaseModel):
 
     @property
     def content(self) -> str:
-        """The text of the reply. Raises :class:`ReplyInvalid` when it was refused, cut off or empty."""
+        """Return the reply's text. Raises :class:`ReplyInvalid` when it was refused, cut off or empty."""
         choice = self.choices[0]
         if choice.message.refusal or choice.finish_reason == "content_filter":
             raise ReplyInvalid("the model refuses to answer")
@@ -125,11 +125,11 @@ class Completion(BaseModel):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the server says how many tokens it took."""
+        """Return whether the server says how many tokens the call took."""
         return None not in (self._tokens.prompt_tokens, self._tokens.completion_tokens)
 
     def cost(self, model: str) -> Usage:
-        """The tokens of this one call to ``model``, as its server counted them."""
+        """Return the usage of this one call to ``model``, as its server counted it."""
         prompt_tokens = self._tokens.prompt_tokens or 0
         details = self._tokens.prompt_tokens_details or _PromptDetails()
         return Usage(

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server that speaks OpenAI's API; OpenAI itself without a ``base_url``, which ``setting`` names."""
+    """Names a server that speaks OpenAI's API; OpenAI itself without a ``base_url``, which ``setting`` names."""
 
     api_key: str = field(default="", repr=False)
     base_url: str | None = field(default=None, repr=False)
@@ -16,7 +16,7 @@ class Endpoint:
 
     @property
     def label(self) -> str:
-        """What people call it, free of credentials."""
+        """Return the endpoint's name for people, free of credentials."""
         if self.base_url is None:
             return "OpenAI"
         parts = urlsplit(self.base_url)

@@ -50,7 +50,7 @@ MAX_POINT_LENGTH: Final = 400
 
 
 def keywords_of(reply: KeywordReply, count: int) -> tuple[tuple[str, ...], ...]:
-    """The keywords of ``count`` messages, in their order.
+    """Return the keywords of ``count`` messages, in their order.
 
     A list begins with its message's number. Small models leave the numbers out: then as many lists
     as messages are taken in order, and all lists are a lone message's. Raises
@@ -69,12 +69,12 @@ def keywords_of(reply: KeywordReply, count: int) -> tuple[tuple[str, ...], ...]:
 
 
 def lone_keywords_of(reply: LoneKeywordReply) -> tuple[tuple[str, ...], ...]:
-    """The keywords of the only message asked about."""
+    """Return the keywords of the only message of a request."""
     return (_keywords(reply.keywords),)
 
 
 def domains_of(reply: DomainReply) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Confidence (up to 1) of each domain that exists, highest first, and the topic's keywords.
+    """Return the confidence (up to 1) of each known domain, highest first, and the topic's keywords.
 
     A domain may be called by its name in the schema or by its full one.
     """
@@ -89,7 +89,7 @@ def domains_of(reply: DomainReply) -> tuple[dict[str, float], tuple[str, ...]]:
 
 
 def points_of(reply: SummaryReply, request: SummaryRequest) -> tuple[tuple[DraftPoint, ...], int]:
-    """The acceptable points in the messages' order, and how many points or replacements were rejected.
+    """Return the acceptable points in the messages' order, and how many points or replacements were rejected.
 
     A reply labels messages and known points by their place in the request, from 1; of points with the same text, the
     first counts. A point must be grounded in what it cites. One that may not replace the known point that it names,
@@ -111,7 +111,7 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> tuple[tuple[Draft
 def preferences_of(
     reply: PreferenceReply, messages: Sequence[AnalystMessage]
 ) -> tuple[tuple[StatedPreference, ...], int]:
-    """The preferences that messages do state, in their order, and how many were rejected.
+    """Return the preferences that messages do state, in their order, and how many were rejected.
 
     A reply labels messages by their place, from 1. What is preferred is told in words of the message that states it.
     """
@@ -151,12 +151,12 @@ def _replaced(request: SummaryRequest, entry: PointEntry) -> KnownPoint | None:
 
 
 def _is_rejected(draft: DraftPoint | None, replaced: KnownPoint | None) -> bool:
-    """Whether nothing came of a point, or of the replacement that it was to be."""
+    """Return whether nothing came of a point, or of the replacement that it was to be."""
     return draft is None or (replaced is not None and draft.replaces is None)
 
 
 def _kind(word: str, cited: Sequence[AnalystMessage]) -> PointKind:
-    """The kind the model named, but for the assistant's own contributions, which are known."""
+    """Return the kind the model named, but for the assistant's own contributions, which are known."""
     if all(said.consilience for said in cited):
         return PointKind.CONSILIENCE
     kind = PointKind(word) if word in set(PointKind) else PointKind.CLAIM

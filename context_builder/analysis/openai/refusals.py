@@ -45,7 +45,7 @@ _WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429})
 
 
 def translated(error: Exception, endpoint: Endpoint, model: str) -> AnalystError:
-    """Our error for one that the client raised."""
+    """Return this package's error for one that the client raised."""
     import openai
 
     server = endpoint.label
@@ -61,7 +61,7 @@ def translated(error: Exception, endpoint: Endpoint, model: str) -> AnalystError
 
 
 def was_free(error: openai.OpenAIError) -> bool:
-    """Whether the request cost nothing for certain: it was refused, or reached no server.
+    """Return whether the request certainly cost nothing: it was refused, or reached no server.
 
     What the connection failed with is told by its name, as the client's versions use different HTTP packages.
     """
@@ -88,7 +88,7 @@ def _named(code: str) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, a day at most: a number, or a date as HTTP also allows."""
+    """Return the seconds that the server asks to wait, a day at most: a number, or a date as HTTP also allows."""
     value = headers.get("retry-after")
     if value is None:
         return None

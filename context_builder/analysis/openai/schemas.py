@@ -55,13 +55,13 @@ MAX_PREFERENCES: Final = 20
 
 
 class Reply(BaseModel):
-    """Asked for without further properties; read with them, for servers that are not strict."""
+    """Holds a reply that is asked for without further properties, and read with them from lenient servers."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 
 
 def _if_odd(value: object) -> Any:
-    """Has ``value`` stand for what has another form."""
+    """Replace a field of another form than asked for by ``value``."""
 
     def validated(given: Any, validate: ValidatorFunctionWrapHandler) -> Any:
         try:
@@ -86,7 +86,7 @@ Keywords = Annotated[list[Keyword], _at_most(MAX_KEYWORDS)]
 
 
 class KeywordReply(Reply):
-    """A list a message: its number, then its keywords."""
+    """Holds a list for each message: its number, then its keywords."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -94,7 +94,7 @@ class KeywordReply(Reply):
 
 
 class LoneKeywordReply(Reply):
-    """The keywords of the only message there is; asked for most often, so their number is left to the prompt."""
+    """Holds the keywords of a single message; asked for most often, so their number is left to the prompt."""
 
     keywords: list[Keyword]
 
@@ -113,7 +113,7 @@ class DomainReply(Reply):
 
 
 class CombinedReply(KeywordReply):
-    """Both in one: the messages' lists, and the domains with their topic's keywords."""
+    """Holds the messages' keyword lists, and the domains with their topic's keywords."""
 
     domains: DomainEntries
     topic: Keywords
@@ -153,7 +153,7 @@ R = TypeVar("R", bound=Reply)
 
 @cache
 def schema_of(reply: type[Reply]) -> dict[str, Any]:
-    """The reply's JSON schema, without titles, descriptions and references."""
+    """Return the reply's JSON schema, without titles, descriptions and references."""
     full = reply.model_json_schema()
     compact: dict[str, Any] = _compact(full, full.get("$defs", {}))
     return compact
@@ -174,7 +174,7 @@ def _compact(node: Any, definitions: dict[str, Any]) -> Any:
 
 
 def parse_reply(reply: type[R], content: str) -> R:
-    """The reply in ``content``, which may stand in a code fence. Raises :class:`ReplyInvalid`."""
+    """Return the reply in ``content``, which may stand in a code fence. Raises :class:`ReplyInvalid`."""
     try:
         return reply.model_validate_json(content[content.index("{") : content.rindex("}") + 1])
     except ValidationError as error:

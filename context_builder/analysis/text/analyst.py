@@ -34,7 +34,7 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class TextAnalyst(Analyst):
-    """Plain text analysis in this process.
+    """Analyses plain text in this process.
 
     Give it the executor that the process has for such work; otherwise it keeps one thread of
     its own, which ``close`` ends.
@@ -50,7 +50,7 @@ class TextAnalyst(Analyst):
         return NAME
 
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
-        """Keywords of each message; terms that recur among ``messages``, or have before, are preferred."""
+        """Return the keywords of each message, preferring terms that recur among ``messages`` or did before."""
         recurring = Recurrence(before=messages[0].recurring if messages else None)
         for portion in _portions(messages):
             await self._run(_count, recurring, portion)
@@ -60,11 +60,11 @@ class TextAnalyst(Analyst):
         return KeywordResult(tuple(found), NAME)
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
-        """Domains and topic keywords of the messages; assistants' words count like people's."""
+        """Return the domains and topic keywords of the messages; assistants' words count like people's."""
         return await self._run(_domains, messages)
 
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
-        """The points worth keeping, each a sentence as it was said, citing where it was said."""
+        """Return the points worth keeping, each a sentence as it was said, citing its message."""
         digest = Digest(known=request.known, topic_keywords=request.topic_keywords, size=self._size)
         for portion in _portions(request.messages):
             await self._run(digest.add, portion)

@@ -40,13 +40,13 @@ MAX_ACTIVE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was heard for each of ``DOMAINS``, and in how many words (older ones count less)."""
+    """Holds the weight found for each of ``DOMAINS``, and in how many words (older ones count less)."""
 
     scores: tuple[float, ...]
     words: float
 
     def confidence(self) -> dict[str, float]:
-        """Active domains with their confidence, highest first; none where nothing points to one.
+        """Return active domains with their confidence, highest first; none where no word indicates one.
 
         A confidence is meant as the chance that the domain is right: its share among all domains
         times how far the evidence exceeds what small talk gathers. Its constants were set on
@@ -65,7 +65,7 @@ class Evidence:
 
 
 def score_domains(texts: Sequence[str]) -> Evidence:
-    """The evidence in messages given oldest first."""
+    """Return the evidence in messages given oldest first."""
     known = lexicon()
     times: dict[int, tuple[Weights, float]] = {}
     length = 0.0
@@ -84,7 +84,7 @@ def score_domains(texts: Sequence[str]) -> Evidence:
 
 
 def _terms(spoken: Sequence[str], known: Lexicon) -> Iterator[Weights]:
-    """Weights of the terms in a text, each word used once, the longest term first."""
+    """Yield the weights of the terms in a text, each word used once, the longest term first."""
     at = 0
     while at < len(spoken):
         length, weights = _phrase_at(spoken, at, known)

@@ -52,7 +52,7 @@ _OBJECTS: Final = frozenset("the a an this these those its our my your their his
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A candidate as first spelled, with the stems that identify it and where it began (in words)."""
+    """Holds a candidate as first spelled, with the stems that identify it and its position in words."""
 
     text: str
     stems: tuple[str, ...]
@@ -62,7 +62,7 @@ class Phrase:
 
 
 def keywords(text: str, recurring: Mapping[str, int] | None = None, *, most: int = MAX_KEYWORDS) -> tuple[str, ...]:
-    """Up to ``most`` keywords of ``text``, best first, spelled as in it.
+    """Return up to ``most`` keywords of ``text``, best first, spelled as in it.
 
     ``recurring`` tells in how many messages of the session, this one included, each stem has
     occurred (:class:`~context_builder.analysis.text.words.Recurrence` counts it); terms
@@ -80,7 +80,7 @@ def keywords(text: str, recurring: Mapping[str, int] | None = None, *, most: int
 
 
 def topic_keywords(texts: Sequence[str], speakers: Iterable[str] = (), *, most: int = MAX_KEYWORDS) -> tuple[str, ...]:
-    """Up to ``most`` keywords of a stretch of talk, given oldest first; newer ones are preferred.
+    """Return up to ``most`` keywords of a stretch of talk, given oldest first; newer ones are preferred.
 
     The names of the ``speakers`` are no topic.
     """
@@ -95,7 +95,7 @@ def _tokens(text: str) -> list[Word]:
 
 
 def phrases(tokens: Sequence[Word]) -> Iterator[Phrase]:
-    """Every candidate phrase of a text, repeated as often as it occurs."""
+    """Yield every candidate phrase of a text, repeated as often as it occurs."""
     run: list[int] = []
     for index, word in enumerate(tokens):
         ends = _ends_phrase(tokens, index)
@@ -117,7 +117,7 @@ def _ends_phrase(tokens: Sequence[Word], index: int) -> bool:
 
 
 def _is_verb_here(tokens: Sequence[Word], index: int) -> bool:
-    """Whether what stands around a word makes it a verb, as in "we model the" or "to model the"."""
+    """Return whether what stands around a word makes it a verb, as in "we model the" or "to model the"."""
     word = tokens[index]
     if word.text[0].isupper():
         return False
@@ -131,7 +131,7 @@ def _is_verb_here(tokens: Sequence[Word], index: int) -> bool:
 
 
 def _is_verb_after_noun(tokens: Sequence[Word], index: int) -> bool:
-    """Whether a word between one with content and another is a verb, by its form and what comes then.
+    """Return whether a word between one with content and another is a verb, by its form and what comes then.
 
     It has an object ("graze the reef"), or ends in -ed with nothing to qualify ("burned in"), or in -s before a noun,
     because a noun before a noun is hardly ever a plural.
@@ -153,7 +153,7 @@ def _has_object(tokens: Sequence[Word], index: int) -> bool:
 
 
 def _begins_question(tokens: Sequence[Word], modal: int) -> bool:
-    """Whether a modal stands before its subject, as in "How can robots ..."."""
+    """Return whether a modal stands before its subject, as in "How can robots ..."."""
     if modal == 0 or not tokens[modal].joined:
         return True
     before = tokens[modal - 1]
@@ -193,14 +193,14 @@ def nouns_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
 
 
 def verbs_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
-    """Words that their place makes verbs, other than general ones."""
+    """Yield the words that their place makes verbs, other than general ones."""
     for index, word in enumerate(tokens):
         if is_content(word) and not _is_weak(word) and _is_verb_here(tokens, index):
             yield _phrase([word], index)
 
 
 def dates(tokens: Sequence[Word]) -> Iterator[Phrase]:
-    """Names of months and of days of the week."""
+    """Return the positions of the names of months and of days of the week."""
     for index, word in enumerate(tokens):
         if word.text[0].isupper() and word.lower in DATES:
             yield _phrase([word], index)
@@ -211,7 +211,7 @@ def _is_weak(word: Word) -> bool:
 
 
 def _closes(tokens: Sequence[Word], index: int) -> bool:
-    """Whether nothing with content follows directly, so that the word is no adjective."""
+    """Return whether nothing with content follows directly, so that the word is no adjective."""
     if index + 1 == len(tokens):
         return True
     after = tokens[index + 1]
@@ -223,7 +223,7 @@ def _is_weak_start(word: Word) -> bool:
 
 
 def _is_head(tokens: Sequence[Word], inside: Sequence[int]) -> bool:
-    """Whether a general word ends a term of two words that would be another without it, as in "error rate"."""
+    """Return whether a general word ends a term of two words that would be another without it, as in "error rate"."""
     if len(inside) != 2:
         return False
     first, last = (tokens[index] for index in inside)
@@ -240,7 +240,7 @@ def _is_weak_end(word: Word) -> bool:
 def ranked(
     tokens: Sequence[Word], candidates: Iterable[Phrase], recurring: Mapping[str, int], most: int
 ) -> list[tuple[Phrase, float]]:
-    """The best phrases with their scores, without those that repeat or are part of a better one."""
+    """Return the best phrases with their scores, without those that repeat or are part of a better one."""
     occurrences: Counter[tuple[str, ...]] = Counter()
     first: dict[tuple[str, ...], Phrase] = {}
     for phrase in candidates:

@@ -59,24 +59,24 @@ _MARKS: Final = re.compile(r"[,;] ?(?=[,;.?!](?:\s|$))|^(?:[\s,;:!]|[.-](?!\w))+
 
 
 def fluent(text: str) -> str:
-    """``text`` without disfluencies, its lines kept; every word that is left stands in it, in order."""
+    """Return ``text`` without disfluencies, its lines kept; every word that is left stands in it, in order."""
     cleaned = _FILLER.sub(" ", _spaced(text))
     cleaned = _REPEATED.sub(r"\1", _spaced(_FALSE_START.sub(" ", cleaned)))
     return _MARKS.sub("", _LOOSE.sub(r"\1", cleaned)).strip()
 
 
 def _spaced(text: str) -> str:
-    """``text`` with single spaces, so that no pattern here meets a run of them."""
+    """Return ``text`` with single spaces, so that no pattern here meets a run of them."""
     return "\n".join(" ".join(line.split()) for line in text.splitlines())
 
 
 def without_opening(sentence: str) -> str:
-    """``sentence`` without the words that only take the turn: "Yeah, so, well, we ..." becomes "We ..."."""
+    """Return ``sentence`` without the words that only take the turn: "Yeah, so, well, we ..." becomes "We ..."."""
     return capitalized(_OPENING.sub("", sentence) or sentence)
 
 
 def capitalized(sentence: str) -> str:
-    """``sentence`` with a capital first letter, unless its first word is spelled in its own way (mRNA, p53)."""
+    """Return ``sentence`` with a capital first letter, unless its first word is spelled in its own way (mRNA, p53)."""
     first = sentence.split(" ", 1)[0]
     plain = first.islower() and first.strip(",").replace("'", "").isalpha()
     return sentence[:1].upper() + sentence[1:] if plain else sentence
@@ -98,7 +98,7 @@ _CLAUSE: Final = re.compile(
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of ``text`` in order, without disfluencies, none longer than ``LONGEST``."""
+    """Yield the sentences of ``text`` in order, without disfluencies, none longer than ``LONGEST``."""
     for sentence in _whole(fluent(text)):
         for piece in _parts(without_opening(sentence.strip())):
             if part := piece.rstrip(" ,;:–—-"):
@@ -125,7 +125,7 @@ def _parts(sentence: str) -> Iterator[str]:
 
 
 def _cut(sentence: str) -> int:
-    """Where to part a long sentence: at its last clause within the limit, else between words."""
+    """Return where to part a long sentence: at its last clause within the limit, else between words."""
     clause = 0
     for match in _CLAUSE.finditer(sentence, SHORTEST_CLAUSE, LONGEST):
         clause = match.end()

@@ -53,7 +53,7 @@ _ASKED: Final = re.compile(r"\?[\"”')\]]*$")
 
 
 def kind_of(sentence: str) -> PointKind:
-    """The kind of one sentence; a claim when nothing marks it as anything else."""
+    """Return the kind of one sentence; a claim when nothing marks it as anything else."""
     sentence = sentence.replace("’", "'")
     if _ACTION.search(sentence) and not _ASKED.search(sentence):
         return PointKind.DECISION if _DECISION.search(sentence) else PointKind.ACTION
@@ -103,7 +103,7 @@ _EXCHANGED: Final = (PointKind.QUESTION, PointKind.CLAIM)
 
 @dataclass(frozen=True, slots=True)
 class SummarySize:
-    """How many points a stretch of talk gets."""
+    """Tells how many points a stretch of messages gets."""
 
     messages_per_point: float = 2.0
     """Messages with substance for one point."""
@@ -111,13 +111,13 @@ class SummarySize:
     """Points of one summary."""
 
     def points_for(self, substantive: int) -> int:
-        """Points for so many messages with substance."""
+        """Return the number of points for so many messages with substance."""
         return min(self.most, math.ceil(substantive / self.messages_per_point))
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A candidate: what was said, in which message (by order), and its words' stems."""
+    """Holds a candidate: the sentence, its message (by order), and its words' stems."""
 
     text: str
     message: int
@@ -128,7 +128,7 @@ class Sentence:
 
 
 class Digest:
-    """Takes messages in, in as many steps as it likes, and gives the points of them all."""
+    """Takes messages in, in any number of steps, and returns the points of all of them."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Digest:
             yield Sentence(text, self._messages, said.id, said.speaker, kind, tuple(weights))
 
     def points(self) -> tuple[DraftPoint, ...]:
-        """The points worth keeping, in chronological order."""
+        """Return the points worth keeping, in chronological order."""
         count = self._size.points_for(self._substantive)
         if not count:
             return ()
@@ -182,7 +182,7 @@ class Digest:
         return weight * KNOWN if found in self._known else weight
 
     def _shortlist(self, stretches: int, weight: dict[str, float]) -> list[tuple[int, int, Sentence]]:
-        """The best sentences of each stretch, with the stretch and their place."""
+        """Return the best sentences of each stretch, with the stretch and their place."""
         ranked: list[list[tuple[float, int]]] = [[] for _ in range(stretches)]
         for place, sentence in enumerate(self._sentences):
             stretch = place * stretches // len(self._sentences)
@@ -207,7 +207,7 @@ class Digest:
                 yield DraftPoint(sentence.text, (sentence.id,), sentence.kind)
 
     def _is_exchange(self, question: int) -> bool:
-        """Whether the sentence at ``question`` is a question and the next one another speaker's direct reply."""
+        """Return whether the sentence at ``question`` is a question and the next one another speaker's direct reply."""
         if not 0 <= question < len(self._sentences) - 1:
             return False
         asked, replied = self._sentences[question : question + 2]
@@ -234,7 +234,7 @@ def _gain(sentence: Sentence, weight: dict[str, float]) -> float:
 
 
 def _selected(shortlist: Sequence[tuple[int, int, Sentence]], count: int, weight: dict[str, float]) -> list[int]:
-    """Places of the sentences that cover most together."""
+    """Return the places of the sentences that cover most together."""
     open_weight = dict(weight)
     heard: Counter[int] = Counter()
     left = list(shortlist)

@@ -85,7 +85,7 @@ wrote written lying tying dying put got proven
 
 
 def _inflected(verb: str) -> tuple[str, ...]:
-    """The verb with its regular endings: ``use`` gives ``uses``, ``used``, ``using``."""
+    """Return the verb with its regular endings: ``use`` gives ``uses``, ``used``, ``using``."""
     if verb.endswith("e"):
         return verb, verb + "s", verb + "d", verb[:-1] + "ing"
     if verb.endswith("y") and verb[-2] not in "aeiou":

@@ -25,7 +25,7 @@ LONGEST_WORD: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word as it stands in a text; ``joined`` when only space parts it from the word before."""
+    """Holds one word as it stands in a text; ``joined`` when only space parts it from the word before."""
 
     text: str
     lower: str
@@ -35,7 +35,7 @@ class Word:
 
 
 def words(text: str) -> Iterator[Word]:
-    """The words of ``text`` in order."""
+    """Yield the words of ``text`` in order."""
     before = -1
     for match in _WORD.finditer(text):
         start, end = match.span()
@@ -46,7 +46,7 @@ def words(text: str) -> Iterator[Word]:
 
 
 def stem(lower: str) -> str:
-    """``lower`` without its plural ending or possessive, so that ``genes`` and ``gene`` are one.
+    """Return ``lower`` without its plural ending or possessive, so that ``genes`` and ``gene`` are one.
 
     The S-stemmer of Harman (1991), "How effective is suffixing?": it never joins words of
     different meaning the way stronger stemmers do.
@@ -65,7 +65,7 @@ def stem(lower: str) -> str:
 
 
 def is_identifier(spelled: str) -> bool:
-    """Whether the spelling alone marks a term: ``DNA``, ``BRCA1``, ``GPT-4o``, ``TextRank``, ``mRNA``."""
+    """Return whether the spelling alone marks a term: ``DNA``, ``BRCA1``, ``GPT-4o``, ``TextRank``, ``mRNA``."""
     letters = spelled.strip("0123456789.,-/")
     if not letters:
         return False
@@ -73,19 +73,19 @@ def is_identifier(spelled: str) -> bool:
 
 
 def is_number(lower: str) -> bool:
-    """Whether there are digits and no letters."""
+    """Return whether there are digits and no letters."""
     return bool(_DIGITS.search(lower)) and not any(char.isalpha() for char in lower)
 
 
 def is_content(word: Word) -> bool:
-    """Whether the word says something of its own: no function word, no stray letter (but vitamin C)."""
+    """Return whether the word says something of its own: no function word, no stray letter (but vitamin C)."""
     if word.lower in FUNCTION_WORDS:
         return word.text in _NAMES
     return len(word.text) > 1 or word.text.isdigit() or word.text.isupper()
 
 
 def specificity(word: Word) -> float:
-    """How much a word tells about the topic, 0..1, from its form alone.
+    """Return how much a word tells about the topic, 0..1, from its form alone.
 
     Longer words are rarer (Zipf's law of abbreviation); an identifier is a term whatever its length.
     """
@@ -102,7 +102,7 @@ _PLAIN: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*(?:\+\+|#)?")
 
 
 def plain_words(text: str) -> list[str]:
-    """The stems of ``text`` with compounds taken apart, as the domains' profiles spell them."""
+    """Return the stems of ``text`` with compounds taken apart, as the domains' profiles spell them."""
     return [stem(found) for found in _PLAIN.findall(text.lower().replace("’", "'"))]
 
 
@@ -111,7 +111,7 @@ DEFAULT_LIMIT: Final = 2000
 
 
 class Recurrence(Mapping[str, int]):
-    """In how many messages each stem has occurred, for the commonest ``limit`` stems or so.
+    """Counts in how many messages each stem has occurred, for the commonest ``limit`` stems or so.
 
     When twice as many are held, all counts are lowered by the smallest one that has to go, and
     what reaches zero is forgotten: a stem that recurs is never lost to a flood of new ones
@@ -119,7 +119,7 @@ class Recurrence(Mapping[str, int]):
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT, *, before: Mapping[str, int] | None = None) -> None:
-        """Counting goes on from what was counted ``before``."""
+        """Continue from the counts ``before``."""
         self._limit = limit
         self._counts = dict(before or {})
 

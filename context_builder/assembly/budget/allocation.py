@@ -15,7 +15,7 @@ Chosen = tuple[int, float, Any]
 
 
 def best_subset(values: Sequence[float], costs: Sequence[int], room: int) -> list[int]:
-    """Which items to take so that their values add up to the most within ``room``; their places, in order.
+    """Return the places, in order, of the items whose values add up to the most within ``room``.
 
     Keeps the sets that no other set beats in both cost and value (Nemhauser and Ullmann, 1969): never more
     than ``room`` + 1 of them, and far fewer as a rule. Values are positive, costs not negative.
@@ -57,8 +57,7 @@ Choose = Literal["greedy", "knapsack"]
 
 @dataclass(slots=True)
 class Allocation:
-    """What became of one section: the items in the prompt, in order of precedence; those looked at that are not, and
-    why."""
+    """Holds the items of a section that are in the prompt, in order of precedence, and those that are not, and why."""
 
     section: Section
     taken: list[Item] = field(default_factory=list)
@@ -67,7 +66,7 @@ class Allocation:
 
 
 class TokenBudget:
-    """What ``required`` tokens leave of ``limit``, filled section by section.
+    """Holds what ``required`` tokens leave of ``limit``, and fills it section by section.
 
     Raises :class:`~context_builder.errors.TokenLimitExceeded` when the required ones alone are over.
     """
@@ -79,7 +78,7 @@ class TokenBudget:
         self._choose = choose
 
     def fill(self, section: Section) -> Allocation:
-        """Take what fits of a section into the room that is left."""
+        """Take the items of a section that fit into the room that is left."""
         part = _fill(section, self._left, self._choose)
         self._left -= part.tokens
         return part

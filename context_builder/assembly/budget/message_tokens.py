@@ -31,11 +31,11 @@ class MessageTokenCounter:
         self._count_cached = lru_cache(maxsize=_CACHED_TEXTS)(count)
 
     def text(self, text: str) -> int:
-        """Tokens of ``text``."""
+        """Return the tokens of ``text``."""
         return self._count(text) if len(text) > _LONGEST_CACHED else self._count_cached(text)
 
     def message(self, message: Mapping[str, Any]) -> int:
-        """Tokens of one message within a prompt."""
+        """Return the tokens of one message within a prompt."""
         if len(message) == 2 and type(content := message.get("content")) is str and type(message.get("role")) is str:
             return PER_MESSAGE + self._count_cached(message["role"]) + self.text(content)  # nearly all there are
         tokens = PER_MESSAGE
@@ -46,10 +46,10 @@ class MessageTokenCounter:
         return tokens
 
     def prompt(self, messages: Iterable[Mapping[str, Any]]) -> int:
-        """Tokens of a whole prompt."""
+        """Return the tokens of a whole prompt."""
         return REPLY_PRIMING + sum(map(self.message, messages))
 
 
 def plain(value: object) -> str:
-    """A message's value as text: what is counted for it."""
+    """Return a message's value as the text that is counted for it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

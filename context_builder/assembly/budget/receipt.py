@@ -15,7 +15,7 @@ BEGINNING: Final = 80
 
 
 class Outcome(StrEnum):
-    """How a candidate left the pipeline."""
+    """Tells how a candidate left the pipeline."""
 
     INCLUDED = "included"
     REDACTED = "redacted"
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 
 
 class Receipt(NamedTuple):
-    """One candidate's way; ``tokens`` are about those it takes up in the prompt, 0 when it is not there.
+    """Tells a candidate's outcome and the reason; ``tokens`` is what it takes in the prompt, 0 when it is left out.
 
     ``text`` is the beginning of it as it may be shown; empty for what was withheld, or never looked at.
     ``score`` is the weighted sum of ``signals``. What was both redacted and clipped is called clipped, and its reason
@@ -43,12 +43,12 @@ class Receipt(NamedTuple):
     text: str = ""
 
     def signal(self, name: str) -> float | None:
-        """The score of the signal ``name``; None where the candidate was not ranked by it."""
+        """Return the score of the signal ``name``; None where the candidate was not ranked by it."""
         return next((one.score for one in self.signals if one.name == name), None)
 
 
 def receipts_of(part: Allocation) -> Iterator[Receipt]:
-    """One for every item that was looked at, those in the prompt first."""
+    """Return a receipt for every item that was considered, those in the prompt first."""
     name = part.section.name
     for item in part.taken:
         outcome, reason = _what_happened(item)
@@ -61,14 +61,14 @@ def receipts_of(part: Allocation) -> Iterator[Receipt]:
 def receipt(
     name: str, candidate: Candidate | None, section: str, outcome: Outcome, reason: str = "", tokens: int = 0
 ) -> Receipt:
-    """The receipt of a candidate, or of a message, which has no score."""
+    """Return the receipt of a candidate, or of a message, which has no score."""
     if candidate is None:
         return Receipt(name, section, outcome, reason, tokens)
     return Receipt(name, section, outcome, reason, tokens, candidate.score, candidate.signals, candidate.origins)
 
 
 def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:
-    """What is in the prompt ``after`` and was not, or not as a whole, ``before``: what a larger limit would add."""
+    """Return the receipts of what a larger limit adds: in the prompt ``after``, and not wholly ``before``."""
     held: dict[tuple[str, str], int] = {}
     for one in before:  # several may have one id: of those found twice, the one that was kept counts
         held[one.section, one.id] = max(one.tokens, held.get((one.section, one.id), 0))

@@ -13,7 +13,7 @@ from context_builder.quoting import RECORD, quoted_line, quoted_lines
 
 @dataclass(slots=True)
 class Item:
-    """One thing that is in a section or not.
+    """Holds one thing that a section includes or leaves out as a whole.
 
     ``value`` is what a knapsack adds up. An item of a dialogue has its ``message`` and, where that calls tools, their
     ``answers``; its text is then the longest of theirs. One of a block has its ``candidate``.
@@ -34,7 +34,7 @@ class Item:
 
 
 class Section(Protocol):
-    """Items in order of precedence, and what they cost.
+    """Holds items in order of precedence, and counts their tokens.
 
     Sections are messages of their own, so what they cost adds up exactly to what the prompt costs.
     """
@@ -44,7 +44,7 @@ class Section(Protocol):
 
     @property
     def contiguous(self) -> bool:
-        """Whether nothing may follow an item that does not fit, as in a history without gaps."""
+        """Return whether nothing may follow an item that does not fit, as in a history without gaps."""
         ...
 
     @property
@@ -52,28 +52,28 @@ class Section(Protocol):
 
     @property
     def opening(self) -> int:
-        """Tokens that the first item costs beside its own."""
+        """Return the tokens that the first item costs beside its own."""
         ...
 
     def cost(self, item: Item) -> int:
-        """About how many tokens an item adds."""
+        """Return about how many tokens an item adds."""
         ...
 
     def measure(self, chosen: Sequence[Item]) -> int:
-        """Tokens of the section with these items, exactly; 0 without any."""
+        """Return the exact tokens of the section with these items; 0 without any."""
         ...
 
     def messages(self, chosen: Sequence[Item]) -> list[Message]:
-        """The section as chat messages; none without items."""
+        """Return the section as chat messages; none without items."""
         ...
 
     def with_text(self, item: Item, text: str) -> Item | None:
-        """The item with another text, or None when it has more to it than text."""
+        """Return the item with another text, or None when it consists of more than text."""
         ...
 
 
 class Dialogue:
-    """Messages of their own, newest first in precedence, oldest first in the prompt."""
+    """Holds messages of their own, newest first in precedence, oldest first in the prompt."""
 
     contiguous = True
     opening = 0
@@ -106,7 +106,7 @@ class Dialogue:
 
 
 class Block:
-    """One system message that lists its items under a heading, which says that they are no instructions.
+    """Renders one system message that lists items under a heading, which says that they are no instructions.
 
     ``backwards`` puts the first of them last.
     """
@@ -157,11 +157,11 @@ class Block:
 
 
 def numbered(number: int, item: Item) -> str:
-    """An entry that says where it is from: ``[1] (label)``, and the text below, indented."""
+    """Return an entry that names its source: ``[1] (label)``, and the text below, indented."""
     label = quoted_line(item.candidate.label, LONGEST) if item.candidate else ""
     return f"[{number}] ({label or UNNAMED})\n {quoted_lines(item.text)}"
 
 
 def listed(_: int, item: Item) -> str:
-    """An entry of a plain list."""
+    """Return an entry of a plain list."""
     return f"- {quoted_lines(item.text)}"

@@ -39,14 +39,14 @@ WINDOWS: Final[Mapping[str, int]] = {
 
 
 def window_of(model: str) -> int | None:
-    """The context window of ``model`` in tokens, None when it is not known; ``vendor/`` before a name is ignored."""
+    """Return the context window of ``model`` in tokens, None when unknown; a ``vendor/`` prefix is ignored."""
     name = model.rpartition("/")[2].lower()
     known = [beginning for beginning in WINDOWS if name.startswith(beginning)]
     return WINDOWS[max(known, key=len)] if known else None
 
 
 class TokenWindowManager:
-    """Counts what was put into a window of ``max_tokens``; the estimate, unless a counter is given."""
+    """Counts the texts put into a window of ``max_tokens``, by the estimate unless given a counter."""
 
     def __init__(self, max_tokens: int, count: Callable[[str], int] = estimate_tokens) -> None:
         self.max_tokens = max_tokens
@@ -55,15 +55,15 @@ class TokenWindowManager:
 
     @property
     def remaining(self) -> int:
-        """Tokens that still fit."""
+        """Return the tokens that still fit."""
         return self.max_tokens - self.current_tokens
 
     def fits(self, text: str) -> bool:
-        """Whether ``text`` still fits."""
+        """Return whether ``text`` still fits."""
         return self._count(text) <= self.remaining
 
     def add(self, text: str) -> bool:
-        """Put ``text`` in if it fits; whether it did."""
+        """Put ``text`` in if it fits, and return whether it did."""
         tokens = self._count(text)
         if tokens > self.remaining:
             return False
@@ -71,7 +71,7 @@ class TokenWindowManager:
         return True
 
     def truncate(self, texts: Sequence[str]) -> list[str]:
-        """The last of ``texts`` that fit, put in, in their order; when none does, the beginning of the last."""
+        """Put in the last of ``texts`` that fit, else the beginning of the last one; return them in order."""
         kept: list[str] = []
         for text in reversed(texts):
             if not self.add(text):

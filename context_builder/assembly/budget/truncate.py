@@ -15,7 +15,7 @@ _WORD: Final = 24
 
 
 def clipped(text: str, fits: Callable[[str], bool]) -> str | None:
-    """About the longest beginning of ``text``, with a mark, that ``fits``; None when not even a short one does.
+    """Return about the longest beginning of ``text``, with a mark, that ``fits``; None when not even a short one does.
 
     Gallops, then halves the range down to 1/64 of the length, so that a long text is never counted as a whole.
     """
@@ -38,7 +38,7 @@ def clipped(text: str, fits: Callable[[str], bool]) -> str | None:
 
 
 def shortened(text: str, length: int) -> str:
-    """At most ``length`` characters of ``text`` and the mark, cut between words where there are any."""
+    """Return at most ``length`` characters of ``text`` and the mark, cut between words where there are any."""
     if length >= len(text):
         return text + MARK
     space = text.rfind(" ", max(1, length - _WORD), length + 1)

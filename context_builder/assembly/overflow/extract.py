@@ -17,7 +17,7 @@ _BETWEEN: Final = " | "
 
 
 def extract(messages: Iterable[Mapping[str, Any]], longest: int = 1024) -> tuple[str, int]:
-    """``role: content | role: content …`` of the first messages, and of how many, in at most ``longest`` characters.
+    """Return ``role: content | role: content …`` of the first messages, and their number, in ``longest`` characters.
 
     A message that would be cut is left to the next extract, unless it is too long for one by itself.
     """
@@ -35,12 +35,12 @@ def extract(messages: Iterable[Mapping[str, Any]], longest: int = 1024) -> tuple
 
 
 def _unmarked(text: str) -> str:
-    """``text`` on one line, in which nothing looks like the beginning of another message."""
+    """Return ``text`` on one line, in which nothing looks like the beginning of another message."""
     return quoted_line(text).replace(_BETWEEN.strip(), "¦")
 
 
 def words_of(message: Mapping[str, Any]) -> str:
-    """What a message says: its content, or the texts among the parts of it."""
+    """Return a message's text: its content, or the texts among the parts of it."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
     texts = (part.get("text") for part in parts if isinstance(part, Mapping))
@@ -48,7 +48,7 @@ def words_of(message: Mapping[str, Any]) -> str:
 
 
 def recollection(turn: Turn, text: str, *, trimmed_from: int, trimmed_to: int, now: datetime) -> MemoryRecord:
-    """The summary with the tags and metadata it is stored under."""
+    """Return the summary with the tags and metadata it is stored under."""
     return MemoryRecord(
         text=text,
         kind=KIND,

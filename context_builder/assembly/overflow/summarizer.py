@@ -28,7 +28,7 @@ _REMEMBERED: Final = 4_096
 
 
 class SummaryCursor:
-    """Where to go on, known by the last messages that are summarized: a history may come whole or as what is new of it.
+    """Tells which messages are summarized, by the last of them: a history may come whole or as its newest messages.
 
     Of the sessions last summarized only; another one's history is summarized anew from its oldest message.
     """
@@ -37,7 +37,7 @@ class SummaryCursor:
         self._marks: dict[Key, tuple[int, ...]] = {}
 
     def place(self, key: Key, messages: Sequence[Message]) -> int:
-        """How many of ``messages``, the oldest, are summarized."""
+        """Return how many of ``messages``, the oldest, are summarized."""
         mark = self._marks.get(key)
         if mark is None:
             return 0
@@ -49,7 +49,7 @@ class SummaryCursor:
         return 0
 
     def go_on(self, key: Key, messages: Sequence[Message]) -> None:
-        """All of ``messages``, the oldest of the history, are summarized."""
+        """Mark all of ``messages``, the oldest of the history, as summarized."""
         self._marks.pop(key, None)
         self._marks[key] = tuple(map(_of, messages[-_MARK:]))
         if len(self._marks) > _REMEMBERED:
@@ -82,13 +82,14 @@ class _Leaving:
 
     @property
     def is_due(self) -> bool:
-        """Whether the extract is full, or half of the messages are new: where a history comes as its newest messages
-        alone, those would be gone before it ever is."""
+        """Return whether the extract is full, or half of the messages are new: where a history comes as its newest
+        messages alone, those would be gone before it ever is.
+        """
         return self.start + self.taken < len(self.messages) or 2 * self.start <= len(self.messages)
 
 
 class HistorySummarizer:
-    """Summarizes what was trimmed from histories and remembers it, each message once in each memory.
+    """Summarizes the messages trimmed from histories and stores the summary, each message once in each memory.
 
     Of the first turn that leaves something out, as much is kept at once as a few summaries hold. Later turns go on
     from there, when a summary is full or half of what is left out is new.
@@ -113,11 +114,11 @@ class HistorySummarizer:
         self._under_way: set[Key] = set()
 
     async def drain(self) -> None:
-        """Wait for what is being kept."""
+        """Wait for the summaries under way."""
         await self._background.drain()
 
     def keep(self, turn: Turn, trimmed: Sequence[Message], now: datetime, *, into: Collection[str]) -> None:
-        """Begin to keep ``trimmed``, the oldest of the turn's history, redacted, in the memories of these names."""
+        """Begin to summarize ``trimmed``, the oldest of the turn's history, redacted, into the named memories."""
         if not trimmed:
             return
         wanting: dict[int, dict[Key, TurnMemory]] = defaultdict(dict)
@@ -178,7 +179,7 @@ class HistorySummarizer:
         self._cursor.go_on(key, summarized)
 
     def _shown(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """Each as it may be kept; without content, where it may not."""
+        """Yield each message as it may be kept; without content, where that may not."""
         for message in messages:
             shown = self._policy.message(message).value
             yield {**shown, "content": ""} if shown["content"] == WITHHELD else shown

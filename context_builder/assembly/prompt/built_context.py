@@ -14,7 +14,7 @@ from context_builder.assembly.budget.receipt import Receipt, added
 
 @dataclass(frozen=True)
 class BuiltContext:
-    """Messages that fit the budget.
+    """Holds a turn's messages, which fit the budget.
 
     ``token_counts`` has ``system``, ``history``, ``snippets`` and ``user``, the tokens of those contents (of the
     whole memory block, for the snippets), ``summary`` and ``preferences`` when the turn has them, ``overhead``, what
@@ -54,11 +54,11 @@ class BuiltContext:
 
     @cached_property
     def receipts(self) -> list[Receipt]:
-        """What became of every memory and every message of the history; written when first asked for."""
+        """Return the receipt of every memory and every message of the history, made when first asked for."""
         return self.write_receipts()
 
     def copied(self, *, cached: bool = False) -> BuiltContext:
-        """A copy that shares nothing that could be changed; ``cached`` is told by ``debug``."""
+        """Return a copy that shares nothing mutable; ``debug`` tells whether it is ``cached``."""
         return replace(
             self,
             messages=copy.deepcopy(self.messages),
@@ -69,6 +69,6 @@ class BuiltContext:
         )
 
     def added_by(self, tokens: int) -> list[Receipt]:
-        """What a limit larger by ``tokens`` would add, from the same candidates: no memory is asked again."""
+        """Return the receipts of what ``tokens`` more would add, from the same candidates: no memory is asked again."""
         larger = self.fit_again(tokens).receipts if self.fit_again else ()
         return added(self.receipts, larger)

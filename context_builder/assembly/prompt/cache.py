@@ -12,7 +12,7 @@ from context_builder.assembly.turn import Turn
 
 
 class ContextCache:
-    """Keeps prompts for ``seconds`` on a clock that never goes back, ``size`` of them at most; 0 seconds, none."""
+    """Keeps at most ``size`` prompts for ``seconds`` on a clock that never goes back; none with 0 seconds."""
 
     def __init__(self, seconds: float, size: int) -> None:
         self.is_on = seconds > 0
@@ -21,12 +21,12 @@ class ContextCache:
         self._kept: dict[Hashable, tuple[float, Any]] = {}
 
     def get(self, key: Hashable, now: float) -> Any:
-        """The prompt kept under ``key``, as a copy; None when there is none, or its time is over."""
+        """Return a copy of the prompt kept under ``key``; None when there is none, or it has expired."""
         until, prompt = self._kept.get(key, (now, None))
         return None if prompt is None or now >= until else prompt.copied(cached=True)
 
     def put(self, key: Hashable, prompt: Any, now: float) -> None:
-        """Keep ``prompt`` as it is now; the oldest makes room."""
+        """Keep ``prompt`` as it is now, and drop the oldest where there are too many."""
         if self.is_on and key is not None:
             self._kept.pop(key, None)
             self._kept[key] = (now + self._seconds, prompt.copied())
@@ -34,12 +34,12 @@ class ContextCache:
                 del self._kept[next(iter(self._kept))]
 
     def clear(self) -> None:
-        """Forget all prompts: the memories that they were made of have changed."""
+        """Forget all prompts, because the memories that they were made of have changed."""
         self._kept.clear()
 
 
 def digest_of(turn: Turn, limit: int) -> bytes:
-    """What stands for a turn and its token limit: all that its prompt is made from."""
+    """Return a digest of everything a turn's prompt is made from, its token limit included."""
     parts = {field.name: getattr(turn, field.name) for field in fields(turn)}
     if turn.query_embedding is not None:
         parts["query_embedding"] = [float(part) for part in turn.query_embedding]

@@ -14,7 +14,7 @@ from context_builder.quoting import without_tokens
 
 
 class ModelType(StrEnum):
-    """How a model takes its input as one text."""
+    """Tells how a model takes its input as one text."""
 
     PLAIN = "plain"
     CHATML = "chatml"
@@ -22,7 +22,7 @@ class ModelType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContextMetadata:
-    """Whose context it is, how large and when it was made; ``total_tokens`` is exact, chat overhead included."""
+    """Tells whose context it is, its size and time; ``total_tokens`` is exact, chat overhead included."""
 
     user_id: str | None
     conversation_id: str | None
@@ -33,7 +33,7 @@ class ContextMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a model should know, within the token limit as chat ``messages``, as plain text, and as ChatML.
+    """Holds what a model should know, within the token limit as chat ``messages``, as plain text, and as ChatML.
 
     ChatML takes more room than messages do, so some that ``messages`` hold may not be in it. ``relevant`` are the
     memories found, best first. ``skipped`` names each optional strategy that failed, and why.
@@ -51,7 +51,7 @@ class Context:
     fit_for: Callable[[ModelType], Context] | None = field(default=None, repr=False, compare=False)
 
     def copied(self, *, cached: bool = False) -> Context:
-        """A copy that shares nothing that could be changed."""
+        """Return a copy that shares nothing mutable."""
         return replace(
             self,
             conversation_history=list(self.conversation_history),
@@ -61,29 +61,29 @@ class Context:
         )
 
     def format_for_model(self, model: ModelType = ModelType.PLAIN) -> str:
-        """The whole context as one text, within the token limit.
+        """Return the whole context as one text, within the token limit.
 
         Raises :class:`~context_builder.errors.ContextError` when nothing fits as ChatML.
         """
         return (self if self.fit_for is None else self.fit_for(model)).written(model)
 
     def written(self, model: ModelType) -> str:
-        """What ``messages`` holds as one text, however long."""
+        """Return the content of ``messages`` as one text, however long."""
         if model is ModelType.CHATML:
             return "\n".join(f"<|im_start|>{one['role']}\n{self._chatml(one)}<|im_end|>" for one in self.messages)
         parts = (self.format_system(), "\n".join(self.format_history()))
         return "\n\n".join(part for part in parts if part)
 
     def _chatml(self, message: Message) -> str:
-        """The content of a message, in which only the application's own may hold tokens of the format."""
+        """Return the content of a message, in which only the application's own may hold tokens of the format."""
         content = str(message["content"])
         return content if content == self.system_message else without_tokens(content)
 
     def format_history(self) -> list[str]:
-        """The conversation, a line a message, oldest first."""
+        """Return the conversation, a line a message, oldest first."""
         return list(self.conversation_history)
 
     def format_system(self) -> str | None:
-        """The system message, and below it what is known: preferences, summary, memories; None without any."""
+        """Return the system message, then preferences, summary and memories; None without any."""
         known = [str(message["content"]) for message in self.messages if message["role"] == "system"]
         return "\n\n".join(known) or None

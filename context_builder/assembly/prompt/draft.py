@@ -14,7 +14,7 @@ from context_builder.assembly.config import AssemblyConfig
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What one prompt may be made of, as it was given and retrieved.
+    """Holds what one prompt may be made of, as given and as retrieved.
 
     ``required`` are the messages that are always there. ``candidates`` are lists, one a source; of the memories among
     them the ``top_k`` best of at least ``threshold`` similarity are taken, all without these. ``history`` are chat
@@ -39,7 +39,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What competes for a prompt as it may be shown: ranked, each thing once, and redacted.
+    """Holds what competes for a prompt as it may be shown: ranked, deduplicated and redacted.
 
     ``refused`` are the receipts of what is out already, ``masked`` the texts that redaction changed, before and after.
     """

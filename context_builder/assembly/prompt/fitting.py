@@ -22,7 +22,7 @@ _IN_HISTORY: Final = "told by the history"
 
 @dataclass(slots=True)
 class Fitted:
-    """What became of the sections of a selection, in the order in which they were filled."""
+    """Holds the allocation of a selection's sections, in the order in which they were filled."""
 
     selection: Selection
     limit: int
@@ -32,22 +32,22 @@ class Fitted:
     """Receipts of what another section tells already."""
 
     def taken(self, kind: ContextType) -> Sequence[Item]:
-        """The items of a section that are in the prompt, in order of precedence."""
+        """Return the items of a section that are in the prompt, in order of precedence."""
         return self.parts[kind].taken if kind in self.parts else ()
 
     @property
     def tokens(self) -> int:
-        """Tokens of all sections together."""
+        """Return the tokens of all sections together."""
         return sum(part.tokens for part in self.parts.values())
 
     @property
     def refused(self) -> Iterator[Receipt]:
-        """Receipts of what never competed: it may not be shown, was not good enough, or is told elsewhere."""
+        """Return receipts of candidates that never competed: withheld, too dissimilar, or present elsewhere."""
         yield from self.selection.refused
         yield from self.told
 
     def receipts(self) -> Iterator[Receipt]:
-        """What became of every candidate and every message of the history."""
+        """Return the receipt of every candidate and every message of the history."""
         for kind, part in self.parts.items():
             yield from receipts_of(part)
             if kind is not ContextType.RECENT or not self.selection.draft.history:
@@ -58,7 +58,7 @@ class Fitted:
         yield from self.history.receipts()
 
     def offered_tokens(self, counter: MessageTokenCounter, total: int) -> tuple[int, int]:
-        """Tokens of all that competed for a prompt of ``total`` tokens, as it was given and as it was redacted.
+        """Return the tokens of all that competed for a prompt of ``total`` tokens, as given and as redacted.
 
         Messages that are long past are counted as they were given: nobody redacted them. Takes as long as counting
         the whole history does, so it is not for where a turn waits.
@@ -70,7 +70,7 @@ class Fitted:
         return redacted + masked + spoken, redacted
 
     def untold(self, kind: ContextType, said: Mapping[str, str]) -> list[Item]:
-        """The items of a section that no section before it tells as a whole, nor what is ``said``, with where."""
+        """Return a section's items that no earlier section nor ``said`` contains wholly, and where the others are."""
         items = self.selection.items.get(kind, ())
         if kind is self.selection.draft.told_anyway:
             return list(items)
@@ -93,7 +93,7 @@ class Fitted:
         return left
 
     def heard(self) -> set[str]:
-        """What the history says, message by message."""
+        """Return the texts of the history's items, and the contents of their messages."""
         kept = [item for item in self.taken(ContextType.RECENT) if not item.clipped]
         spoken = [message for item in kept if item.answers for message in (item.message or {}, *item.answers)]
         contents = [message.get("content") for message in spoken]
@@ -102,14 +102,14 @@ class Fitted:
 
 
 class Fitting:
-    """Fits selections."""
+    """Fits selections into token limits."""
 
     def __init__(self, counter: MessageTokenCounter, policy: RedactionPolicy) -> None:
         self._counter = counter
         self._policy = policy
 
     def fitted(self, selection: Selection, limit: int) -> Fitted:
-        """The selection within ``limit`` tokens, section by section in the order that its draft gives.
+        """Return the selection within ``limit`` tokens, filled section by section in the draft's order.
 
         What an earlier section tells is left out of a later one, once it is known to be there. A memory that the
         history tells too makes room; should the history then have no room for it after all, the memory comes back for
@@ -145,7 +145,7 @@ def _receipt(item: Item, kind: ContextType, reason: str) -> Receipt:
 
 
 def _wordings(item: Item) -> Iterator[str]:
-    """How a history may say what an item tells: with its speaker before it, or without."""
+    """Yield the ways a history may word an item: with its speaker before it, or without."""
     candidate = item.candidate or Candidate(item.id, item.text)
     yield item.text.strip()
     if candidate.speaker:

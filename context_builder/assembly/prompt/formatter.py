@@ -19,10 +19,10 @@ _READING_ORDER: Final = (
 
 
 class ContextFormatter:
-    """Turns what was taken into messages and lines."""
+    """Formats the parts of a context as messages and lines."""
 
     def messages(self, system: str | None, fitted: Fitted) -> list[Message]:
-        """The chat messages: the system message, what is known, the conversation."""
+        """Return the chat messages: the system message, what is known, the conversation."""
         messages: list[Message] = [{"role": "system", "content": system}] if system else []
         for kind in _READING_ORDER:
             if part := fitted.parts.get(kind):
@@ -30,18 +30,18 @@ class ContextFormatter:
         return messages
 
     def history(self, fitted: Fitted) -> list[str]:
-        """The conversation in lines, oldest first."""
+        """Return the conversation in lines, oldest first."""
         return [line(item) for item in reversed(fitted.taken(ContextType.RECENT))]
 
     def block(self, kind: ContextType, fitted: Fitted) -> str | None:
-        """The text of one block, without its heading."""
+        """Return the text of one block, without its heading."""
         part = fitted.parts.get(kind)
         messages = part.section.messages(part.taken) if part else []
         return str(messages[0]["content"]).partition("\n")[2] if messages else None
 
 
 def line(item: Item) -> str:
-    """A message as a line of text."""
+    """Return a message as a line of text."""
     message = item.message or {}
     speaker = item.candidate.speaker if item.candidate else None
     content = quoted_lines(str(message["content"]))

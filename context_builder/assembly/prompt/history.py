@@ -19,7 +19,7 @@ _CALLS: Final = ("tool_calls", "function_call")
 
 
 class History:
-    """The items, newest first, each redacted when it is looked at: what is long past costs nothing.
+    """Holds the items, newest first, each redacted only when it is considered: old messages cost nothing.
 
     A message that calls tools is one item with their answers. Chat endpoints take neither without the other: an
     answer whose call is not there, and a call whose answers are not all there, are passed over, with a receipt.
@@ -56,22 +56,24 @@ class History:
             end = begin
 
     def before(self, kept: int) -> Sequence[Message]:
-        """The messages older than the newest ``kept`` items."""
+        """Return the messages older than the newest ``kept`` items."""
         return self._messages[: self._begins[kept - 1]] if kept else self._messages
 
     @property
     def unseen(self) -> Sequence[Message]:
-        """The oldest messages, which nobody has looked at."""
+        """Return the oldest messages, which were never considered."""
         return self._messages[: self._seen_from]
 
     def receipts(self) -> Iterator[Receipt]:
-        """Of the messages that never became items: those that miss another, then the oldest, newest first."""
+        """Return the receipts of messages that never became items: those that miss another, then the oldest, newest
+        first.
+        """
         yield from self._refused
         for place in range(self._seen_from - 1, -1, -1):
             yield Receipt(_name(place), HISTORY, Outcome.DROPPED, "older than what fits")
 
     def _call(self, answer: int) -> int:
-        """Where the message is that called for an answer; the answer's own place when none did, or it is none."""
+        """Return the place of the message whose tool call is answered; the answer's own place when there is none."""
         place = answer
         while place > 0 and self._messages[place].get("role") in _ANSWERS:
             place -= 1
@@ -84,7 +86,7 @@ class History:
         return Item(_name(place), _text(message), 0.0, message, altered=altered, withheld=withheld)
 
     def _exchange(self, begin: int, end: int) -> Item:
-        """A call of tools with their answers."""
+        """Return a call of tools with their answers."""
         given = self._messages[begin:end]
         ruled = [self._policy.message(message) for message in given]
         self.masked += ((before, one.value) for before, one in zip(given, ruled, strict=True) if one.altered)
@@ -108,7 +110,7 @@ def _span(begin: int, end: int) -> str:
 
 
 def _missing(messages: Sequence[Message], begin: int, end: int) -> str:
-    """What a chat endpoint would miss: the call of an answer, or the answer of a tool called by an id."""
+    """Return what a chat endpoint would miss: the call of an answer, or the answer of a tool called by an id."""
     first = messages[begin]
     if first.get("role") in _ANSWERS:
         return "what it answers"

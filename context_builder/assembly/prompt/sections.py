@@ -27,12 +27,12 @@ _NAMES: Final = {kind: style.name for kind, style in _BLOCKS.items()} | {Context
 
 
 def name_of(kind: ContextType) -> str:
-    """The name of a type's section, as receipts tell it."""
+    """Return the name of a type's section in receipts."""
     return _NAMES.get(kind, kind.value)
 
 
 def section_of(kind: ContextType, items: Iterable[Item], counter: MessageTokenCounter) -> Section:
-    """The section of a type with these items, in order of precedence."""
+    """Return the section of a type with these items, in order of precedence."""
     if kind is ContextType.RECENT:
         return Dialogue(name_of(kind), items, counter)
     style = _BLOCKS[kind]

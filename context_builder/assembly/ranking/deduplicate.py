@@ -9,7 +9,7 @@ from context_builder.assembly.candidate import Candidate
 
 
 def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate]) -> list[Candidate]:
-    """Every candidate once: of those with the same id or the same text the most similar is kept, in first place.
+    """Return every candidate once: of those with the same id or text, the most similar one, in first place.
 
     It remembers the origins of all of them; the others are added to ``merged``.
     """
@@ -32,5 +32,5 @@ def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate]) -> lis
 
 
 def _by_similarity(one: Candidate, other: Candidate) -> tuple[Candidate, Candidate]:
-    """The better one first; the earlier one of equals."""
+    """Return the better one first; the earlier one of equals."""
     return (other, one) if other.base_score > one.base_score else (one, other)

@@ -11,7 +11,7 @@ from context_builder.assembly.candidate import ContextType
 
 
 class QueryKind(StrEnum):
-    """What is asked for: an overview, what somebody likes, what happened lately, or anything else."""
+    """Tells what is asked for: an overview, a preference, something recent, or anything else."""
 
     SUMMARY = "summary"
     PREFERENCE = "preference"
@@ -21,7 +21,7 @@ class QueryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much similarity and recency count, and which section of a turn's prompt is kept first."""
+    """Tells how much similarity and recency count, and which section of a turn's prompt is filled first."""
 
     similarity_weight: float
     recency_weight: float
@@ -68,5 +68,5 @@ _SIGNS: Final = tuple(
 
 
 def kind_of(query: str) -> QueryKind:
-    """The first kind whose signs the query has; a fact is looked for when it has none. Knows English only."""
+    """Return the first kind whose signs the query has, else a fact. Knows English only."""
     return next((kind for kind, signs in _SIGNS if signs.search(query)), QueryKind.FACT)

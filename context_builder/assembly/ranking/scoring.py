@@ -11,7 +11,7 @@ from context_builder.assembly.ranking.signals import RankingQuery, RankingSignal
 def score_candidates(
     candidates: Sequence[Candidate], query: RankingQuery, signals: Sequence[RankingSignal]
 ) -> list[Candidate]:
-    """The candidates with what each signal says of them, and ``score``, the weighted sum."""
+    """Return the candidates with their signals and ``score``, the signals' weighted sum."""
     weighted = [(signal.name, signal.weight, signal.score) for signal in signals]
     scored = []
     for one in candidates:
@@ -25,5 +25,5 @@ def score_candidates(
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, best first; equals stay in the order their source gave them."""
+    """Return the candidates, best first; equals stay in the order their source gave them."""
     return sorted(candidates, key=lambda candidate: -candidate.score)

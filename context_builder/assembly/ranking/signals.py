@@ -24,21 +24,21 @@ _DAY: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class RankingQuery:
-    """What candidates are ranked for: the query's text, and the time of the build, with a time zone."""
+    """Holds what candidates are ranked for: the query's text, and the time of the build, with a time zone."""
 
     text: str
     now: datetime
 
 
 class RankingSignal(Protocol):
-    """Scores candidates from 0 to 1; pure, so it reads no clock and asks nobody."""
+    """Scores candidates from 0 to 1, purely: without a clock and without I/O."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def weight(self) -> float:
-        """How much the score counts."""
+        """Return how much the score counts."""
         ...
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float: ...
@@ -46,7 +46,7 @@ class RankingSignal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """The similarity that the source gave, held within 0..1; what is no number counts as 0."""
+    """Scores by the similarity that the source gave, clamped to 0..1; what is no number counts as 0."""
 
     weight: float
     name: ClassVar[str] = "similarity"
@@ -57,7 +57,7 @@ class Similarity:
 
 @dataclass(frozen=True, slots=True)
 class Recency:
-    """``exp(-age / days)`` of the metadata's ``timestamp`` or ``created_at``: 1 now, 0.37 after ``days``."""
+    """Scores ``exp(-age / days)`` of the metadata's ``timestamp`` or ``created_at``: 1 now, 0.37 after ``days``."""
 
     weight: float
     days: float = 30.0
@@ -69,7 +69,7 @@ class Recency:
 
 @dataclass(frozen=True, slots=True)
 class Helpfulness:
-    """Whether the candidate helped before: 0 not at all, 1 very much, 0.5 where nobody said; fades as recency does."""
+    """Scores how much the candidate helped before, from 0 to 1; 0.5 where nobody said; fades as recency does."""
 
     weight: float
     days: float = 30.0
@@ -84,7 +84,7 @@ class Helpfulness:
 
 
 def ranking_signals(config: AssemblyConfig) -> tuple[RankingSignal, ...]:
-    """The signals that candidates are ranked by, weighted as ``config`` says."""
+    """Return the signals that candidates are ranked by, weighted as ``config`` says."""
     signals: list[RankingSignal] = [
         Similarity(config.similarity_weight),
         Recency(config.recency_weight, config.recency_days),
@@ -95,12 +95,12 @@ def ranking_signals(config: AssemblyConfig) -> tuple[RankingSignal, ...]:
 
 
 def similarity(candidate: Candidate) -> float:
-    """The candidate's ``base_score`` within 0..1; sources may give anything, and what is no number comes to 0."""
+    """Return the candidate's ``base_score`` clamped to 0..1; what is no number comes to 0."""
     return min(1.0, max(0.0, candidate.base_score))
 
 
 def recency(metadata: Mapping[str, Any], now: datetime, days: float = 30.0) -> float:
-    """``exp(-age / days)`` of the metadata's time; ``days`` is the e-folding time, so the half-life is ln 2 of it.
+    """Return ``exp(-age / days)`` of the metadata's time; ``days`` is the e-folding time: half-life by ln 2.
 
     What lies ahead counts as now.
     """

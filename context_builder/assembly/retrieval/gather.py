@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why one of those asked gave nothing. ``reason`` is one word for a metric, ``error`` None when time ran out."""
+    """Tells why a source gave nothing. ``reason`` is one word for a metric, ``error`` None when time ran out."""
 
     name: str
     reason: str
@@ -23,20 +23,20 @@ class Failure:
 
     @property
     def counts(self) -> bool:
-        """Whether it speaks against the health of the one asked; a refused request speaks against the request."""
+        """Return whether the failure counts against the source's health; a refused request does not."""
         return not isinstance(self.error, MemoryRejected)
 
 
 @dataclass(slots=True)
 class Gathered(Generic[T]):
-    """What came in time, by who gave it, and who gave nothing."""
+    """Holds the answers that came in time, by source, and the sources that gave none."""
 
     answers: dict[str, T] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
 
 
 async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gathered[T]:
-    """The answers that come within ``deadline`` seconds.
+    """Return the answers that come within ``deadline`` seconds.
 
     What is still under way then is cancelled and not waited for: one that takes its time to be cancelled, or
     swallows it, holds up nobody.
@@ -62,7 +62,7 @@ async def gather(questions: Mapping[str, Awaitable[T]], deadline: float) -> Gath
 
 
 def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:
-    """Why ``name`` gave nothing: by ``error``, or because ``deadline`` seconds ran out.
+    """Return why ``name`` gave nothing: ``error``, or that ``deadline`` seconds ran out.
 
     What an error says is told only where the words are ours: others quote keys and what people said.
     """

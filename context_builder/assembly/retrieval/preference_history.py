@@ -51,7 +51,7 @@ def _by_patterns(text: str) -> Sequence[Preference]:
 
 
 async def by_patterns(_: str, messages: Sequence[Memory]) -> Sequence[Sequence[Preference]]:
-    """What the messages state in words that are known for it; the newest, which are the last, are read first."""
+    """Return the preferences that known patterns find; the newest messages, which are the last, are read first."""
 
     def read() -> list[Sequence[Preference]]:
         end = time.monotonic() + _PATTERN_TIME
@@ -62,7 +62,7 @@ async def by_patterns(_: str, messages: Sequence[Memory]) -> Sequence[Sequence[P
 
 
 class PreferenceHistory:
-    """Asks a ``reader`` about messages, each once, beside the turns; until it has answered, the patterns do.
+    """Asks a ``reader`` about messages, each once, beside the turns; until it has answered, patterns find preferences.
 
     A turn waits ``patience`` seconds for it at most.
     """
@@ -78,7 +78,7 @@ class PreferenceHistory:
         self._asked: set[_Name] = set()
 
     async def __call__(self, tenant_id: str, messages: Sequence[Memory]) -> Sequence[Sequence[Preference]]:
-        """What the messages state."""
+        """Return the preferences that the messages state."""
         named = [((tenant_id, one.id, hash(one.text)), one) for one in messages]
         if unread := [(name, one) for name, one in named if name not in self._found and name not in self._asked]:
             await self._begin(dict(unread[-READ_AT_ONCE:]))
@@ -110,7 +110,7 @@ class PreferenceHistory:
             done.set()
 
     def _shown(self, unread: Mapping[_Name, Memory]) -> dict[_Name, Memory]:
-        """The messages as they may be shown, without those that may not."""
+        """Return the messages as they may be shown, without those that may not."""
         ruled = ((name, one, self._policy.text(one.text[:_LONGEST_READ]).text) for name, one in unread.items())
         return {name: Memory(one.id, text, time=one.time) for name, one, text in ruled if text is not None}
 
@@ -123,7 +123,7 @@ def _checked(preferences: Iterable[Preference]) -> Sequence[Preference]:
 
 
 def held(stored: Iterable[Memory], said: Iterable[tuple[Memory, Sequence[Preference]]], user_id: str) -> list[Memory]:
-    """The preferences that hold after all that is ``stored`` and ``said``, the newest first."""
+    """Return the preferences that hold after all that is ``stored`` and ``said``, the newest first."""
     events = [*_stored(stored), *_said(said, user_id)]
     holding: dict[str, Memory] = {}
     for preference, memory in sorted(events, key=lambda event: moment(event[1].time) or LONG_AGO):

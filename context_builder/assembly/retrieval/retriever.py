@@ -30,7 +30,7 @@ AskStrategy = Callable[[StoreAccess], Awaitable[Sequence[Candidate]]]
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """What came within the deadline.
+    """Holds what came within the deadline.
 
     ``candidates`` are those of the memories, ``found`` those of the strategies by their names, ``failures`` tells of
     the strategies that gave nothing. ``outcome`` says in words how the memories answered: ``ok``, or why not.
@@ -84,11 +84,11 @@ class Retriever:
         }
 
     async def warm_up(self, patience: float) -> None:
-        """Have the memories connect within ``patience`` seconds; nothing is learned from one that does not."""
+        """Let the memories connect within ``patience`` seconds; a failure does not count against their health."""
         await gather({name: memory.warm_up() for name, memory in self._memories.items()}, patience)
 
     async def retrieve(self, query: RetrievalQuery | None, strategies: Mapping[str, AskStrategy]) -> RetrievalResult:
-        """What fits ``query``, as much of it as the memories' health allows, and what the strategies find.
+        """Retrieve candidates for ``query``, as many as the memories' health allows, and those of the strategies.
 
         One that fails raises nothing here, and a slow one is cut off.
         """
@@ -125,7 +125,7 @@ class Retriever:
     async def _gathered(
         self, wanted: Mapping[str, RetrievalQuery], strategies: Mapping[str, Awaitable[Sequence[Candidate]]]
     ) -> tuple[Gathered[Sequence[Candidate]], Gathered[Sequence[Candidate]]]:
-        """What the memories and what the strategies give, side by side within one deadline."""
+        """Return what the memories and what the strategies give, side by side within one deadline."""
         remembered = gather(
             {name: self._memories[name].find(query) for name, query in wanted.items()}, self._config.deadline
         )
@@ -135,17 +135,17 @@ class Retriever:
         return both[0], both[1]
 
     def _wanted(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:
-        """What each memory is asked for, of those that are healthy enough to be asked."""
+        """Return what each memory is asked for, of those that are healthy enough to be asked."""
         counts = {name: self._config.memories_wanted(state) for name, state in states.items()}
         return {name: replace(query, top_k=count) for name, count in counts.items() if count > 0}
 
     def _states(self) -> dict[str, HealthState]:
-        """The health of each memory: what the provider says of all, else what was learned."""
+        """Return the health of each memory: what the provider says of all, else what was learned."""
         now, provided = self._monotonic(), self._provided()
         return {name: provided or health.state(now) for name, health in self._health.items()}
 
     def _provided(self) -> HealthState | None:
-        """What the provider says; None without one, and when it cannot tell."""
+        """Return what the provider says; None without one, and when it cannot tell."""
         if self._health_provider is None:
             return None
         try:
@@ -155,7 +155,7 @@ class Retriever:
             return None
 
     def _why_not(self, query: RetrievalQuery | None, state: HealthState) -> str:
-        """Why no memory is asked; empty where the query is none, or is asked."""
+        """Return why no memory is asked; empty where the query is none, or is asked."""
         if query is None:
             return ""
         if not self._memories:

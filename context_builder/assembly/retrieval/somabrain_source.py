@@ -13,19 +13,19 @@ Payload = dict[str, Any]
 
 
 class SomaBrain(Protocol):
-    """A client of SomaBrain. Any exception counts as a failure of the memory."""
+    """Defines a client of SomaBrain. Any exception counts as a failure of the memory."""
 
     async def context_evaluate(self, payload: Payload) -> Mapping[str, Any]:
-        """``POST /context/evaluate``; a client without it is asked to ``recall``, with persona and threshold too."""
+        """Call ``POST /context/evaluate``; a client without it is asked to ``recall``, with persona and threshold."""
         ...
 
     async def remember_batch(self, payload: Payload) -> Any:
-        """``POST /memory/remember/batch``."""
+        """Call ``POST /memory/remember/batch``."""
         ...
 
 
 class SomaBrainMemory:
-    """Asks a :class:`SomaBrain` for what fits a turn."""
+    """Asks a :class:`SomaBrain` for a turn's memories."""
 
     name = "somabrain"
 
@@ -48,7 +48,7 @@ class SomaBrainMemory:
         return read_candidates(answer, wanted.threshold)
 
     async def warm_up(self) -> None:
-        """Nothing: every question would count as one of a turn's."""
+        """Do nothing: every question would count as one of a turn's."""
 
     async def remember(self, recollection: MemoryRecord) -> None:
         memory: Payload = {

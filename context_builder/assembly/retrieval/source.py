@@ -11,7 +11,7 @@ from context_builder.assembly.candidate import Candidate
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery:
-    """At most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1)."""
+    """Asks for at most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1)."""
 
     query: str
     top_k: int
@@ -25,7 +25,7 @@ class RetrievalQuery:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """A text to keep, such as the summary of what left the prompt; redacted already."""
+    """Holds a redacted text to keep, such as the summary of messages trimmed from a prompt."""
 
     text: str
     kind: str
@@ -38,7 +38,7 @@ class MemoryRecord:
 
 
 class TurnMemory(Protocol):
-    """A memory as turns use it; any exception is a failure of the memory."""
+    """Defines a memory as turns use it; any exception is a failure of the memory."""
 
     @property
     def name(self) -> str: ...
@@ -46,7 +46,7 @@ class TurnMemory(Protocol):
     async def find(self, wanted: RetrievalQuery) -> Sequence[Candidate]: ...
 
     async def warm_up(self) -> None:
-        """Do what the first call would have to do beside its own work, such as connecting."""
+        """Do what the first call would have to do first, such as connecting."""
         ...
 
     async def remember(self, recollection: MemoryRecord) -> None: ...

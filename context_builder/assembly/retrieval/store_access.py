@@ -19,8 +19,9 @@ class StoreAccess:
         self._error: Exception | None = None
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
-        """As :meth:`MemoryStore.search`; raises :class:`~context_builder.errors.NoMemoryStore` without a store and
-        :class:`~context_builder.errors.MemoryUnavailable` while it is down."""
+        """Search like :meth:`MemoryStore.search`; raises :class:`~context_builder.errors.NoMemoryStore` without a store
+        and :class:`~context_builder.errors.MemoryUnavailable` while it is down.
+        """
         if self._store is None:
             raise NoMemoryStore("the builder was given no memory store")
         if self._state is HealthState.DOWN:
@@ -37,12 +38,12 @@ class StoreAccess:
         return found
 
     def failure(self, deadline: float) -> Failure | None:
-        """Why the store gave nothing, at the end of ``deadline`` seconds; None where nothing failed."""
+        """Return why the store gave nothing, at the end of ``deadline`` seconds; None where nothing failed."""
         if self._store is None or not (self._under_way or self._error):
             return None
         return failure_of(self._store.name, self._error, deadline)
 
     @property
     def answered(self) -> bool:
-        """Whether a search succeeded."""
+        """Return whether a search succeeded."""
         return self._answered

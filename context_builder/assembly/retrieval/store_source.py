@@ -38,7 +38,7 @@ class StoredMemory:
         await self._store.search(DEFAULT_TENANT, MemoryQuery("", limit=1))
 
     async def remember(self, recollection: MemoryRecord) -> None:
-        """Keep it under an id made of its session and words: the same again changes nothing."""
+        """Keep the record under an id made of its session and text, so that keeping it again changes nothing."""
         named = f"{recollection.session_id}\n{recollection.kind}\n{recollection.text}"
         memory = Memory(
             id=f"{recollection.kind}-{sha256(named.encode('utf-8', 'replace')).hexdigest()[:32]}",
@@ -54,7 +54,7 @@ class StoredMemory:
 
 
 def candidate_of(found: SearchResult, kind: ContextType = ContextType.SEMANTIC) -> Candidate:
-    """A memory that was found, as a candidate."""
+    """Return a search result as a candidate."""
     memory = found.memory
     metadata = {"type": memory.kind, **memory.metadata}
     if (time := moment(memory.time)) is not None:

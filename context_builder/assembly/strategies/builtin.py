@@ -23,8 +23,9 @@ MOST: Final = 200
 
 
 class UserPreferencesStrategy:
-    """The newest ``count`` preferences of the request's user that hold: those that are stored, and those that the user
-    stated in messages, in whatever conversation where they are stored as the user's, else in the request's."""
+    """Finds the user's newest ``count`` current preferences: those that are stored, and those that messages state, in
+    any conversation where these are stored as the user's, else in the request's.
+    """
 
     def __init__(self, count: int = 20) -> None:
         self._count = count
@@ -48,7 +49,7 @@ def _in_order(found: Iterable[SearchResult]) -> list[Memory]:
 
 
 def _is_said_by(user_id: str, message: Memory) -> bool:
-    """Whether the message is the user's: stored as theirs, naming them, or by a speaker of that name."""
+    """Return whether the message is the user's: stored as theirs, naming them, or by a speaker of that name."""
     own = message.metadata.get("role") == "assistant" or message.metadata.get("consilience")
     if own or message.speaker == ASSISTANT:
         return False
@@ -56,7 +57,7 @@ def _is_said_by(user_id: str, message: Memory) -> bool:
 
 
 class SemanticSearchStrategy:
-    """The ``top_k`` memories most similar to the query, of the request's user.
+    """Finds the ``top_k`` memories of the request's user most similar to the query.
 
     Of all conversations, unless ``within_conversation``. Without a query there is nothing to look for.
     """
@@ -77,7 +78,7 @@ class SemanticSearchStrategy:
 
 
 class RollingSummaryStrategy:
-    """The points of a session's published state, newest first; its summary as a whole where there are no points."""
+    """Finds the points of a session's published state, newest first; its whole summary where it has no points."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -87,8 +88,9 @@ class RollingSummaryStrategy:
 
 
 class RecentMessagesStrategy:
-    """The newest ``count`` messages of the request's conversation that are its user's or nobody's: those that a running
-    session publishes, which are not in the memory store yet, and before them those of the store."""
+    """Finds the newest ``count`` messages of the request's conversation that are its user's or nobody's: those that a
+    running session publishes, which the memory store does not have yet, and before them the store's.
+    """
 
     def __init__(self, count: int = 10) -> None:
         self._count = count
@@ -107,7 +109,7 @@ class RecentMessagesStrategy:
 
 
 class SessionMessagesStrategy:
-    """The newest ``count`` messages of a session's published state, the assistant's own among them."""
+    """Finds the newest ``count`` messages of a session's published state, the assistant's own among them."""
 
     def __init__(self, state: State, count: int = 50) -> None:
         self._state = state
@@ -140,7 +142,7 @@ class QueryStrategy:
         return [candidate for found in await asyncio.gather(*asked) for candidate in found]
 
     def chosen(self, query: str) -> Sequence[ContextStrategy]:
-        """The strategies for a query."""
+        """Return the strategies for a query."""
         match kind_of(query):
             case QueryKind.SUMMARY:
                 return [*self._summary(), self._messages(10), SemanticSearchStrategy(3)]

@@ -16,7 +16,7 @@ from context_builder.memory.memory import MemoryFilter, MemoryQuery, SearchResul
 
 
 class Searchable(Protocol):
-    """What can be searched as a :class:`MemoryStore` can."""
+    """Defines what can be searched like a :class:`MemoryStore`."""
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]: ...
 
@@ -26,12 +26,12 @@ ReadSession = Callable[[str, str], Awaitable[State | None]]
 
 
 async def no_session(tenant_id: str, session_id: str) -> None:
-    """No session's state is known."""
+    """Return no state, for builders that know no session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a context is built for."""
+    """Holds whom and what a context is built for."""
 
     query: str
     now: datetime
@@ -45,13 +45,13 @@ class Request:
     """What a running session publishes."""
 
     async def search(self, query: MemoryQuery) -> list[SearchResult]:
-        """Ask the memory store; raises :class:`~context_builder.errors.NoMemoryStore` when there is none."""
+        """Search the memory store; raises :class:`~context_builder.errors.NoMemoryStore` when there is none."""
         if self.store is None:
             raise NoMemoryStore("the builder was given no memory store")
         return await self.store.search(self.tenant_id, query)
 
     def where(self, *, kinds: tuple[str, ...] = ()) -> MemoryFilter:
-        """The request's conversation, what belongs to its user or to none, and these kinds of memory."""
+        """Return a filter for the request's conversation, memories of its user or of nobody, and these kinds."""
         return MemoryFilter(session_id=self.conversation_id, user_id=self.user_id, kinds=kinds, with_unowned=True)
 
 

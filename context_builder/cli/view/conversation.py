@@ -16,7 +16,7 @@ from context_builder.cli.view.published import Spoken, spoken
 
 
 class DomainBars:
-    """One line a domain: its name, a bar as long as its confidence, per cent."""
+    """Draws one line a domain: its name, a bar as long as its confidence, per cent."""
 
     def __init__(self, domains: Sequence[tuple[str, float]]) -> None:
         self._domains = domains
@@ -38,13 +38,13 @@ class DomainBars:
 
 
 def bar(fraction: float, width: int) -> str:
-    """A bar of at most ``width`` columns, drawn to half of one."""
+    """Return a bar of at most ``width`` columns, drawn to half of one."""
     halves = round(min(max(fraction, 0.0), 1.0) * width * 2)
     return "━" * (halves // 2) + "╸" * (halves % 2)
 
 
 def domain_line(domains: Sequence[tuple[str, float]]) -> Text:
-    """The domains in one line, where there is no room for bars."""
+    """Return the domains in one line, where there is no room for bars."""
     line = Text(no_wrap=True, overflow="ellipsis")
     for domain, confidence in domains:
         line.append("● ", domain_colour(domain))
@@ -53,7 +53,7 @@ def domain_line(domains: Sequence[tuple[str, float]]) -> Text:
 
 
 def keyword_line(keywords: Sequence[str]) -> Text:
-    """The topic's keywords, the first ones in full strength."""
+    """Return the topic's keywords, the first ones in full strength."""
     line = Text(overflow="ellipsis")
     for index, keyword in enumerate(keywords):
         line.append(" · " if index else "", "dim").append(keyword, "bold" if index < 3 else "")
@@ -71,21 +71,21 @@ TIMES_FROM: Final = 64
 
 
 class Scrollback:
-    """Messages that have left the buffer while the view was open, oldest first."""
+    """Keeps messages that have left the buffer while the view was open, oldest first."""
 
     def __init__(self) -> None:
         self.earlier: deque[Mapping[str, Any]] = deque(maxlen=SCROLLBACK)
         self._buffer: dict[object, Mapping[str, Any]] = {}
 
     def look(self, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Take notice of the buffer as it is published now."""
+        """Note the buffer as it is published now."""
         buffer = {_identity(entry): entry for entry in messages}
         self.earlier.extend(entry for identity, entry in self._buffer.items() if identity not in buffer)
         self._buffer = buffer
 
 
 class Conversation:
-    """Messages from the newest upwards until the region is full.
+    """Draws messages from the newest upwards until the region is full.
 
     ``earlier`` ones, which are in the buffer no more, come before the others and are dimmed.
     """
@@ -121,7 +121,7 @@ class Conversation:
         yield from lines
 
     def _block(self, console: Console, said: Spoken, width: int, names: int, most: int) -> list[Text]:
-        """The lines of one message, the first with the speaker's name, the last with its tags."""
+        """Return the lines of one message, the first with the speaker's name, the last with its tags."""
         colour = ASSISTANT if said.assistant else self._colours[said.speaker]
         margin = self._margin(said, colour, width, names)
         room = max(8, width - margin.cell_len)
@@ -145,7 +145,7 @@ class Conversation:
 
 
 def _identity(entry: Mapping[str, Any]) -> object:
-    """What tells a message from all others of the session."""
+    """Return what distinguishes a message from all others of the session."""
     return entry.get("id", (entry.get("message_number"), str(entry.get("speaker")), str(entry.get("text"))))
 
 
@@ -154,7 +154,7 @@ def _name(said: Spoken) -> str:
 
 
 def _tags(said: Spoken) -> Text:
-    """Domains and keywords in one line; empty where there are none yet."""
+    """Return the domains and keywords in one line; empty where there are none yet."""
     tags = Text()
     for domain in said.domains[:3]:
         tags.append("● ", domain_colour(domain)).append(short_name(domain), domain_colour(domain)).append("  ")

@@ -23,7 +23,7 @@ _Row = tuple[Text, Text, Text]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side's name, and who made its readings."""
+    """Names one side, and the analysts of its results."""
 
     name: str
     made_by: str
@@ -105,7 +105,7 @@ def _said(message: RecordedMessage, limit: int = 120) -> Text:
 
 
 def _words(mine: Sequence[str], others: Sequence[str]) -> Text:
-    """Words of one side, with those that the other lacks standing out."""
+    """Return the words of one side, with those that the other lacks standing out."""
     if not mine:
         return Text("–", style="dim")
     known = {word.casefold() for word in others}

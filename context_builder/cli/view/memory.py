@@ -26,7 +26,7 @@ MOST_LINES: Final = 4
 
 
 def memory_line(points: Sequence[Point], note: str) -> Text:
-    """The summary where there is room for one line: ``note``, and its newest point."""
+    """Return the summary in one line: ``note``, and its newest point."""
     if not points:
         return Text("memory: nothing summarized yet", style="dim italic")
     sign, colour = KINDS.get(points[-1].kind, KINDS["claim"])
@@ -36,7 +36,7 @@ def memory_line(points: Sequence[Point], note: str) -> Text:
 
 
 class Memory:
-    """The newest points that there is room for, each with who it came from."""
+    """Draws the newest points that there is room for, each with its speakers."""
 
     def __init__(self, points: Sequence[Point], colours: SpeakerColours) -> None:
         self._points = points

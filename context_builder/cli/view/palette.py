@@ -21,7 +21,7 @@ _JOINERS: Final = "‌‍"
 
 
 def plain(text: object, limit: int = 2000) -> str:
-    """One line of ``text`` that draws nothing but itself, cut after ``limit`` characters.
+    """Return ``text`` as one harmless line without control characters, cut after ``limit`` characters.
 
     Terminal escapes, control characters and the invisible characters that turn the direction
     of writing are taken out; white space becomes single spaces.
@@ -83,7 +83,7 @@ _DOMAINS: Final[Mapping[str, tuple[str, str]]] = dict(
 
 
 def short_name(domain: str) -> str:
-    """The domain where there is no room for its whole name."""
+    """Return the domain where there is no room for its whole name."""
     return _DOMAINS[domain][0] if domain in _DOMAINS else domain.split(" / ")[0]
 
 
@@ -92,7 +92,7 @@ def domain_colour(domain: str) -> str:
 
 
 class SpeakerColours:
-    """A colour for each speaker, kept for as long as the view is open.
+    """Keeps a colour for each speaker for as long as the view is open.
 
     A name prefers one colour, so that it has the same in every view; of two that prefer the
     same, the second to come takes the next free one.

@@ -15,7 +15,7 @@ from context_builder.timestamps import epoch
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A message in the buffer."""
+    """Holds a message of the buffer."""
 
     speaker: str
     text: str
@@ -27,7 +27,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of the rolling summary."""
+    """Holds a point of the rolling summary."""
 
     text: str
     kind: str
@@ -51,17 +51,17 @@ class Published:
 
     @property
     def owner(self) -> str:
-        """Host and process that run the session."""
+        """Return the host and process that run the session."""
         return f"{plain(self._owner.get('host', '?'), 40)}:{plain(self._owner.get('pid', '?'), 10)}"
 
     @property
     def messages(self) -> list[JsonObject]:
-        """The buffer as published, oldest first."""
+        """Return the buffer as published, oldest first."""
         return _objects(self._state.get("raw_recent_buffer"))
 
     @property
     def domains(self) -> list[tuple[str, float]]:
-        """Active domains with their confidences in 0..1, most confident first."""
+        """Return active domains with their confidences in 0..1, most confident first."""
         confidence = _object(self._state.get("domain_confidence"))
         active = [
             (plain(name, 60), _number(confidence.get(name))) for name in _list(self._state.get("current_domains"))
@@ -74,7 +74,7 @@ class Published:
 
     @property
     def points(self) -> list[Point]:
-        """The summary's points, oldest first; its text as one point where it has none."""
+        """Return the summary's points, oldest first; its text as one point where it has none."""
         points = [
             Point(
                 plain(point.get("text", "")),
@@ -89,7 +89,7 @@ class Published:
 
     @property
     def summarized(self) -> int:
-        """Messages that the summary holds."""
+        """Return how many messages the summary holds."""
         return int(_number(self._summary.get("message_count")))
 
     @property
@@ -98,7 +98,7 @@ class Published:
 
     @property
     def received(self) -> int:
-        """Distinct messages taken in since the session began."""
+        """Return how many distinct messages were taken in since the session began."""
         return self.count("received_messages") or self.summarized + self.count("pending_messages") + len(self.messages)
 
     @property
@@ -107,7 +107,7 @@ class Published:
 
     @property
     def dead_letters(self) -> int:
-        """Deliveries that could not become messages, and what archive and memory refused for good."""
+        """Return how many deliveries could not become messages, or were refused by archive or memory for good."""
         refused = _object(self._state.get("undeliverable"))
         return self.count("dead_letters") + sum(int(_number(count)) for count in refused.values())
 
@@ -115,28 +115,28 @@ class Published:
         return int(_number(self._state.get(field)))
 
     def analysts(self) -> dict[str, str]:
-        """What made the latest keywords, domains and summary."""
+        """Return the analysts of the latest keywords, domains and summary."""
         return {what: plain(label, 24) for what, label in _object(self._state.get("analyst")).items() if label}
 
     def spent(self) -> tuple[float, int]:
-        """US dollars and tokens (prompts and replies) of the session's model calls."""
+        """Return the US dollars and tokens (prompts and replies) of the session's model calls."""
         cost = _object(self._state.get("cost"))
         tasks = [_object(task) for task in _object(cost.get("tasks")).values()]
         tokens = sum(_number(task.get("prompt_tokens")) + _number(task.get("completion_tokens")) for task in tasks)
         return _number(cost.get("dollars")), int(tokens)
 
     def silent_for(self, now: float) -> float | None:
-        """Seconds since somebody spoke; ``None`` when nobody has."""
+        """Return the seconds since somebody spoke; ``None`` when nobody has."""
         last = _number(self._state.get("last_message_time") or self._conversation.get("last_message_time"))
         return max(0.0, now - last) if last else None
 
     def published_ago(self, now: float) -> float | None:
-        """Seconds since the state was published; ``None`` when it does not say."""
+        """Return the seconds since the state was published; ``None`` when it does not say."""
         at = _number(self._state.get("updated_at"))
         return max(0.0, now - at) if at else None
 
     def age(self, now: float) -> float | None:
-        """Seconds since the first message that is still known; ``None`` when there is none."""
+        """Return the seconds since the first message that is still known; ``None`` when there is none."""
         start = epoch(self._summary.get("time_range_start"))
         if start is None and self.messages:
             start = epoch(self.messages[0].get("timestamp"))
@@ -144,7 +144,7 @@ class Published:
 
 
 def spoken(entry: Mapping[str, Any]) -> Spoken:
-    """A buffer entry as the view shows it."""
+    """Return a buffer entry as the view shows it."""
     return Spoken(
         speaker=plain(entry.get("speaker") or "Unknown", 40),
         text=plain(entry.get("text", "")),

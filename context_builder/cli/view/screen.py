@@ -34,7 +34,7 @@ _BORDER: Final = "bright_black"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the view knows besides the snapshot.
+    """Holds what the view knows besides the snapshot.
 
     ``per_minute`` is the rate of messages, ``notice`` a line that concerns the view itself
     (such as a Redis that does not answer), ``silence_threshold`` in seconds, ``earlier`` messages
@@ -49,7 +49,7 @@ class View:
 
 
 def render(snapshot: Snapshot, now: float, size: tuple[int, int], view: View | None = None) -> RenderableType:
-    """The session at epoch second ``now`` for a terminal of ``size`` columns and rows."""
+    """Return the session at epoch second ``now`` for a terminal of ``size`` columns and rows."""
     view = view or View()
     page = Published(snapshot)
     width, height = size
@@ -68,7 +68,7 @@ def render(snapshot: Snapshot, now: float, size: tuple[int, int], view: View | N
 
 
 def _absent(page: Published, now: float, view: View) -> RenderableType:
-    """What is said of a session of which nothing is published, or no longer."""
+    """Return what is said of a session of which nothing is published, or no longer."""
     command = f"context-builder run {page.session_id}"
     if page.owned:
         told = Text.assemble("It starts: ", running(page, now))

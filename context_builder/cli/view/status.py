@@ -24,7 +24,7 @@ _BETWEEN: Final = "  │  "
 
 
 def running(page: Published, now: float) -> Text:
-    """Who runs the session, or that it has ended; in colour when nobody runs it or it does not answer."""
+    """Return who runs the session, or that it has ended; in colour when nobody runs it or it does not answer."""
     if page.owned and (page.ticking or not page.known):
         return Text.assemble(("● ", "green"), page.owner)
     if page.owned:
@@ -39,20 +39,20 @@ def running(page: Published, now: float) -> Text:
 
 
 def archived(ended: Ended) -> str:
-    """What became of the summaries of a session that has ended."""
+    """Return what became of the summaries of a session that has ended."""
     stored = ended.summaries - ended.undelivered
     told = f"{stored:,} {'summary' if stored == 1 else 'summaries'} archived"
     return f"{told}, {ended.undelivered:,} to be" if ended.undelivered else told
 
 
 def clock_time(moment: float, now: float) -> str:
-    """Epoch second ``moment`` in local time, with the day unless that is today's: ``10:32``."""
+    """Return epoch second ``moment`` in local time, with the day unless that is today's: ``10:32``."""
     at = datetime.fromtimestamp(moment)
     return f"{at:%H:%M}" if at.date() == datetime.fromtimestamp(now).date() else f"{at:%Y-%m-%d %H:%M}"
 
 
 def silence_clock(page: Published, now: float, threshold: float) -> Text:
-    """How long nobody has spoken, with a gauge that is full at ``threshold`` seconds."""
+    """Return how long nobody has spoken, with a gauge that is full at ``threshold`` seconds."""
     seconds = page.silent_for(now)
     if seconds is None:
         return Text("nobody has spoken", style="dim")
@@ -67,7 +67,7 @@ def silence_clock(page: Published, now: float, threshold: float) -> Text:
 
 
 def figures(page: Published, now: float, per_minute: float | None) -> list[Text]:
-    """Rates and lags, what matters most first."""
+    """Return rates and lags, the most important first."""
     ago, pending, dead = page.published_ago(now), page.count("pending_messages"), page.dead_letters
     told = [
         _figure("messages", f"{page.received:,}"),
@@ -87,7 +87,7 @@ def figures(page: Published, now: float, per_minute: float | None) -> list[Text]
 
 
 def flow(figures: Sequence[Text], width: int, rows: int) -> list[Text]:
-    """The figures side by side in at most ``rows`` lines of ``width`` columns; the rest is left out."""
+    """Return the figures side by side in at most ``rows`` lines of ``width`` columns; the rest is left out."""
     lines = [Text(no_wrap=True, overflow="ellipsis")]
     for figure in figures:
         if lines[-1] and lines[-1].cell_len + len(_BETWEEN) + figure.cell_len > width:
@@ -101,7 +101,7 @@ def flow(figures: Sequence[Text], width: int, rows: int) -> list[Text]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people write them: ``0.4 s``, ``12 s``, ``3:05``, ``1:02:03``."""
+    """Return seconds as people write them: ``0.4 s``, ``12 s``, ``3:05``, ``1:02:03``."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:
@@ -114,7 +114,7 @@ def duration(seconds: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """US dollars with as many digits as tell something: ``$12.50``, ``$0.0042``."""
+    """Return US dollars with as many digits as are significant: ``$12.50``, ``$0.0042``."""
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
@@ -123,7 +123,7 @@ def _figure(label: str, value: str, colour: str = "") -> Text:
 
 
 def _labels(analysts: dict[str, str]) -> str:
-    """What made keywords, domains and summary: one label where all three are the same."""
+    """Return what made keywords, domains and summary: one label where all three are the same."""
     if len(set(analysts.values())) == 1:
         return next(iter(analysts.values()))
     return ", ".join(f"{what} {label}" for what, label in analysts.items())

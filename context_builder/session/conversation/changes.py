@@ -45,7 +45,7 @@ class Changes:
         self.pending_added.append(entry)
 
     def summarized(self, entries: Sequence[BufferedMessage], *, from_pending: bool) -> None:
-        """``entries`` left the head of the pending list, or the buffer."""
+        """Note that ``entries`` left the head of the pending list, or the buffer."""
         if from_pending:
             self.pending_trimmed += len(entries)
         else:
@@ -66,7 +66,7 @@ class Changes:
         self.fields[source.field] = source.encode()
 
     def replace_sources(self, earlier: Mapping[int, CitedMessage], present: Mapping[int, CitedMessage]) -> None:
-        """Points cite the ``present`` messages, and no longer the ``earlier`` ones that are not among them."""
+        """Note that points cite the ``present`` messages, and no longer the other ``earlier`` ones."""
         for entry_id, source in present.items():
             if entry_id not in earlier:
                 self.put_source(source)
@@ -82,7 +82,7 @@ class Changes:
         self.memory_outbox.append(part)
 
     def follow(self, earlier: Changes) -> None:
-        """Take in changes that were to be written before these."""
+        """Merge in changes that were to be written before these."""
         self.dropped = earlier.dropped | self.dropped
         self.pending_added = earlier.pending_added + self.pending_added
         self.pending_trimmed += earlier.pending_trimmed

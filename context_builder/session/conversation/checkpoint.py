@@ -26,7 +26,7 @@ from context_builder.session.summary.citation import read_sources
 
 
 def counters(conversation: Conversation) -> dict[str, Any]:
-    """All of them, as JSON takes them."""
+    """Return all counters, as JSON takes them."""
     return {
         "last_message_time": conversation.last_message.wall,
         "last_summary_time": conversation.last_summary.wall,
@@ -46,7 +46,7 @@ def counters(conversation: Conversation) -> dict[str, Any]:
 
 
 def restore_counters(conversation: Conversation, written: Mapping[str, Any], last_id: int, now: Instant) -> None:
-    """Take over what :func:`counters` gave; moments keep their age."""
+    """Restore what :func:`counters` gave; moments keep their age."""
     conversation.last_message = _moment(written["last_message_time"], now)
     conversation.last_summary = _moment(written["last_summary_time"], now)
     conversation.domain_tracker.last = _moment(written["last_domain_inference_time"], now)
@@ -64,7 +64,7 @@ def restore_counters(conversation: Conversation, written: Mapping[str, Any], las
 
 
 def _moment(wall: float, now: Instant) -> Instant:
-    """A published moment on both clocks; one that lies ahead (the clock was set back) counts as now."""
+    """Return a published moment on both clocks; one that lies ahead (the clock was set back) counts as now."""
     return Instant(wall, now.monotonic - max(0.0, now.wall - wall))
 
 
@@ -72,7 +72,7 @@ SCHEMA_VERSION: Final = 1
 
 
 def write_head(conversation: Conversation) -> bytes:
-    """Everything but the summary and messages: those buffered, responses, and sources."""
+    """Write everything but the summary and messages: those buffered, responses, and sources."""
     return orjson.dumps(
         {
             "schema_version": SCHEMA_VERSION,
@@ -104,7 +104,7 @@ def restore(
     now: Instant,
     count_tokens: Callable[[str], int],
 ) -> Conversation:
-    """The conversation that the checkpoint's ``fields`` describe; a new one when there are none.
+    """Return the conversation that the checkpoint's ``fields`` describe; a new one when there are none.
 
     Raises :class:`StoreError` for a checkpoint of a newer version.
     """
@@ -136,7 +136,7 @@ def restore(
 
 
 def _topic(domains: Mapping[str, Any]) -> Topic:
-    """The topic as it was written down; before there was one, what the last reading makes of it."""
+    """Return the topic as it was written down; before there was one, what the last reading makes of it."""
     if "topic" in domains:
         return Topic.from_wire(domains["topic"])
     return Topic().after(domains["confidence"], now=0.0)

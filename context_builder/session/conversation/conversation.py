@@ -95,17 +95,17 @@ class Conversation:
         self._changes.mark()
 
     def dead_lettered(self, receiver: Receiver, count: int) -> None:
-        """So many entries of an outbox have become dead letters."""
+        """Note that so many entries of an outbox have become dead letters."""
         self.undeliverable[receiver] = count
         self._changes.mark()
 
     def charge(self, task: str, usage: Usage) -> None:
-        """Add what a call beside the session's tasks used."""
+        """Add the usage of a call beside the session's tasks."""
         self.usage_totals.add(task, usage)
         self._changes.mark()
 
     def finish(self, work: AnalysisTask, reading: AnalysisResult, now: Instant) -> None:
-        """Fold in what an analyst made of work that was handed out."""
+        """Fold in the result of a task that was handed out."""
         if isinstance(work, KeywordTask) and isinstance(reading, KeywordResult):
             self._fold_keywords(work, reading)
         elif isinstance(work, DomainTask) and isinstance(reading, DomainResult):
@@ -119,7 +119,7 @@ class Conversation:
     def fail(
         self, work: AnalysisTask, now: Instant, retry_after: float | None = None, usage: Usage | None = None
     ) -> None:
-        """Nothing came of the work; it is handed out again after a while, a summary when that is worth it.
+        """Note that a task failed; it is handed out again after a while, a summary when that is worth it.
 
         ``usage`` is what it cost all the same.
         """
@@ -134,11 +134,11 @@ class Conversation:
             self._summary_scheduler.failed(work, now, retry_after)
 
     def close(self) -> None:
-        """From here on everything is summarized without waiting for its age."""
+        """Summarize everything from here on without waiting for its age."""
         self._summary_scheduler.close()
 
     def resume(self) -> None:
-        """A process goes on with the session: a revision of its own, so that no two states have the same."""
+        """Note that a process goes on with the session, as a revision of its own: no two states have the same."""
         self._changes.mark()
 
     def end(self, now: Instant) -> None:
@@ -161,21 +161,21 @@ class Conversation:
         self._changes.mark()
 
     def pending_lost(self) -> int:
-        """The pending list turned out to be empty; how many messages were counted in it."""
+        """Note that the pending list turned out to be empty; return how many messages were counted in it."""
         lost = self.buffer.lose_pending()
         self.since_summary -= lost
         self._changes.mark()
         return lost
 
     def take_changes(self) -> Changes:
-        """What changed since the last call; the caller writes it down."""
+        """Return what changed since the last call; the caller writes it down."""
         changes, self._changes = self._changes, Changes()
         return changes
 
     def next_keyword_task(
         self, now: Instant, *, more_to_come: bool = False, most: int | None = None
     ) -> KeywordTask | None:
-        """The oldest published messages without keywords, if any are to be asked about now, and no more than ``most``.
+        """Return the oldest published messages without keywords, if a call is due, at most ``most``.
 
         With domains that were asked for at this very moment they go out at once: one call may answer both. When
         there is ``more_to_come`` they wait a little for company.
@@ -190,26 +190,26 @@ class Conversation:
         return KeywordTask([entry.said(recurring) for entry in batch])
 
     def domains_due(self, now: Instant) -> bool:
-        """Whether enough messages or enough time have come since the last inference."""
+        """Return whether enough messages or enough time have come since the last inference."""
         return now.monotonic >= self.domain_tracker.due_at()
 
     def next_domain_task(self, now: Instant, *, at_once: bool = False) -> DomainTask | None:
-        """The newest messages, when it is due or ``at_once``."""
+        """Return the newest messages as a task, when one is due or ``at_once``."""
         if not at_once and not self.domains_due(now):
             return None
         return self.domain_tracker.next(now, self.last_id)
 
     def summary_due(self, now: Instant) -> bool:
-        """Whether the oldest message is old enough, anything is pending, or a summary is under way."""
+        """Return whether the oldest message is old enough, anything is pending, or a summary is under way."""
         return not self._summary_scheduler.running and now.monotonic >= self._summary_scheduler.due_at()
 
     @property
     def takes_pending_next(self) -> bool:
-        """Whether the next part of a summary is the oldest of the pending list, which the caller reads."""
+        """Return whether the next part of a summary is the oldest of the pending list, which the caller reads."""
         return self._summary_scheduler.takes_pending_next
 
     def next_summary_task(self, pending: Sequence[BufferedMessage] = ()) -> SummaryTask | None:
-        """The next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
+        """Return the next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
         known = self.summary.ledger.tail(min(LEDGER_TAIL_TOKENS, self.rules.summary_input // 4))
         part = self._summary_scheduler.next_part(pending, known)
         if part is None:
@@ -219,7 +219,7 @@ class Conversation:
         return SummaryTask(part.entries, part.from_pending, part.last_resort, part.again, request=request)
 
     def next_moment(self, now: Instant, *, can_start_tasks: bool = True) -> float:
-        """Monotonic time at which something is due although nothing happens; no work unless ``can_start_tasks``."""
+        """Return the monotonic time at which something is due by itself; no tasks unless ``can_start_tasks``."""
         moments = [now.monotonic + self.rules.tick]
         if can_start_tasks:
             moments += [max(self._batches.due_at, self._triggers.keywords_due_at()), self.domain_tracker.due_at()]
@@ -232,18 +232,18 @@ class Conversation:
 
     @property
     def all_summarized(self) -> bool:
-        """Whether no message waits to be summarized."""
+        """Return whether no message waits to be summarized."""
         return not self.buffer.entries and not self.buffer.pending
 
     def silent_for(self, now: Instant) -> float:
-        """Seconds since the last message, or since the session began."""
+        """Return the seconds since the last message, or since the session began."""
         return max(0.0, now.monotonic - self.last_message.monotonic)
 
     def is_silent(self, now: Instant) -> bool:
         return self.silent_for(now) > self.rules.silence
 
     def active_keywords(self) -> list[str]:
-        """The topic's keywords and, after them, the active domains: monitors match items against both."""
+        """Return the topic's keywords, then the active domains: monitors match items against both."""
         return [*self.domain_tracker.reading.keywords, *self.domain_tracker.topic.active]
 
     def _charge(self, work: AnalysisTask, usage: Usage) -> None:

@@ -23,8 +23,8 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 
 
 class DomainTracker:
-    """``reading`` is the last inference that an analyst made, ``last`` the moment of the last one at all, ``new`` how
-    many messages came since; ``skipped`` counts those that repeated a reading.
+    """Chooses when domains are inferred, and keeps the topic: ``reading`` is the last result of an analyst, ``last``
+    the moment of the last inference, ``new`` how many messages came since; ``skipped`` counts repeated results.
     """
 
     def __init__(self, rules: SessionConfig, buffer: Buffer, triggers: Triggers, now: Instant) -> None:
@@ -40,13 +40,13 @@ class DomainTracker:
         self.skipped = 0
 
     def due_at(self) -> float:
-        """Monotonic time of the next inference; never while one is under way."""
+        """Return the monotonic time of the next inference; never while one is under way."""
         if self._running:
             return NEVER
         return self._triggers.domains_due_at(self.last, self.new if self._buffer.entries else 0)
 
     def next(self, now: Instant, last_id: int) -> DomainTask | None:
-        """The newest messages, of which ``last_id`` is the last; nothing when there are none."""
+        """Return the newest messages as a task, the last of them ``last_id``; None when there are none."""
         newest = self._buffer.newest(self._rules.domain_window)
         if not newest:
             return None
@@ -55,12 +55,12 @@ class DomainTracker:
         return DomainTask([entry.said() for entry in newest], last_id, self.new, standing, self._is_in_doubt())
 
     def was_asked_at(self, now: Instant) -> bool:
-        """Whether this is the very moment at which work was handed out; told once."""
+        """Return once whether this is the very moment at which a task was handed out."""
         asked, self._asked = self._asked, None
         return asked == now
 
     def fold(self, work: DomainTask, reading: DomainResult, now: Instant) -> list[BufferedMessage]:
-        """Take in the reading; the entries that it tagged."""
+        """Fold in the result, and return the entries that it tagged."""
         self._running = False
         if reading.repeated:
             self.skipped += 1
@@ -80,7 +80,7 @@ class DomainTracker:
         self._triggers.domains_failed(now)
 
     def _is_in_doubt(self) -> bool:
-        """Whether the last reading's leading domain does not lead yet, or for the first time."""
+        """Return whether the last reading's leading domain does not lead yet, or for the first time."""
         return self.topic.rising is not None or self.reading.domains[:1] != list(self.topic.active[:1])
 
 
@@ -92,14 +92,15 @@ Confidence = Mapping[str, float]
 
 
 def is_unchanged(names: Collection[str], recent: Confidence, newest: Confidence) -> bool:
-    """Whether plain text analysis hears no domain but those of ``names``: none leads in the ``recent`` messages, and
-    the ``newest`` among them, by themselves, speak for one of the names or for nothing."""
+    """Return whether plain text analysis finds no domain but those of ``names``: none leads in the ``recent`` messages,
+    and the ``newest`` among them, by themselves, speak for one of the names or for nothing.
+    """
     leading = _leading(recent)
     return (leading is None or leading in names) and (not newest or any(name in newest for name in names))
 
 
 class DomainGate:
-    """Lets the model's last reading stand while the plain reading agrees with it, :data:`MOST_IN_A_ROW` times at most.
+    """Repeats the model's last result while plain text analysis agrees with it, :data:`MOST_IN_A_ROW` times at most.
 
     The two agree on the leading domain, or they differ as they did both of the last two times the model was asked: it
     may well call biology what the vocabularies call ecology. Agreement also ends a doubt about what the model said
@@ -114,7 +115,7 @@ class DomainGate:
         self._in_a_row = 0
 
     async def repeated(self, work: DomainTask) -> DomainResult | None:
-        """The last reading again; ``None`` when the model is to be asked."""
+        """Return the last result again; ``None`` when the model is to be asked."""
         self._heard = None
         with suppress(AnalystError):
             recent = (await self._plain.infer_domains(work.messages)).confidence
@@ -126,7 +127,7 @@ class DomainGate:
         return None
 
     def judged(self, reading: DomainResult) -> None:
-        """The messages of the last :meth:`repeated` were read after all."""
+        """Note that the messages of the last :meth:`repeated` were read by the model after all."""
         judgement = _leading(reading.confidence), self._heard
         self._other_name = self._heard if judgement == self._judged else None
         self._judged = judgement

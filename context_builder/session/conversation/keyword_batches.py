@@ -35,8 +35,9 @@ class KeywordBatches:
         more_to_come: bool = False,
         most: int | None = None,
     ) -> Sequence[BufferedMessage]:
-        """What to ask about now, oldest first; nothing while it is better to wait. ``at_once`` skips the window;
-        nothing either when that would be more than ``most``."""
+        """Return the messages to ask about now, oldest first; None while waiting is better. ``at_once`` skips the
+        window; None also when there would be more than ``most``.
+        """
         self.due_at = NEVER
         if self._calls >= self._rules.keyword_jobs:
             return ()
@@ -54,6 +55,6 @@ class KeywordBatches:
         return batch
 
     def over(self, messages: Iterable[AnalystMessage]) -> None:
-        """The call about ``messages`` has ended."""
+        """Note that the call about ``messages`` has ended."""
         self._calls -= 1
         self._asked.difference_update(said.id for said in messages)

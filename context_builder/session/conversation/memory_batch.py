@@ -28,14 +28,14 @@ _HELD: Final = 200
 
 @dataclass(slots=True)
 class PreferenceChanges:
-    """What messages state: ``memories`` to keep, by id, of each user and topic the last; and what they take back."""
+    """Holds ``memories`` to keep, by id, of each user and topic the last; and the preferences taken back."""
 
     memories: dict[str, Memory] = field(default_factory=dict)
     withdrawals: list[tuple[Preference, Memory]] = field(default_factory=list)
     """What is withdrawn, and by which message."""
 
     async def settled(self, memory: TenantMemory) -> list[Memory]:
-        """All of it to be remembered; a withdrawal takes the place of what the user stated before."""
+        """Return all of it to be remembered; a withdrawal replaces what the user stated before."""
         settled = dict(self.memories)
         for user_id in {_user_of(said) for _, said in self.withdrawals}:
             where = MemoryFilter(user_id=user_id, kinds=(KIND,))
@@ -48,7 +48,7 @@ class PreferenceChanges:
 
 
 def preferences_in(memories: Iterable[Memory]) -> PreferenceChanges:
-    """The preferences that message memories state, oldest first.
+    """Return the preferences that message memories state, oldest first.
 
     They are the user's whom the message names, else the speaker's. What the assistant says is nobody's preference,
     nor is what somebody unknown says.
@@ -83,7 +83,7 @@ def _user_of(memory: Memory) -> str | None:
 
 
 def _withdraws(preference: Preference, memory: Memory) -> bool:
-    """Whether the memory is a preference that holds, and is taken back; a message that is read again finds it gone."""
+    """Return whether the memory is a current preference that is taken back; re-read messages find it gone."""
     return WITHDRAWN not in memory.metadata and preference.withdraws(memory.text)
 
 
@@ -115,7 +115,7 @@ class MemoryBatch:
 
     @classmethod
     def decode(cls, encoded: bytes) -> Self:
-        """The batch that :meth:`encode` wrote. Raises :class:`EntryUnreadable` for anything else."""
+        """Return the batch that :meth:`encode` wrote. Raises :class:`EntryUnreadable` for anything else."""
         try:
             written = orjson.loads(zlib.decompress(encoded))
             session_id = written["session_id"]
@@ -124,7 +124,7 @@ class MemoryBatch:
             raise EntryUnreadable(f"not a memory batch: {type(error).__name__}") from None
 
     def at_present(self, points: Iterable[Point]) -> Self:
-        """What of this is still right when the ledger has come to ``points``; for one that is delivered late.
+        """Return what still holds of the batch once the ledger has come to ``points``; for a late delivery.
 
         A point that is no longer there was deleted, or never is to be remembered. One that was merged since has been
         remembered with its present text.
@@ -145,7 +145,7 @@ def memory_batch(
     written: Iterable[Point],
     after: Iterable[Point],
 ) -> MemoryBatch:
-    """What to remember of a part in which ``entries`` were summarized and the ledger went from ``before`` to ``after``.
+    """Return the batch of a part that summarized ``entries`` and took the ledger from ``before`` to ``after``.
 
     ``written`` are its new points in the analyst's own words. These are remembered, because the memory has room:
     that the ledger shortens a point changes nothing there. Points that it merges make way for what they became.
@@ -164,7 +164,7 @@ def memory_batch(
 
 
 def of_message(session_id: str, entry: BufferedMessage) -> Memory:
-    """The message under an id made of its identity, so that a session that is sent again changes nothing."""
+    """Return the message as a memory, its id made of its identity so that sending it again changes nothing."""
     came = entry.timestamp if entry.timestamp_raw is None else entry.timestamp_raw
     identity = identity_of(entry.consilience, entry.number, entry.speaker, entry.text, came)
     known = {
@@ -186,7 +186,7 @@ def of_message(session_id: str, entry: BufferedMessage) -> Memory:
 
 
 def of_point(session_id: str, point: Point, entries: Mapping[int, BufferedMessage]) -> Memory:
-    """The point, with domains and keywords of those of the messages it cites that are among ``entries``, by id."""
+    """Return the point as a memory, with domains and keywords of its cited messages in ``entries``, by id."""
     cited = [entries[entry_id] for entry_id in point.ids if entry_id in entries]
     keywords = list(dict.fromkeys(keyword for entry in cited for keyword in entry.keywords))[:POINT_KEYWORDS]
     return Memory(

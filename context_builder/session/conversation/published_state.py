@@ -29,13 +29,13 @@ class PublishedState:
 
     @cached_property
     def length(self) -> int:
-        """In bytes."""
+        """Return the length in bytes."""
         commas = max(0, len(self.entries) - 1)
         return len(self.before) + sum(map(len, self.entries)) + commas + len(self.after)
 
 
 def session_state(conversation: Conversation, revision: int, now: Instant) -> PublishedState:
-    """The value of ``context_builder:{session_id}:state``."""
+    """Return the value of ``context_builder:{session_id}:state``."""
     topic = conversation.domain_tracker.topic
     before = orjson.dumps(
         {
@@ -60,7 +60,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> Pu
 
 
 def conversation_state(conversation: Conversation, now: Instant) -> bytes:
-    """The value of ``conversation_state:{session_id}``."""
+    """Return the value of ``conversation_state:{session_id}``."""
     return orjson.dumps(
         {
             "session_id": conversation.session_id,

@@ -13,8 +13,9 @@ from context_builder.session.messages.message import CONSILIENCE, UNKNOWN_SPEAKE
 
 
 class Responses:
-    """``records`` are the newest responses by id, oldest first, as the state publishes them: JSON, at most ``limit`` of
-    them within ``max_bytes``, but always one."""
+    """Keeps the newest ``records`` by id, oldest first, as the state publishes them: JSON, at most ``limit`` of them
+    within ``max_bytes``, but always one.
+    """
 
     def __init__(self, limit: int, max_bytes: int) -> None:
         self._limit = limit
@@ -23,7 +24,7 @@ class Responses:
         self.records: dict[int, bytes] = {}
 
     def restore(self, records: Mapping[int, bytes]) -> None:
-        """Take over what a checkpoint holds."""
+        """Restore what a checkpoint holds."""
         self.records = dict(sorted(records.items()))
         self._bytes = sum(map(len, records.values()))
 
@@ -49,9 +50,9 @@ class Responses:
             changes.drop_response(oldest)
 
     def decoded(self) -> list[dict[str, Any]]:
-        """Oldest first, as plain data."""
+        """Return the responses as plain data, oldest first."""
         return [orjson.loads(record) for record in self.records.values()]
 
     def fragments(self) -> Iterable[orjson.Fragment]:
-        """Oldest first, as parts of a larger JSON text."""
+        """Return the responses as parts of a larger JSON text, oldest first."""
         return map(orjson.Fragment, self.records.values())

@@ -20,8 +20,9 @@ MOST_TRIES: Final = 3
 
 
 class DegradedBacklog:
-    """The newest of them, up to ``room`` tokens as ``count`` counts them; in this process alone, so that an outage
-    costs Redis nothing and a restart leaves things as they are."""
+    """Keeps the newest messages that the last resort summarized, up to ``room`` tokens as ``count`` counts them; in
+    this process alone, so that an outage costs Redis nothing and a restart leaves things as they are.
+    """
 
     def __init__(self, room: int, count: Callable[[str], int]) -> None:
         self._room = room
@@ -33,16 +34,16 @@ class DegradedBacklog:
 
     @property
     def is_due(self) -> bool:
-        """Whether anything is at hand and the last summary was the model's."""
+        """Return whether any entries wait here and the last summary was the model's."""
         return bool(self._entries) and self._model_works
 
     @property
     def at_hand(self) -> Sequence[BufferedMessage]:
-        """Oldest first."""
+        """Return the waiting entries, oldest first."""
         return self._entries
 
     def summarized(self, entries: Sequence[BufferedMessage], *, degraded: bool) -> None:
-        """``entries`` were summarized, by the last resort if ``degraded``."""
+        """Note that ``entries`` were summarized, by the last resort if ``degraded``."""
         self._model_works = not degraded
         if degraded:
             self._entries.extend(entries)
@@ -51,18 +52,18 @@ class DegradedBacklog:
                 self._drop_oldest()
 
     def put_off(self) -> None:
-        """The model does not work; wait for its next summary."""
+        """Wait for the model's next summary, since the model does not work."""
         self._model_works = False
 
     def failed(self, entries: Sequence[BufferedMessage]) -> None:
-        """Nothing better came of ``entries``, the oldest at hand; in the end they stay as they are."""
+        """Note that nothing better came of ``entries``, the oldest here; in the end they stay as they are."""
         self.put_off()
         self._tries += 1
         if self._tries == MOST_TRIES:
             self.done(entries)
 
     def done(self, entries: Sequence[BufferedMessage]) -> None:
-        """``entries``, the oldest at hand, were done again."""
+        """Drop ``entries``, the oldest here, which were summarized again."""
         self._tries = 0
         for _ in entries:
             self._drop_oldest()
@@ -92,12 +93,12 @@ class SummaryScheduler:
         self.running = False
 
     def close(self) -> None:
-        """From here on everything is summarized without waiting for its age."""
+        """Schedule everything from here on without waiting for its age."""
         self._closing = True
         self._triggers.hurry()
 
     def due_at(self) -> float:
-        """Monotonic time: when the oldest message is old enough, or at once while anything is under way."""
+        """Return the monotonic time when the oldest message is old enough; at once while a summary is under way."""
         under_way = self._taking is not None or self._buffer.pending > 0 or self._may_look_again()
         return self._triggers.summary_due_at(
             self._buffer.oldest_entered(keep_last=self._keep_last()),
@@ -106,11 +107,11 @@ class SummaryScheduler:
 
     @property
     def takes_pending_next(self) -> bool:
-        """Whether the next part is the oldest of the pending list, which the caller reads."""
+        """Return whether the next part is the oldest of the pending list, which the caller reads."""
         return bool(self._buffer.pending) and not self._buffer.pinned()
 
     def next_part(self, pending: Sequence[BufferedMessage], known: Sequence[KnownPoint] = ()) -> SummaryPart | None:
-        """The next part; ``pending`` when :attr:`takes_pending_next`. Nothing else is chosen until it is over.
+        """Return the next part; ``pending`` when :attr:`takes_pending_next`. No other is chosen until it is over.
 
         The ``known`` points are shown in the same call, and take their share of its room.
         """
@@ -120,7 +121,7 @@ class SummaryScheduler:
         return part
 
     def failed(self, part: SummaryPart, now: Instant, retry_after: float | None) -> None:
-        """Nothing came of the part; it is chosen again after a while."""
+        """Note that the part failed; it is chosen again after a while."""
         self.running = False
         if part.again:
             self._second_look.failed(part.entries)
@@ -129,7 +130,7 @@ class SummaryScheduler:
         self._triggers.summary_failed(now, retry_after)
 
     def taken(self, part: SummaryPart, *, degraded: bool) -> None:
-        """The part is in the summary, by the last resort if ``degraded``; its messages leave buffer or pending list."""
+        """Note that the part is summarized, by the last resort if ``degraded``; its messages leave buffer or list."""
         self.running = False
         self._triggers.summary_succeeded()
         if part.again:
@@ -144,7 +145,7 @@ class SummaryScheduler:
             self._taking = None
 
     def put_off(self, part: SummaryPart) -> None:
-        """What was asked about again was answered by the last resort once more; wait for the model."""
+        """Wait for the model, since only the last resort answered a second summary."""
         self.running = False
         self._triggers.summary_succeeded()
         self._second_look.failed(part.entries)
@@ -154,7 +155,7 @@ class SummaryScheduler:
         return idle and self._second_look.is_due
 
     def _part_again(self) -> SummaryPart:
-        """The oldest of what the last resort summarized."""
+        """Return the oldest of what the last resort summarized."""
         return SummaryPart(self._fitting(self._second_look.at_hand), again=True)
 
     def _part_of_new(self, pending: Sequence[BufferedMessage]) -> SummaryPart | None:
@@ -172,7 +173,7 @@ class SummaryScheduler:
         return SummaryPart(entries, from_pending=from_pending, last_resort=self._cannot_wait())
 
     def _cannot_wait(self) -> bool:
-        """A failing model is waited for while little waits, but not when the session closes."""
+        """Return whether a failing model is waited for no longer: much waits, or the session closes."""
         return self._triggers.summary_failures > 0 and (self._closing or self._too_much_waits())
 
     def _too_much_waits(self) -> bool:

@@ -50,7 +50,7 @@ class Topic:
         return {domain: self.confidence[domain] for domain in self.active}
 
     def after(self, inferred: Mapping[str, float], now: float) -> Topic:
-        """The topic after one more inference, made at epoch second ``now``."""
+        """Return the topic after one more inference, made at epoch second ``now``."""
         share = max(SHARE, *inferred.values()) if self.active and inferred else SHARE if self.active else 1.0
         enter = ENTER if self.active else 0.0
         confidence = _smoothed(self.confidence, inferred, share)
@@ -68,7 +68,7 @@ class Topic:
         return replace(self, settled=leading, changed_at=self.rising_at, rising=None)
 
     def wire(self) -> dict[str, Any]:
-        """As the checkpoint keeps it."""
+        """Return the topic as the checkpoint keeps it."""
         return {
             "confidence": dict(self.confidence),
             "active": self.active,

@@ -31,14 +31,14 @@ class Triggers:
         return self._keywords_from
 
     def domains_due_at(self, last: Instant, new_messages: int) -> float:
-        """Every few messages, or after a while; never without a new message."""
+        """Return when domains are due: every few messages, or after a while; never without a new message."""
         if not new_messages:
             return NEVER
         due = 0.0 if new_messages >= self._rules.domain_messages else last.monotonic + self._rules.domain_interval
         return max(due, self._domains_from)
 
     def summary_due_at(self, oldest: float | None, *, at_once: bool) -> float:
-        """When the oldest message (by monotonic arrival) has been buffered for the window, or ``at_once``."""
+        """Return when the oldest message (by monotonic arrival) has been buffered for the window, or ``at_once``."""
         if at_once:
             return self._summary_from
         return NEVER if oldest is None else max(oldest + self._rules.buffer_window, self._summary_from)
@@ -50,7 +50,7 @@ class Triggers:
         self._domains_from = now.monotonic + RETRY_READING
 
     def summary_failed(self, now: Instant, retry_after: float | None = None) -> None:
-        """Waits no longer than a breaker that let nothing through, or the model's return would go unnoticed."""
+        """Wait no longer than a breaker that let nothing through, or the model's return would go unnoticed."""
         self.summary_failures += 1
         wait = self._rules.summary_retry
         if retry_after is not None:
@@ -61,5 +61,5 @@ class Triggers:
         self.summary_failures = 0
 
     def hurry(self) -> None:
-        """Do not wait after a failed summary any longer."""
+        """Stop waiting after a failed summary."""
         self._summary_from = 0.0

@@ -13,7 +13,7 @@ TASKS: Final = ("keywords", "domains", "summary", "embeddings")
 
 
 def task_of(work: AnalysisTask) -> str:
-    """The task that the work belongs to, one of :data:`TASKS`."""
+    """Return the name of the task, one of :data:`TASKS`."""
     match work:
         case KeywordTask():
             return "keywords"
@@ -70,7 +70,7 @@ class UsageTotals:
             self.unpriced.add(usage.model)
 
     def wire(self) -> dict[str, Any]:
-        """As it is published under ``cost``, and everything :meth:`restore` needs."""
+        """Return the totals as published under ``cost``, with everything :meth:`restore` needs."""
         return {
             "dollars": round(self.dollars, 9),
             "unpriced": sorted(self.unpriced),
@@ -78,6 +78,6 @@ class UsageTotals:
         }
 
     def restore(self, fields: Mapping[str, Any]) -> None:
-        """Take over what :meth:`wire` gave."""
+        """Restore what :meth:`wire` gave."""
         self.tasks |= {task: TaskUsage(**spent) for task, spent in fields["tasks"].items()}
         self.unpriced = set(fields["unpriced"])

@@ -65,7 +65,7 @@ class Buffer:
         self._publish_from(outside)
 
     def order(self) -> list[int]:
-        """Ids in order, or nothing when they ascend."""
+        """Return the ids in order; empty when they ascend."""
         if not self._has_late:
             return []
         ids = [entry.id for entry in self._order]
@@ -83,11 +83,11 @@ class Buffer:
         return len(self._order) - self._first
 
     def encoded(self) -> list[bytes]:
-        """The published entries as JSON, without the commas between them."""
+        """Return the published entries as JSON, without the commas between them."""
         return encoded(self.published())
 
     def touched(self, entry: BufferedMessage) -> None:
-        """The entry is not what it was; with what it became there may be too much to publish."""
+        """Note that the entry changed; with its new size there may be too much to publish."""
         before, self._sizes[entry.id] = self._sizes[entry.id], _size(entry)
         if entry not in self._order[: self._first]:
             self._bytes += self._sizes[entry.id] - before
@@ -100,22 +100,22 @@ class Buffer:
         return self._order[: max(0, len(self._order) - count)]
 
     def oldest_entered(self, *, keep_last: int) -> float | None:
-        """Monotonic arrival of the oldest entry but for the ``keep_last`` newest."""
+        """Return the monotonic arrival of the oldest entry but for the ``keep_last`` newest."""
         if keep_last:
             return min((entry.entered for entry in self.without_newest(keep_last)), default=None)
         first = next(iter(self.entries.values()), None)  # ids are given in order of arrival
         return None if first is None else first.entered
 
     def waiting_outside(self) -> int:
-        """Messages that are neither published nor summarized."""
+        """Return how many messages are neither published nor summarized."""
         return self.pending + self._first
 
     def waiting_tokens(self) -> int:
-        """Tokens of all messages that are not summarized, as they are reckoned."""
+        """Return the estimated tokens of all messages that are not summarized."""
         return self.pending_tokens + sum(entry.estimated_tokens for entry in self._order)
 
     def overflow(self) -> list[BufferedMessage]:
-        """Take out what no longer fits, oldest first; it now counts as pending."""
+        """Remove the entries that no longer fit, oldest first; they now count as pending."""
         outside = self._order[: self._first]
         leaving = [entry for entry in outside if entry.id not in self._pinned]
         if leaving:
@@ -128,12 +128,12 @@ class Buffer:
         return leaving
 
     def leave_pending(self, entries: Sequence[BufferedMessage]) -> None:
-        """``entries``, the oldest of the pending list, are there no longer."""
+        """Note that ``entries``, the oldest of the pending list, left it."""
         self.pending -= len(entries)
         self.pending_tokens = max(0, self.pending_tokens - sum(entry.estimated_tokens for entry in entries))
 
     def lose_pending(self) -> int:
-        """The pending list turned out to be empty; how many messages were counted in it."""
+        """Note that the pending list turned out to be empty; return how many messages were counted in it."""
         lost, self.pending, self.pending_tokens = self.pending, 0, 0
         return lost
 
@@ -167,7 +167,7 @@ class Buffer:
             self._first += 1
 
     def _late_index(self, entry: BufferedMessage) -> int | None:
-        """Where a late listener message belongs: before the first with a higher number and a later time."""
+        """Return where a late listener message belongs: before the first with a higher number and a later time."""
         if entry.consilience or entry.number is None:
             return None
         if entry.number >= self._highest_number or entry.time >= self._latest_time:
@@ -184,5 +184,5 @@ class Buffer:
 
 
 def _size(entry: BufferedMessage) -> int:
-    """Bytes that the entry takes where it is published, its comma included."""
+    """Return the bytes that the entry takes where it is published, its comma included."""
     return len(entry.encode()) + 1

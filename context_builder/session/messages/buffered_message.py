@@ -67,12 +67,12 @@ class BufferedMessage:
 
     @property
     def field(self) -> str:
-        """Name of the checkpoint field that holds this entry."""
+        """Return the name of the checkpoint field that holds this entry."""
         return f"m:{self.id}"
 
     @property
     def estimated_tokens(self) -> int:
-        """Hardly ever fewer tokens than its text has; told without counting them."""
+        """Estimate the text's tokens without counting; hardly ever too few."""
         return 1 + len(self.text.encode()) // BYTES_PER_TOKEN
 
     def set_keywords(self, keywords: Sequence[str], analyst: str) -> None:
@@ -92,7 +92,7 @@ class BufferedMessage:
         )
 
     def wire(self) -> dict[str, Any]:
-        """The entry as the contract publishes it, with ``id`` and ``analyst`` besides."""
+        """Return the entry as the contract publishes it, with ``id`` and ``analyst`` besides."""
         fields: dict[str, Any] = {
             "id": self.id,
             "message_number": self.number,
@@ -115,14 +115,14 @@ class BufferedMessage:
         return fields
 
     def encode(self) -> bytes:
-        """:meth:`wire` as JSON."""
+        """Return :meth:`wire` as JSON."""
         if self._encoded is None:
             self._encoded = orjson.dumps(self.wire())
         return self._encoded
 
     @classmethod
     def decode(cls, encoded: bytes, now: Instant) -> BufferedMessage:
-        """The entry that :meth:`encode` wrote, its age carried over by the wall clock."""
+        """Return the entry that :meth:`encode` wrote, its age carried over by the wall clock."""
         fields = orjson.loads(encoded)
         time = fields.get("time")  # absent in what earlier versions wrote
         message = Message(
@@ -149,7 +149,7 @@ class BufferedMessage:
 
 
 def encoded(entries: Iterable[BufferedMessage]) -> list[bytes]:
-    """Each entry as JSON. Of a thousand entries hardly one has changed, and this is on every message's way."""
+    """Return each entry as JSON. Of a thousand entries hardly one has changed, and this is on every message's way."""
     return [entry._encoded or entry.encode() for entry in entries]
 
 

@@ -52,20 +52,20 @@ class Message:
 
     @property
     def user_id(self) -> str | None:
-        """Who speaks, where the metadata names them; a name that cannot be indexed as it is, as its key."""
+        """Return the speaker's user id, where the metadata has one."""
         named = self.metadata.get("user_id")
         return as_key(named) if isinstance(named, str) and named.strip() else None
 
 
 def decode(raw: bytes, now: Instant, *, max_bytes: int) -> Message:
-    """The message in one delivery. Raises :class:`MessageError` with the reason it is none."""
+    """Return the message in one delivery. Raises :class:`MessageError` with the reason it is none."""
     if len(raw) > max_bytes:
         raise MessageError(f"larger than {max_bytes} bytes")
     return from_fields(_parse(raw), now)
 
 
 def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
-    """The message in a parsed delivery. Raises :class:`MessageError` with the reason it is none."""
+    """Return the message in a parsed delivery. Raises :class:`MessageError` with the reason it is none."""
     text = fields.get("text")
     if not isinstance(text, str):
         raise MessageError("text is missing" if text is None else "text is not a string")
@@ -106,7 +106,7 @@ def _parse(raw: bytes) -> dict[str, Any]:
 
 
 def _parse_leniently(raw: bytes) -> Any:
-    """What Python producers write although strict JSON forbids it: NaN, and integers of any size."""
+    """Parse what Python producers write although JSON forbids it: NaN, and integers of any size."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -166,7 +166,7 @@ def _confidence(value: Any) -> float:
 
 
 def _moment(value: Any, now: Instant) -> tuple[str, float]:
-    """``value`` and its epoch seconds, or the arrival time when it is no readable ISO 8601."""
+    """Return ``value`` and its epoch seconds, or the arrival time when it is no readable ISO 8601."""
     if isinstance(value, str) and value.isascii() and value.isprintable():  # fromisoformat takes any separator
         try:
             datetime.fromisoformat(value)
@@ -182,7 +182,7 @@ def _metadata(value: Any) -> Mapping[str, Any]:
 
 
 def _publishable(value: Any, depth: int = 0) -> Any:
-    """``value`` with what strict JSON cannot carry made harmless: a string, whatever else it is."""
+    """Return ``value`` with what strict JSON cannot carry made harmless: a string, whatever else it is."""
     if depth > _METADATA_DEPTH:
         return None
     if isinstance(value, dict):
@@ -201,7 +201,7 @@ def _clean(text: str) -> str:
 
 
 def identity_of(consilience: bool, number: int | None, speaker: str, text: str, timestamp: Any) -> bytes:  # noqa: FBT001 (a field among fields)
-    """Digest of what makes two deliveries the same message (the contract's "Identity")."""
+    """Return a digest of what makes two deliveries the same message (the contract's "Identity")."""
     when = _publishable(timestamp) if number is None else None
     parts = orjson.dumps([consilience, number, speaker, text, when])
     return blake2b(parts, digest_size=_IDENTITY_BYTES).digest()

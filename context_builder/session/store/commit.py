@@ -33,7 +33,7 @@ class Lists:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Return the size in bytes."""
         return sum(sum(map(len, items)) for items in (self.pending, self.outbox, self.memory_outbox, self.dead))
 
     def __add__(self, later: Self) -> Lists:
@@ -92,7 +92,7 @@ class Commit:
 
     @property
     def lists(self) -> Lists:
-        """What it puts into lists for the first time."""
+        """Return the items that the commit puts into lists for the first time."""
         return Lists(
             [entry.encode() for entry in self.changes.pending_added],
             [row.model_dump_json().encode() for row in self.changes.outbox],
@@ -103,8 +103,9 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What Redis said: deliveries, and entries of both outboxes, still waiting; a request to the owner; whether the
-    state was there; the position in the input."""
+    """Holds Redis' answer: deliveries, and entries of both outboxes, still waiting; a request to the owner; whether the
+    state was there; the position in the input.
+    """
 
     waiting: int
     undelivered: int

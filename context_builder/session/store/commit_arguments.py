@@ -41,8 +41,9 @@ def commit_keys(keys: Keys) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CommitArguments:
-    """A commit that becomes revision ``target``, what of the published state it changes, and the deliveries that it
-    acknowledges."""
+    """Holds a commit that becomes revision ``target``, its change of the published state, and the deliveries that it
+    acknowledges.
+    """
 
     commit: Commit
     lineage: Lineage
@@ -96,7 +97,7 @@ class CommitArguments:
         return args
 
     def _fields(self) -> list[Any]:
-        """The checkpoint's fields that are set, and their values."""
+        """Return the checkpoint's fields that are set, and their values."""
         commit, lineage = self.commit, self.lineage
         fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
         if commit.anew or (commit.head and lineage.base.by != lineage.writer):

@@ -36,7 +36,7 @@ _DIGEST_BYTES: Final = 8
 
 
 def position_after(position: bytes, delivery: bytes) -> bytes:
-    """Where in its input a session is after this delivery: a digest of it and, through ``position``, of all before it.
+    """Return a session's position in its input after this delivery: a digest chained through ``position``.
 
     The first delivery comes after the empty position.
     """
@@ -59,7 +59,7 @@ class UnidentifiedDeliveries:
         return position in self._taken
 
     def take(self, positions: Iterable[bytes], now: Instant) -> None:
-        """Deliveries without identity were taken in at these positions now."""
+        """Note the positions in the input at which deliveries without identity were taken in."""
         self._taken.update(dict.fromkeys(positions, now.monotonic))
         while len(self._taken) > MOST_POSITIONS:
             del self._taken[next(iter(self._taken))]
@@ -77,13 +77,13 @@ class UnidentifiedDeliveries:
         self._taken = dict.fromkeys(self._taken, now.monotonic)
 
     def encode(self, more: Sequence[bytes]) -> bytes:
-        """The newest, with those ``more`` that it takes in, for the checkpoint."""
+        """Return the newest positions, with those of ``more``, for the checkpoint."""
         newest = max(self._taken.values(), default=0.0)
         kept = [position for position, moment in self._taken.items() if moment >= newest - SECONDS]
         return orjson.dumps([position.decode() for position in (*kept, *more)][-MOST_POSITIONS:])
 
     def restore(self, encoded: bytes, now: Instant) -> None:
-        """Continue from what the checkpoint has."""
+        """Continue from the checkpoint's positions."""
         self.take((position.encode() for position in orjson.loads(encoded)), now)
 
 
@@ -110,11 +110,11 @@ class CommitHistory:
 
     @property
     def identities(self) -> list[bytes]:
-        """Of the messages that were taken in lately, oldest first."""
+        """Return the identities of messages taken in lately, oldest first."""
         return [*self._identities]
 
     def begin(self, snapshot: StoredSession, now: Instant) -> None:
-        """Continue from what another process left, should Redis fall back behind it."""
+        """Continue from another process' commits, should Redis fall back behind them."""
         self._add(_Given(snapshot.revision, now.monotonic, snapshot.newest), snapshot.identities)
         self.position = snapshot.position
         at_hand = len(snapshot.newest.pending) == snapshot.pending
@@ -122,12 +122,12 @@ class CommitHistory:
             self.unidentified.restore(snapshot.fields.get("unidentified", b"[]"), now)
 
     def keep(self, revision: int, commit: Commit, now: Instant) -> None:
-        """Redis said that it has this commit."""
+        """Remember a commit that Redis has acknowledged."""
         self._add(_Given(revision, now.monotonic, commit.lists), commit.identities)
         self.unidentified.take(commit.unidentified, now)
 
     def lists_after(self, revision: int) -> Lists:
-        """What was put into lists since the commit with this revision, as far as it is remembered."""
+        """Return what was put into lists since the commit with this revision, as far as it is remembered."""
         return reduce(add, (given.lists for given in self._given if given.revision > revision), Lists())
 
     def _add(self, given: _Given, identities: Sequence[bytes]) -> None:

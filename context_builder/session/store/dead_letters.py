@@ -52,7 +52,7 @@ class DeadLetter:
         return len(self.raw) == self.size
 
     def as_json(self) -> dict[str, Any]:
-        """What is stored; the bytes as base64, because JSON cannot hold them."""
+        """Return the letter as it is stored, with its bytes as base64, because JSON cannot hold them."""
         raw = base64.b64encode(self.raw).decode("ascii")
         return {"reason": self.reason, "time": self.time, "size": self.size, "raw": raw}
 
@@ -81,13 +81,13 @@ class DeadLetters:
         self._requeue = script(client, "requeue")
 
     async def all(self) -> list[DeadLetter]:
-        """All that are kept, oldest first."""
+        """Return all letters that are kept, oldest first."""
         async with translated():
             newest_first: list[bytes] = await self._client.lrange(self._key, 0, -1)
         return [DeadLetter.decode(encoded) for encoded in reversed(newest_first)]
 
     async def get(self, number: int) -> DeadLetter:
-        """The letter with this number. Raises :class:`StoreError` when there is none."""
+        """Return the letter with this number. Raises :class:`StoreError` when there is none."""
         async with translated():
             encoded = await self._client.lindex(self._key, -number) if number > 0 else None
         if encoded is None:
@@ -96,8 +96,8 @@ class DeadLetters:
         return DeadLetter.decode(encoded)
 
     async def requeue(self, letter: DeadLetter) -> bool:
-        """Move the letter back to where it came from, as the newest there, in one step; false when somebody else just
-        did.
+        """Move the letter back to where it came from, as the newest there, in one step; return false when somebody else
+        just did.
 
         Raises :class:`StoreError` for one that is not whole.
         """
@@ -121,8 +121,9 @@ class DeadLetters:
             return int(await self._requeue(keys=keys, args=[letter.encode(), raw, push, bytes_field, revision]))
 
     async def _at_present(self, entry: bytes) -> tuple[bytes, bytes]:
-        """A revision of the session, and the entry as it is right at that: for the memory, without points that were
-        deleted or replaced since."""
+        """Return the session's revision, and the entry as it holds at that: for the memory, without points that were
+        deleted or replaced since.
+        """
         async with translated():
             revision, summary = await self._client.hmget(self._keys.checkpoint, ["revision", "summary"])
         if self._origin == "memory":

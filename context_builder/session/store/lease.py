@@ -15,7 +15,7 @@ _START_TICKS: Final = 19
 
 
 def this_holder(since: float) -> dict[str, Any]:
-    """This process, as written into the lease; ``since`` is epoch seconds."""
+    """Return this process, as written into the lease; ``since`` is epoch seconds."""
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
@@ -26,7 +26,7 @@ def this_holder(since: float) -> dict[str, Any]:
 
 
 def has_died(holder: Mapping[str, Any]) -> bool:
-    """Whether the holder ran on this very machine, boot and process namespace, and is gone.
+    """Return whether the holder ran on this very machine, boot and process namespace, and is gone.
 
     False when that cannot be known; the lease then runs out by itself.
     """
@@ -43,19 +43,19 @@ def has_died(holder: Mapping[str, Any]) -> bool:
 
 
 def is_forgotten(holder: Mapping[str, Any]) -> bool:
-    """Whether this is no holder but the mark that a session's owner finds when the session was forgotten."""
+    """Return whether this is no holder but the mark of a forgotten session."""
     return bool(holder.get("forgotten"))
 
 
 def describe(holder: Mapping[str, Any]) -> str:
-    """For people, such as ``process 4711 on lab-3``."""
+    """Return the holder's name for people, such as ``process 4711 on lab-3``."""
     if is_forgotten(holder):
         return "nobody: the session was forgotten"
     return f"process {holder.get('pid', '?')} on {holder.get('host', '?')}"
 
 
 def _started(pid: int) -> float:
-    """When the process began, to tell it from a later one with its id.
+    """Return when the process began, to tell it from a later one with its id.
 
     On Linux in ticks since the boot (``proc_pid_stat(5)``), because epoch seconds change when the clock is set;
     elsewhere in epoch seconds.
@@ -69,7 +69,7 @@ def _started(pid: int) -> float:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Whether there is such a process all the same: /proc mounted with ``hidepid`` shows none of another user's."""
+    """Return whether the process exists unseen: /proc mounted with ``hidepid`` hides those of other users."""
     if os.name != "posix":
         return False
     try:
@@ -82,7 +82,7 @@ def _is_hidden(pid: int) -> bool:
 
 
 def _machine() -> dict[str, str]:
-    """What must be equal for process ids to mean the same: the boot, and the process namespace."""
+    """Return what must be equal for process ids to mean the same: the boot, and the process namespace."""
     try:
         return {
             "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),

@@ -41,7 +41,7 @@ class Lineage:
         return replace(self, latest=held, base=held, ancestors=newest)
 
     def committed(self, revision: int) -> Self:
-        """Redis holds this process's commit ``revision``."""
+        """Note that Redis holds this process's commit ``revision``."""
         held = HeldRevision(revision, self.writer, self.latest.mark)
         return replace(self, latest=held, base=held)
 
@@ -50,21 +50,21 @@ class Lineage:
         return replace(self, base=held)
 
     def knows(self, held: HeldRevision) -> bool:
-        """Whether nobody but this process and those that it continued from had a part in what Redis holds."""
+        """Return whether only this process and those it continued from had a part in what Redis holds."""
         if self.was_forgotten(held):
             return False
         return held.by in (b"", self.writer) or held.revision <= self.ancestors.get(held.by, -1)
 
     def was_forgotten(self, held: HeldRevision) -> bool:
-        """Whether somebody forgot the session since it was loaded; a Redis that fell back may have an earlier mark."""
+        """Return whether the session was forgotten since it was loaded; a Redis that fell back has an earlier mark."""
         return not {*held.mark.split()[:1]} <= {*self.latest.mark.split()}
 
     def is_behind(self, held: HeldRevision) -> bool:
-        """Whether Redis, which holds what this process :meth:`knows`, has lost commits that it had."""
+        """Return whether Redis, which holds what this process :meth:`knows`, has lost commits that it had."""
         if held.by == self.writer:
             return self.latest.by == self.writer and held.revision < self.latest.revision
         return held != self.latest
 
     def encode(self) -> bytes:
-        """The ancestors, oldest first, as the checkpoint names them."""
+        """Return the ancestors, oldest first, as the checkpoint names them."""
         return orjson.dumps([[writer.decode(), last] for writer, last in self.ancestors.items()])

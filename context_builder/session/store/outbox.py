@@ -13,7 +13,7 @@ from context_builder.storage.redis_availability import translated
 
 
 class Outbox:
-    """What a session has for ``receiver``, oldest first; commits add to it. What the receiver will never take goes to
+    """Reads the entries for ``receiver``, oldest first, which commits add. What the receiver will never take goes to
     its dead letters, so many and so large as ``rules`` say.
 
     Raises :class:`StoreUnavailable` as the store does.
@@ -29,17 +29,19 @@ class Outbox:
         self._dead_letter = script(client, "dead_letter")
 
     async def at(self, place: int) -> bytes | None:
-        """The entry at ``place``, 0 being the one that has waited longest; None beyond the last."""
+        """Return the entry at ``place``, 0 being the one that has waited longest; None beyond the last."""
         async with translated():
             return cast("bytes | None", await self._client.lindex(self._key, place))
 
     async def discard(self, entry: bytes) -> None:
-        """Take a delivered entry out; again is without effect."""
+        """Remove a delivered entry; repeating it has no effect."""
         async with translated():
             await self._client.lrem(self._key, 1, entry)
 
     async def move_to_dead_letters(self, entry: bytes, letter: bytes) -> int:
-        """Replace the entry by its dead letter in one step; how many there have been. Again is without effect."""
+        """Replace the entry by its dead letter in one step, and return how many there have been; repeating it has no
+        effect.
+        """
         limits = [self._rules.dead_letters_max, self._rules.dead_letters_bytes]
         fields = [dead_count_field(self.receiver), dead_bytes_field(self.receiver)]
         async with translated():

@@ -39,7 +39,7 @@ REQUEST_SECONDS: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSession:
-    """One session; ``last_active`` in epoch seconds, ``owner`` the lease's holder while somebody runs it.
+    """Describes one session; ``last_active`` in epoch seconds, ``owner`` the lease's holder while somebody runs it.
 
     ``undeliverable`` counts, by receiver, what was refused for good.
     """
@@ -58,7 +58,7 @@ class RegisteredSession:
 
     @property
     def status(self) -> str:
-        """``running``, ``ended``, ``stored`` (to be continued) or ``new`` (pushed to, but never run)."""
+        """Return ``running``, ``ended``, ``stored`` (to be continued) or ``new`` (pushed to, but never run)."""
         if self.owner is not None:
             return "running"
         if self.last_active is None:
@@ -78,7 +78,7 @@ class SessionRegistry:
         self._sweep = script(client, "sweep")
 
     async def sessions(self) -> list[RegisteredSession]:
-        """Every session with a checkpoint or deliveries, most recently active first."""
+        """Return every session with a checkpoint or deliveries, most recently active first."""
         async with translated():
             scored: list[Any] = await self._client.zrange(SESSIONS, 0, -1, withscores=True)
             waiting = [key.decode() async for key in self._client.scan_iter("context_builder:*:input", count=1000)]
@@ -88,7 +88,7 @@ class SessionRegistry:
         return sorted(listed, key=lambda session: session.last_active or float("inf"), reverse=True)
 
     async def find(self, session_id: str) -> RegisteredSession | None:
-        """One session, if anything at all is known of it. Raises :class:`SessionIdError`."""
+        """Return one session, if anything at all is known of it. Raises :class:`SessionIdError`."""
         keys = Keys(session_id)
         others = [key for key in keys.all() if key != keys.owner]
         async with translated(), self._client.pipeline(transaction=True) as pipe:
@@ -124,13 +124,13 @@ class SessionRegistry:
         )
 
     async def owner(self, session_id: str) -> dict[str, Any] | None:
-        """Who runs the session, if anybody does."""
+        """Return who runs the session, if anybody does."""
         async with translated():
             value = await self._client.get(Keys(session_id).owner)
         return orjson.loads(value) if value else None
 
     async def request_end(self, session_id: str) -> bool:
-        """Ask whoever runs the session to end it; false when nobody does."""
+        """Ask whoever runs the session to end it; return false when nobody does."""
         if await self.owner(session_id) is None:
             return False
         async with translated():
@@ -138,7 +138,7 @@ class SessionRegistry:
         return True
 
     async def forget(self, session_id: str) -> int:
-        """Delete every key of the session, also while somebody runs it; how many there were.
+        """Delete every key of the session, also while somebody runs it; return how many there were.
 
         The mark that it leaves keeps every process that had loaded the session from restoring it.
         """
@@ -150,13 +150,13 @@ class SessionRegistry:
             return int(await self._forget(keys=[keys.owner, SESSIONS, SUMMARY_SEQS, FORGOTTEN, *others], args=args))
 
     async def mark(self, session_id: str) -> bytes | None:
-        """What was left when the session was forgotten for the last time, if it was."""
+        """Return the mark that was left when the session was last forgotten, if it was."""
         async with translated():
             marked: Any = self._client.hget(FORGOTTEN, Keys(session_id).forgotten_field)
             return cast("bytes | None", await marked)
 
     async def sweep(self, before: float, *, spared: str = "") -> list[str]:
-        """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; their ids.
+        """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; return their ids.
 
         ``spared`` is the one that this process is about to run.
         """

@@ -9,6 +9,6 @@ from redis.commands.core import AsyncScript
 
 
 def script(client: Redis, name: str) -> AsyncScript:
-    """The script ``name`` on the client's Redis, sent there when it is not known yet."""
+    """Return the script ``name`` on the client's Redis, which loads it when it is not known yet."""
     source = resources.files("context_builder.session.store").joinpath(f"{name}.lua").read_text(encoding="utf-8")
     return client.register_script(source)

@@ -35,17 +35,17 @@ class StoredState:
 
     @property
     def length(self) -> int:
-        """In bytes."""
+        """Return the length in bytes."""
         return self.state.length + self.gap + self.pad
 
     @property
     def first(self) -> int:
-        """Where the entries begin."""
+        """Return the offset of the first entry."""
         return len(self.state.before) + self.gap
 
     @property
     def mark(self) -> bytes:
-        """Its end."""
+        """Return the end of the state, by which it is recognized."""
         return self.state.after[-MARK_BYTES:]
 
 
@@ -59,7 +59,7 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StatePatch:
-    """``edits`` of a value of ``length`` bytes that ends with ``mark``, or else ``whole``; and what comes of it."""
+    """Holds ``edits`` of a value of ``length`` bytes that ends with ``mark``, or else the ``whole``; and the result."""
 
     result: StoredState
     whole: bytes = b""
@@ -69,17 +69,17 @@ class StatePatch:
 
     @property
     def size(self) -> int:
-        """Bytes that are sent."""
+        """Return how many bytes are sent."""
         return len(self.whole) + sum(len(edit.text) for edit in self.edits)
 
     def arguments(self) -> list[bytes | int]:
-        """What ``commit.lua`` takes of it, in this order."""
+        """Return the patch's arguments of ``commit.lua``, in order."""
         edits = (value for edit in self.edits for value in edit)
         return [self.whole, self.length, self.mark, len(self.edits), *edits]
 
     @classmethod
     def between(cls, old: StoredState | None, new: PublishedState) -> Self:
-        """What makes ``new`` of ``old``: all of ``new`` when they have little in common, or too much would be blank."""
+        """Return the patch from ``old`` to ``new``: all of ``new`` when little is common or too much would be blank."""
         patch = None if old is None else cls._of_changes(old, new)
         if patch is None or patch.size >= new.length // 2:
             return cls(StoredState(new), whole=bytes(new))
@@ -108,7 +108,7 @@ class StatePatch:
 
 
 def _changed_start(old: bytes, new: bytes) -> list[Edit]:
-    """What makes the beginning ``new`` of ``old``; where it is shorter, the rest becomes blank."""
+    """Return what makes the beginning ``new`` of ``old``; where it is shorter, the rest becomes blank."""
     if old == new:
         return []
     same = common_start(old, new)
@@ -116,7 +116,7 @@ def _changed_start(old: bytes, new: bytes) -> list[Edit]:
 
 
 def _following(old: Sequence[bytes], new: Sequence[bytes], kept: int) -> bytes:
-    """What is to be written after the first ``kept`` entries, which are the same.
+    """Return what is to be written after the first ``kept`` entries, which are the same.
 
     Of an entry that changed it is what comes after the part that did not: a long text is not sent again.
     """
@@ -128,7 +128,7 @@ def _following(old: Sequence[bytes], new: Sequence[bytes], kept: int) -> bytes:
 
 
 def common_start(old: Sequence[bytes] | bytes, new: Sequence[bytes] | bytes) -> int:
-    """How many items both begin with; found by halving, so that almost all is compared by the machine."""
+    """Return how many items both begin with; found by halving, so that the machine compares almost all."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2

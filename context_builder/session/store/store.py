@@ -44,8 +44,9 @@ TOMBSTONE_MS: Final = 60_000
 
 
 class InputRead(NamedTuple):
-    """Items from one end of a list, and what the checkpoint had when they were read: its position in the input, its
-    revision and its writer."""
+    """Holds items from one end of a list, and what the checkpoint had when they were read: its position in the input,
+    its revision and its writer.
+    """
 
     items: list[bytes]
     position: bytes
@@ -78,12 +79,12 @@ class SessionStore:
 
     @property
     def revision(self) -> int:
-        """Commits so far; the next one is accepted only on top of it."""
+        """Return the number of commits so far; the next one is accepted only on top of it."""
         return self._revision
 
     @property
     def token(self) -> int:
-        """The fencing token of this process's lease."""
+        """Return the fencing token of this process's lease."""
         return int(orjson.loads(self._lease)["token"])
 
     async def acquire(self, holder: Mapping[str, Any], *, takeover: bool = False) -> None:
@@ -112,7 +113,7 @@ class SessionStore:
             await self._release(keys=[self.keys.owner], args=[self._lease])
 
     async def load(self) -> StoredSession:
-        """The session's checkpoint; commits continue from its revision."""
+        """Return the session's checkpoint; commits continue from its revision."""
         keys = self.keys
         async with translated(), self._client.pipeline(transaction=True) as pipe:
             pipe.hgetall(keys.checkpoint)
@@ -132,7 +133,7 @@ class SessionStore:
         return StoredSession(self._revision, named, lengths[0], position, identities, await self._newest(*lengths))
 
     async def _newest(self, pending: int, outbox: int, memory_outbox: int, dead: int) -> Lists:
-        """What was put into the lists last; where there is nothing, Redis is not asked."""
+        """Return the newest items of the lists; Redis is not asked for empty ones."""
         keys = self.keys
         return Lists(
             await self._newest_of(keys.pending, "right") if pending else (),
@@ -145,7 +146,9 @@ class SessionStore:
         return (await self._read_held(key, NEWEST, end))[::-1]
 
     async def held(self) -> HeldRevision:
-        """What Redis holds; the lineage's latest unless it lost data, an answer was lost, or somebody else commits."""
+        """Return the revision Redis holds: the lineage's latest unless data or an answer was lost, or another process
+        commits.
+        """
         async with translated(), self._client.pipeline(transaction=True) as pipe:
             pipe.hmget(self.keys.checkpoint, ["revision", "by"])
             pipe.hget(FORGOTTEN, self.keys.forgotten_field)
@@ -157,24 +160,24 @@ class SessionStore:
         self.lineage = self.lineage.rebased(held)
 
     async def next_input(self, seconds: int) -> bytes | None:
-        """The oldest delivery, waited for. It stays: moving the last element to its own place takes nothing away."""
+        """Wait for the oldest delivery and return it. It stays: it is moved to its own place."""
         async with translated(seconds + ANSWER_TIMEOUT):
             source = target = self.keys.input
             return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
 
     async def read_input(self) -> InputRead:
-        """The oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
+        """Return the oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
         return await self._read_end(self.keys.input, self._rules.read_batch, "right")
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
-        """Which of the identities were taken in before."""
+        """Return which of the identities were taken in before."""
         if not identities:
             return []
         async with translated():
             return [bool(known) for known in await _answer(self._client.smismember(self.keys.seen, [*identities]))]
 
     async def read_pending(self, count: int) -> list[bytes]:
-        """The oldest pending messages, oldest first; fewer when they are large.
+        """Return the oldest pending messages, oldest first; fewer when they are large.
 
         Of a Redis that has fallen back nothing is read: the next commit restores the list.
         """
@@ -200,7 +203,7 @@ class SessionStore:
             await self._client.delete(self.keys.control)
 
     async def commit(self, commit: Commit) -> Committed:
-        """Write everything in one atomic step. Sent again after its answer was lost, it counts once.
+        """Write everything in one atomic step, which counts once even if it is sent again after a lost answer.
 
         Raises :class:`LeaseLost` when somebody else owns the session and :class:`StoreDiverged`
         when Redis holds another revision than the one this process wrote last.
@@ -229,7 +232,7 @@ class SessionStore:
                 raise StoreDiverged(int(detail), self._revision)
 
     def _asked_for(self, lease: bytes) -> bool:
-        """Whether this process asked for the lease, heard of it or not."""
+        """Return whether this process asked for the lease, heard of it or not."""
         return bool(lease) and orjson.loads(lease).get("nonce") == self._nonce
 
     def _why_fenced(self, present: bytes) -> str:
@@ -239,7 +242,7 @@ class SessionStore:
 
 
 def _patience(commit: Commit, patch: StatePatch | None) -> float:
-    """Seconds that a commit may take, the large ones longer. Sent again, it counts once."""
+    """Return the seconds that a commit may take, the large ones longer. Sent again, it counts once."""
     return ANSWER_TIMEOUT + ((patch.size if patch else 0) + sum(map(len, commit.acknowledged))) / SLOWEST
 
 

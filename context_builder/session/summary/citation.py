@@ -47,7 +47,7 @@ class CitedMessage:
 
     @property
     def field(self) -> str:
-        """Name of the checkpoint field that holds this source."""
+        """Return the name of the checkpoint field that holds this source."""
         return f"s:{self.id}"
 
     def wire(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class CitedMessage:
 
     @classmethod
     def decode(cls, encoded: bytes) -> CitedMessage:
-        """The source that :meth:`encode` wrote."""
+        """Return the source that :meth:`encode` wrote."""
         return cls(**orjson.loads(encoded))
 
 
@@ -79,14 +79,14 @@ class ExplainedPoint:
 
 
 def explain(fields: Mapping[str, bytes]) -> list[ExplainedPoint]:
-    """The points of the checkpoint whose ``fields`` these are, in chronological order."""
+    """Return the points of the checkpoint whose ``fields`` these are, in chronological order."""
     points = orjson.loads(fields["summary"])["points"] if "summary" in fields else []
     sources = read_sources(fields)
     return [_explained(Point.from_wire(point), sources) for point in points]
 
 
 def read_sources(fields: Mapping[str, bytes]) -> dict[int, CitedMessage]:
-    """The cited messages that a checkpoint holds, by id, in the order they were said."""
+    """Return the cited messages that a checkpoint holds, by id, in the order they were said."""
     found = (CitedMessage.decode(value) for name, value in fields.items() if name.startswith("s:"))
     return {source.id: source for source in sorted(found, key=lambda source: source.id)}
 

@@ -44,7 +44,7 @@ class ContentWord(NamedTuple):
 
 
 def condense(text: str, level: int, told: Mapping[str, int] | None = None) -> str:
-    """``text`` without what can be spared at ``level`` (1 to :data:`LEVELS`), in its own words and order.
+    """Return ``text`` shortened at ``level`` (1 to :data:`LEVELS`), in its own words and order.
 
     ``told`` counts the texts in which a word (in lower case) occurs, this one included.
     """
@@ -54,7 +54,7 @@ def condense(text: str, level: int, told: Mapping[str, int] | None = None) -> st
 
 
 def essence(text: str, told: Mapping[str, int], *, content: int = CONTENT_WORDS, most: int | None = None) -> str:
-    """What identifies things in ``text``, and up to ``content`` other words, ``most`` words in all.
+    """Return what identifies things in ``text``, and up to ``content`` other words, ``most`` words in all.
 
     Of the others those come first that are told only here, and the earlier ones. What ``most`` cuts off is taken
     evenly from the whole text, so that no part of it is lost.
@@ -75,7 +75,7 @@ def essence(text: str, told: Mapping[str, int], *, content: int = CONTENT_WORDS,
 
 
 def _evenly(places: Sequence[int], most: int) -> list[int]:
-    """``most`` of the places, from everywhere among them."""
+    """Return ``most`` of the places, from everywhere among them."""
     if len(places) <= most:
         return list(places)
     return [places[n * len(places) // most] for n in range(most)]
@@ -83,7 +83,7 @@ def _evenly(places: Sequence[int], most: int) -> list[int]:
 
 @lru_cache(maxsize=1024)
 def telling(text: str) -> tuple[ContentWord, ...]:
-    """The words of ``text`` that carry meaning, in order."""
+    """Return the words of ``text`` that carry meaning, in order."""
     found: list[ContentWord] = []
     begins = True
     for spelled in text.split():

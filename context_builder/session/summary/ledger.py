@@ -26,16 +26,16 @@ class Ledger:
         self._next_id = 1
 
     def restore(self, points: Iterable[Point]) -> None:
-        """Take over points that :meth:`Point.wire` wrote."""
+        """Restore points that :meth:`Point.wire` wrote."""
         self.points = list(points)
         self._next_id = max((point.id for point in self.points), default=0) + 1
 
     def render(self) -> str:
-        """The text of the rolling summary: one line a point."""
+        """Return the text of the rolling summary: one line a point."""
         return rendered(self.points)
 
     def tail(self, tokens: int) -> list[KnownPoint]:
-        """The newest points that fit ``tokens``, oldest first."""
+        """Return the newest points that fit ``tokens``, oldest first."""
         chosen: list[KnownPoint] = []
         for point in reversed(self.points):
             tokens -= self._count(point.text)
@@ -47,7 +47,7 @@ class Ledger:
     def add(
         self, drafts: Sequence[DraftPoint], entries: Mapping[int, BufferedMessage], *, instead: bool = False
     ) -> list[Point]:
-        """Take in an analyst's points about ``entries`` (by id); those that were accepted, as they were written.
+        """Add an analyst's points about ``entries`` (by id); return those that were accepted, as they were written.
 
         A draft that cites none of the entries, or anything besides them, is refused. With ``instead``, they take the
         place of the points that cite nothing but these entries.
@@ -84,7 +84,7 @@ class Ledger:
         return self._restating(draft.replaces, point)
 
     def _restating(self, replaced_id: int | None, point: Point) -> Point:
-        """``point`` in place of the one it restates, keeping where that one came from."""
+        """Return ``point`` in place of the one it restates, keeping where that one came from."""
         old = next((known for known in self.points if known.id == replaced_id), None)
         if old is None:
             return point

@@ -40,11 +40,11 @@ class Point:
     level: int = 0
 
     def render(self) -> str:
-        """The point as a line of ``rolling_summary.text``."""
+        """Return the point as a line of ``rolling_summary.text``."""
         return f"{', '.join(self.speakers)}{_LABELS[self.kind]}: {self.text}"
 
     def citing(self, first: Point, second: Point) -> Point:
-        """This point with the sources of two others, of which the earliest and the latest stay first."""
+        """Return this point with the sources of two others, of which the earliest and the latest stay first."""
         numbers = [n for n in (first.first_number, second.first_number) if n is not None]
         return replace(
             self,
@@ -84,7 +84,7 @@ class Point:
 
 
 def rendered(points: Sequence[Point]) -> str:
-    """The text of the rolling summary: one line a point."""
+    """Return the text of the rolling summary: one line a point."""
     return "\n".join(point.render() for point in points)
 
 

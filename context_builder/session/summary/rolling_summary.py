@@ -41,7 +41,7 @@ class Summary:
     def take(
         self, entries: Sequence[BufferedMessage], reading: SummaryResult, now: Instant, *, degraded: bool = False
     ) -> list[Point]:
-        """Take in the reading that covers ``entries``; its points as they were written."""
+        """Add the result that covers ``entries``, and return its points as they were written."""
         written = self._add(entries, reading, now)
         self.message_count += len(entries)
         self.degraded_messages += len(entries) if degraded else 0
@@ -55,12 +55,12 @@ class Summary:
         return written
 
     def take_again(self, entries: Sequence[BufferedMessage], reading: SummaryResult, now: Instant) -> list[Point]:
-        """Take in a better reading of ``entries``, in place of the degraded one; its points as they were written."""
+        """Replace the degraded points of ``entries`` by a better result, and return its points as they were written."""
         self.degraded_messages -= len(entries)
         return self._add(entries, reading, now, instead=True)
 
     def reject(self, points: int) -> None:
-        """Count points of replies that came to nothing."""
+        """Count points of replies that were rejected."""
         self.rejected_points += points
         self._encoded = None
 
@@ -80,7 +80,7 @@ class Summary:
         self.sources = {entry_id: source for entry_id, source in {**self.sources, **new}.items() if entry_id in cited}
 
     def row(self, session_id: str, entries: Iterable[BufferedMessage], domains: Sequence[str]) -> SummaryRow:
-        """The archive's row of the summary as it stands, just after it took ``entries``."""
+        """Return the archive's row of the summary as it stands, just after it took ``entries``."""
         low, high = self.covers or (0, 0)
         covered = dict.fromkeys(domains)
         for entry in entries:
@@ -98,7 +98,7 @@ class Summary:
         )
 
     def wire(self) -> dict[str, Any]:
-        """The contract's ``rolling_summary``, with the ledger itself as ``points``."""
+        """Return the contract's ``rolling_summary``, with the ledger itself as ``points``."""
         return {
             "text": self.ledger.render(),
             "covers_messages": list(self.covers or (0, 0)),
@@ -113,13 +113,13 @@ class Summary:
         }
 
     def encoded(self) -> bytes:
-        """:meth:`wire` as JSON, made once after each reading."""
+        """Return :meth:`wire` as JSON, made once after each result."""
         if self._encoded is None:
             self._encoded = orjson.dumps(self.wire())
         return self._encoded
 
     def checkpoint(self) -> dict[str, Any]:
-        """Everything :meth:`restore` needs."""
+        """Return everything :meth:`restore` needs."""
         return {
             "covers": self.covers,
             "start": self._start,
@@ -146,7 +146,7 @@ class Summary:
 
 
 def _archived(moment: tuple[float, str] | None) -> str | None:
-    """A timestamp as it came, with its offset: the archive's readers know nothing of this machine's time zone."""
+    """Return a timestamp with its offset, because the archive's readers do not know this machine's time zone."""
     return None if moment is None else with_offset(moment[1], near=moment[0])
 
 

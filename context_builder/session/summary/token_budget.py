@@ -27,7 +27,7 @@ MERGED_WORDS: Final = 24
 
 
 def fit(points: Sequence[Point], budget: int, count: Callable[[str], int]) -> list[Point]:
-    """The points, changed as little as it takes for their text to be within ``budget`` as ``count`` counts it."""
+    """Return the points, shortened as little as it takes for their text to fit ``budget`` as ``count`` counts."""
     fitting = _Fitting(points, count)
     for _ in fitting.steps(budget):
         if fitting.cost <= budget and count(rendered(fitting.points)) <= budget:
@@ -113,7 +113,7 @@ class _Fitting:
         self._costs[at : at + length] = [cost]
 
     def _told_by(self) -> Counter[str]:
-        """How many points tell each word."""
+        """Return how many points tell each word."""
         if self._told is None:
             self._told = Counter(word for point in self.points for word in _words(point.text))
         return self._told
@@ -127,7 +127,7 @@ def _words(text: str) -> set[str]:
 
 
 def _clipped(point: Point, budget: int, count: Callable[[str], int]) -> Iterator[Point]:
-    """A single point keeps the words that fit, before a mark; if not even the mark does, nothing is left."""
+    """Yield a single point of the words that fit, before a mark; nothing if not even the mark fits."""
     words = point.text.split()
     while words:
         del words[len(words) * 3 // 4 :]

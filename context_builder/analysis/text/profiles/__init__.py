@@ -26,14 +26,14 @@ LONGEST_PREFIX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """All profiles in one: terms by their first word, longest first, and prefixes."""
+    """Holds all profiles in one: terms by their first word, longest first, and prefixes."""
 
     words: dict[str, Weights]
     phrases: dict[str, tuple[tuple[tuple[str, ...], Weights], ...]]
     prefixes: dict[str, Weights]
 
     def weights_of(self, word: str) -> Weights | None:
-        """Weights of a single word, the longest prefix counting where it is not listed itself."""
+        """Return the weights of a single word: its own, else those of its longest listed prefix."""
         known = self.words.get(word)
         if known is not None:
             return known
@@ -46,7 +46,7 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """The profiles, read once."""
+    """Return the profiles, which are read once."""
     singles: dict[str, Weights] = {}
     prefixes: dict[str, Weights] = {}
     phrases: dict[tuple[str, ...], Weights] = {}
