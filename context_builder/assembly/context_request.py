@@ -182,11 +182,19 @@ def _asking(strategy: ContextStrategy, request: Request) -> AskStrategy:
     async def ask(store: StoreAccess) -> list[Candidate]:
         offered = list(await strategy.candidates(replace(request, store=store)))
         for one in offered:
-            if not isinstance(one, Candidate):
-                raise TypeError(f"offered {type(one).__name__}, where a Candidate belongs")
+            _check(one)
         return offered
 
     return ask
+
+
+def _check(offered: object) -> None:
+    """Raise :class:`TypeError` for what the pipeline could not rank, redact or count."""
+    if not isinstance(offered, Candidate):
+        raise TypeError(f"offered {type(offered).__name__}, where a Candidate belongs")
+    for name, kind in (("id", str), ("text", str), ("base_score", int | float), ("metadata", Mapping)):
+        if not isinstance(value := getattr(offered, name), kind):
+            raise TypeError(f"offered a Candidate whose {name} is of type {type(value).__name__}")
 
 
 def _error(failure: Failure) -> Exception:

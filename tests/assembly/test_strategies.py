@@ -216,7 +216,20 @@ class Texts:
         return ["note"]
 
 
-@pytest.mark.parametrize("strategy", [NoCoroutine(), Nothing(), Texts()])
+class Odd:
+    """Offers a candidate that breaks the protocol in ``odd``."""
+
+    def __init__(self, **odd: object) -> None:
+        self.odd = odd
+
+    async def candidates(self, request):
+        return [Candidate(**{"id": "n", "text": "note", **self.odd})]
+
+
+ODD = [Odd(metadata=None), Odd(base_score="high"), Odd(text=None), Odd(id=7)]
+
+
+@pytest.mark.parametrize("strategy", [NoCoroutine(), Nothing(), Texts(), *ODD])
 async def test_a_strategy_that_offers_no_candidates_is_one_that_fails(strategy):
     builder = ContextBuilder.new().with_system_message("Hi")
     with pytest.raises(StrategyError, match=rf"{type(strategy).__name__} \(1\): TypeError") as caught:
