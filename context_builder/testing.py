@@ -119,8 +119,8 @@ class InMemoryArchive:
         if self.failure is not None:
             raise self.failure
 
-    async def applied(self) -> frozenset[str]:
-        return frozenset()
+    async def applied(self) -> None:
+        return None
 
     async def close(self) -> None:
         return None

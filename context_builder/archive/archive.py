@@ -57,8 +57,11 @@ class Archive(Protocol):
         """Raise the error that makes the archive unusable: unreachable, table missing, not allowed."""
         ...
 
-    async def applied(self) -> frozenset[str]:
-        """Return the migrations (``storage/migrations.py``) that the database has had, as far as the caller may see."""
+    async def applied(self) -> frozenset[str] | None:
+        """Return the migrations (``storage/migrations.py``) that the database has had, as far as the caller may see.
+
+        None where the archive is kept in something that they do not apply to.
+        """
         ...
 
     async def close(self) -> None:
@@ -119,5 +122,5 @@ class DeferredArchive(Deferred[Archive]):
     async def check(self) -> None:
         await (await self.opened()).check()
 
-    async def applied(self) -> frozenset[str]:
+    async def applied(self) -> frozenset[str] | None:
         return await (await self.opened()).applied()

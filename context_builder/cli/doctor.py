@@ -112,14 +112,14 @@ async def _archive(app: App) -> Outcome:
     await app.parts.archive.check()
     _, *numbered = migrations()
     applied = await app.parts.archive.applied()
-    lacking = [name for name in numbered if name not in applied]
-    if not applied:
+    lacking = [name for name in numbered if applied and name not in applied]
+    if applied is not None and not applied:
         advice = "its migrations cannot be seen; `context-builder migrate` applies what it lacks"
     elif lacking:
         advice = f"it lacks {', '.join(lacking)}: run `context-builder migrate`"
     else:
         advice = app.archive_is.hint
-    return Outcome(f"{app.archive_is.what}: the table is there", _both(advice, await _refused_by("archive", app)))
+    return Outcome(f"{app.archive_is.what}: it takes summaries", _both(advice, await _refused_by("archive", app)))
 
 
 async def _memory(app: App) -> Outcome:

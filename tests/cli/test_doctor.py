@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from context_builder.cli import app
 from context_builder.session.keys import SESSIONS
 from context_builder.storage.migrations import apply, migrations
+from context_builder.testing import InMemoryArchive
+from context_builder.wiring.embedded import Described
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -49,6 +51,11 @@ def test_it_names_the_migrations_that_the_database_lacks(database_url: str) -> N
     assert advice() == f"it lacks {NEWEST}: run `context-builder migrate`"
     execute(database_url, "DROP TABLE context_builder_migrations")
     assert advice() == "its migrations cannot be seen; `context-builder migrate` applies what it lacks"
+
+
+def test_an_archive_that_has_no_migrations_is_not_told_to_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context_builder.wiring.app.archive_of", lambda _: (InMemoryArchive(), Described("a file")))
+    assert advice() == ""
 
 
 def test_it_tells_of_what_archive_and_memory_refused_for_good(database_url: str, redis_server: RedisServer) -> None:
