@@ -52,6 +52,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> Pu
             "pending_messages": conversation.buffer.waiting_outside(),
             **counters(conversation),
             "schema_version": SCHEMA_VERSION,
+            # These two stay last: by its end a state is told from every other (``store/state_patch.py``).
             "revision": revision,
             "updated_at": now.wall,
         }

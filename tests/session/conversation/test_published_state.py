@@ -19,6 +19,7 @@ from context_builder.errors import MessageError
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.messages.message import decode
+from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.testing import ManualClock
 from tests.session.saying import (
     ARRIVAL,
@@ -194,6 +195,14 @@ def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> Non
     after = leaves(state_of(subject, clock, revision=2))
     unset = {path for path in before if after.get(path, "") == before[path]}
     assert unset == {"session_id", "schema_version"}
+
+
+def test_a_state_ends_with_its_revision_and_its_moment(clock: ManualClock) -> None:
+    """Redis' copy is edited in place only where it ends as the state that the edits were made for does."""
+    state = state_of(conversation(clock), clock)
+    last = dict([*state.items()][-2:])
+    assert [*last] == ["revision", "updated_at"]
+    assert len(json.dumps(last | {"revision": 10**9})) <= MARK_BYTES
 
 
 @pytest.mark.parametrize(
