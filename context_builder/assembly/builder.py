@@ -27,9 +27,9 @@ from context_builder.assembly.retrieval.preference_history import (
     by_patterns,
 )
 from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegraded, Retriever
-from context_builder.assembly.retrieval.somabrain_source import SomaBrain, SomaBrainMemory
-from context_builder.assembly.retrieval.source import TurnMemory
-from context_builder.assembly.retrieval.store_source import StoredMemory
+from context_builder.assembly.retrieval.somabrain_source import SomaBrain, SomaBrainSource
+from context_builder.assembly.retrieval.source import MemorySource
+from context_builder.assembly.retrieval.store_source import StoreSource
 from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, Request, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.assembly.turn_request import TurnRequest, preferences_for
@@ -86,9 +86,9 @@ class ContextBuilder:
         clock = clock or SystemClock()
         self._counter = MessageTokenCounter(token_counter or TokenCounter("gpt-4o").count)
         self._policy = RedactionPolicy(redactor or NoopRedactor())
-        memories: list[TurnMemory] = [SomaBrainMemory(somabrain)] if somabrain is not None else []
+        memories: list[MemorySource] = [SomaBrainSource(somabrain)] if somabrain is not None else []
         if store is not None:
-            memories.append(StoredMemory(store, config.scope))
+            memories.append(StoreSource(store, config.scope))
         self._retriever = Retriever(
             memories,
             store,

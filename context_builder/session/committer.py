@@ -39,11 +39,11 @@ class Committer:
     Until :meth:`stop`, Redis being away is waited for; afterwards it ends the attempt.
     """
 
-    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder, recent: CommitHistory) -> None:
+    def __init__(self, store: SessionStore, clock: Clock, recorder: Recorder, history: CommitHistory) -> None:
         self._store = store
         self._clock = clock
         self._recorder = recorder
-        self._recent = recent
+        self._history = history
         self._away_since: Instant | None = None
         self._vain_tries = 0
         self._wrong_key = ""
@@ -72,7 +72,7 @@ class Committer:
             with attempt:
                 snapshot = await self._store.load()
         self._is_back()
-        self._recent.begin(snapshot, self._clock.now())
+        self._history.begin(snapshot, self._clock.now())
         return snapshot
 
     async def commit(
@@ -97,7 +97,7 @@ class Committer:
         changes = conversation.take_changes()
         unidentified = [position for batch in batches for position in batch.unidentified]
         if unidentified:
-            changes.fields["unidentified"] = self._recent.unidentified.encode(unidentified)
+            changes.fields["unidentified"] = self._history.unidentified.encode(unidentified)
         now = self._described = self._clock.now()
         written = changes.dirty or bool(batches)
         published = changes.dirty or publish
@@ -167,11 +167,11 @@ class Committer:
         commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
         now = self._clock.now()
-        self._recent.position = committed.position
-        (self._recent.unidentified.fell_back if commit.anew else self._recent.unidentified.held)(now)
+        self._history.position = committed.position
+        (self._history.unidentified.fell_back if commit.anew else self._history.unidentified.held)(now)
         if commit.head:
-            self._recent.keep(revision, self._wanted, now)
-        if commit.state is not None and committed.published:
+            self._history.keep(revision, self._wanted, now)
+        if commit.state is not None and committed.state_present:
             self._recorder.published(revision, commit.state, self._described)
         return committed
 
@@ -182,16 +182,16 @@ class Committer:
         conversation.everything_changed()
         everything = conversation.take_changes()
         everything.follow(wanted.changes)
-        everything.fields["unidentified"] = self._recent.unidentified.encode(wanted.unidentified)
+        everything.fields["unidentified"] = self._history.unidentified.encode(wanted.unidentified)
         return replace(
             wanted,
             state=session_state(conversation, self._store.revision + 1, now),
             head=checkpoint.write_head(conversation),
             order=checkpoint.write_order(conversation),
             changes=everything,
-            identities=[*self._recent.identities, *wanted.identities],
+            identities=[*self._history.identities, *wanted.identities],
             anew=True,
-            again=self._recent.lists_after(held),
+            again=self._history.lists_after(held),
             pending=conversation.buffer.pending,
         )
 

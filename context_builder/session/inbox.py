@@ -58,9 +58,9 @@ class Inbox:
     among those taken in.
     """
 
-    def __init__(self, store: SessionStore, rules: SessionConfig, clock: Clock, recent: CommitHistory) -> None:
+    def __init__(self, store: SessionStore, rules: SessionConfig, clock: Clock, history: CommitHistory) -> None:
         self._store = store
-        self._recent = recent
+        self._history = history
         self._rules = rules
         self._clock = clock
         self.waiting = 0
@@ -92,7 +92,7 @@ class Inbox:
                 pass
             decoded = self._decode([delivery])
             if all(each.identity for each in decoded):
-                return await self._batch(decoded, self._recent.position)
+                return await self._batch(decoded, self._history.position)
             read = await self._store.read_input()  # together with its position, which tells whether it came before
             if read.items:
                 return await self._batch(self._decode(read.items), read.position)
@@ -121,7 +121,7 @@ class Inbox:
                     continue
                 known.add(each.identity)
             else:
-                if position in self._recent.unidentified:
+                if position in self._history.unidentified:
                     continue
                 unidentified.append(position)
             fresh.append(each)
@@ -139,7 +139,7 @@ class Inbox:
         return {
             identity
             for identity, is_known in zip(unsure, await self._store.are_known(unsure), strict=True)
-            if is_known or identity in self._recent  # Redis may have fallen back
+            if is_known or identity in self._history  # Redis may have fallen back
         }
 
     def _is_beyond(self, message: Message) -> bool:

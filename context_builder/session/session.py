@@ -282,7 +282,7 @@ class Session:
             batch.committed.set()
         self._inbox.expect(committed.waiting)
         self.relays.expect(committed)
-        if not committed.published:  # readers come before work that is about what they cannot see
+        if not committed.state_present:  # it expired, or is not what an edit was made for: readers come before work
             self.conversation.everything_changed()
             await self._commit()
         if committed.request == END_REQUEST:

@@ -47,7 +47,7 @@ def words_of(message: Mapping[str, Any]) -> str:
     return " ".join(text for text in texts if isinstance(text, str)).strip()
 
 
-def recollection(turn: Turn, text: str, *, trimmed_from: int, trimmed_to: int, now: datetime) -> MemoryRecord:
+def memory_record(turn: Turn, text: str, *, trimmed_from: int, trimmed_to: int, now: datetime) -> MemoryRecord:
     """Return the summary with the tags and metadata it is stored under."""
     return MemoryRecord(
         text=text,

@@ -1,4 +1,4 @@
-"""Keeping what leaves the prompt, beside the turns."""
+"""What leaves a turn's history is summarized and remembered here, in the background."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import structlog
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.message_tokens import Message, plain
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.overflow import extract as summary
+from context_builder.assembly.overflow.extract import extract, memory_record
 from context_builder.assembly.phases import Metrics, span
 from context_builder.assembly.redaction_policy import WITHHELD, RedactionPolicy
-from context_builder.assembly.retrieval.source import MemoryRecord, TurnMemory
+from context_builder.assembly.retrieval.source import MemoryRecord, MemorySource
 from context_builder.assembly.turn import Turn
 
 Key = tuple[str, str | None, str | None]
@@ -97,7 +97,7 @@ class HistorySummarizer:
 
     def __init__(
         self,
-        memories: Sequence[TurnMemory],
+        memories: Sequence[MemorySource],
         config: AssemblyConfig,
         metrics: Metrics,
         policy: RedactionPolicy,
@@ -121,7 +121,7 @@ class HistorySummarizer:
         """Begin to summarize ``trimmed``, the oldest of the turn's history, redacted, into the named memories."""
         if not trimmed:
             return
-        wanting: dict[int, dict[Key, TurnMemory]] = defaultdict(dict)
+        wanting: dict[int, dict[Key, MemorySource]] = defaultdict(dict)
         for memory in self._memories:
             key = (memory.name, turn.tenant_id, turn.session_id)
             if memory.name in into and key not in self._under_way:
@@ -136,11 +136,9 @@ class HistorySummarizer:
                 self._under_way |= memories.keys()
 
     def _leaving(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Leaving:
-        return _Leaving(
-            turn, trimmed, start, *summary.extract(self._shown(trimmed[start:]), self._config.summary_chars)
-        )
+        return _Leaving(turn, trimmed, start, *extract(self._shown(trimmed[start:]), self._config.summary_chars))
 
-    async def _keep(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> None:
+    async def _keep(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, MemorySource]) -> None:
         try:
             for _ in range(AT_ONCE):
                 summarized = await self._store(leaving, now, memories)
@@ -150,12 +148,12 @@ class HistorySummarizer:
         finally:
             self._under_way -= memories.keys()
 
-    async def _store(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, TurnMemory]) -> int:
+    async def _store(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, MemorySource]) -> int:
         """Keep the next summary; how many of the messages are summarized then."""
         turn, history = leaving.turn, len(leaving.turn.history)
         text = await self._summarized(leaving.messages[leaving.start :])
         summarized = leaving.messages if text else leaving.messages[: leaving.start + leaving.taken]
-        recollection = summary.recollection(
+        record = memory_record(
             turn,
             text or leaving.extract,
             trimmed_from=history,
@@ -163,7 +161,7 @@ class HistorySummarizer:
             now=now,
         )
         with span("summary"):
-            tries = (self._remember(key, memory, recollection, summarized) for key, memory in memories.items())
+            tries = (self._remember(key, memory, record, summarized) for key, memory in memories.items())
             results = await asyncio.gather(*tries, return_exceptions=True)
         failures = [failure for failure in results if failure is not None]
         if len(failures) < len(memories):
@@ -173,9 +171,9 @@ class HistorySummarizer:
         return len(summarized)
 
     async def _remember(
-        self, key: Key, memory: TurnMemory, recollection: MemoryRecord, summarized: Sequence[Message]
+        self, key: Key, memory: MemorySource, record: MemoryRecord, summarized: Sequence[Message]
     ) -> None:
-        await memory.remember(recollection)
+        await memory.remember(record)
         self._cursor.go_on(key, summarized)
 
     def _shown(self, messages: Iterable[Message]) -> Iterator[Message]:

@@ -1,4 +1,4 @@
-"""What competes for one prompt: as its door wants it, and as it may be shown."""
+"""What competes for one prompt: as its request drafts it, and as the pipeline selects it to be fitted."""
 
 from __future__ import annotations
 

@@ -70,7 +70,10 @@ class Fitted:
         return redacted + masked + spoken, redacted
 
     def untold(self, kind: ContextType, said: Mapping[str, str]) -> list[Item]:
-        """Return a section's items that no earlier section nor ``said`` contains wholly, and where the others are."""
+        """Return a section's items that neither an earlier section nor ``said`` contains wholly.
+
+        The others get a receipt in ``told`` that says where they are.
+        """
         items = self.selection.items.get(kind, ())
         if kind is self.selection.draft.told_anyway:
             return list(items)

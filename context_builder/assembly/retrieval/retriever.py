@@ -14,7 +14,7 @@ from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import Health, HealthState
 from context_builder.assembly.phases import Metrics, phase, report, span
 from context_builder.assembly.retrieval.gather import Failure, Gathered, gather
-from context_builder.assembly.retrieval.source import RetrievalQuery, TurnMemory
+from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
 from context_builder.assembly.retrieval.store_access import StoreAccess
 from context_builder.memory.memory import MemoryStore
 
@@ -58,7 +58,7 @@ class Retriever:
 
     def __init__(
         self,
-        memories: Sequence[TurnMemory],
+        memories: Sequence[MemorySource],
         store: MemoryStore | None,
         config: AssemblyConfig,
         metrics: Metrics,

@@ -24,7 +24,7 @@ class SomaBrain(Protocol):
         ...
 
 
-class SomaBrainMemory:
+class SomaBrainSource:
     """Asks a :class:`SomaBrain` for a turn's memories."""
 
     name = "somabrain"
@@ -50,16 +50,16 @@ class SomaBrainMemory:
     async def warm_up(self) -> None:
         """Do nothing: every question would count as one of a turn's."""
 
-    async def remember(self, recollection: MemoryRecord) -> None:
+    async def remember(self, record: MemoryRecord) -> None:
         memory: Payload = {
-            "type": recollection.kind,
-            "text": recollection.text,
-            "session_id": recollection.session_id,
-            "persona_id": recollection.persona_id,
-            "tags": list(recollection.tags),
-            "metadata": dict(recollection.metadata),
+            "type": record.kind,
+            "text": record.text,
+            "session_id": record.session_id,
+            "persona_id": record.persona_id,
+            "tags": list(record.tags),
+            "metadata": dict(record.metadata),
         }
-        await self._somabrain.remember_batch({"tenant_id": recollection.tenant_id, "memories": [memory]})
+        await self._somabrain.remember_batch({"tenant_id": record.tenant_id, "memories": [memory]})
 
 
 def read_candidates(answer: object, unscored: float = 0.0) -> list[Candidate]:

@@ -37,16 +37,22 @@ class MemoryRecord:
     user_id: str | None = None
 
 
-class TurnMemory(Protocol):
-    """Defines a memory as turns use it; any exception is a failure of the memory."""
+class MemorySource(Protocol):
+    """Finds memories for turns and keeps what leaves their histories; any exception is a failure of the memory."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return what tells it from the builder's other memories, in their health and in ``debug``."""
+        ...
 
-    async def find(self, wanted: RetrievalQuery) -> Sequence[Candidate]: ...
+    async def find(self, wanted: RetrievalQuery) -> Sequence[Candidate]:
+        """Return what fits, in any order, each with its similarity as ``base_score``; the pipeline takes the best."""
+        ...
 
     async def warm_up(self) -> None:
         """Do what the first call would have to do first, such as connecting."""
         ...
 
-    async def remember(self, recollection: MemoryRecord) -> None: ...
+    async def remember(self, record: MemoryRecord) -> None:
+        """Keep the record; do nothing where the memory is only read."""
+        ...

@@ -12,7 +12,7 @@ from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Mem
 from context_builder.timestamps import moment
 
 
-class StoredMemory:
+class StoreSource:
     """Searches a :class:`MemoryStore`: of the tenant, what belongs to the turn's user and persona or to none, so of a
     turn without a user only the latter; narrowed to its session with the scope ``session``."""
 
@@ -37,20 +37,20 @@ class StoredMemory:
     async def warm_up(self) -> None:
         await self._store.search(DEFAULT_TENANT, MemoryQuery("", limit=1))
 
-    async def remember(self, recollection: MemoryRecord) -> None:
+    async def remember(self, record: MemoryRecord) -> None:
         """Keep the record under an id made of its session and text, so that keeping it again changes nothing."""
-        named = f"{recollection.session_id}\n{recollection.kind}\n{recollection.text}"
+        named = f"{record.session_id}\n{record.kind}\n{record.text}"
         memory = Memory(
-            id=f"{recollection.kind}-{sha256(named.encode('utf-8', 'replace')).hexdigest()[:32]}",
-            text=recollection.text,
-            kind=recollection.kind,
-            session_id=recollection.session_id,
-            user_id=recollection.user_id,
-            time=moment(recollection.metadata.get("timestamp")),
-            tags=recollection.tags,
-            metadata={"persona_id": recollection.persona_id, **recollection.metadata},
+            id=f"{record.kind}-{sha256(named.encode('utf-8', 'replace')).hexdigest()[:32]}",
+            text=record.text,
+            kind=record.kind,
+            session_id=record.session_id,
+            user_id=record.user_id,
+            time=moment(record.metadata.get("timestamp")),
+            tags=record.tags,
+            metadata={"persona_id": record.persona_id, **record.metadata},
         )
-        await self._store.remember(recollection.tenant_id or DEFAULT_TENANT, [memory])
+        await self._store.remember(record.tenant_id or DEFAULT_TENANT, [memory])
 
 
 def candidate_of(found: SearchResult, kind: ContextType = ContextType.SEMANTIC) -> Candidate:

@@ -143,19 +143,19 @@ if not written and to_revision ~= from_revision then
   redis.call('LTRIM', input, 0, -(acknowledged + 1))
 end
 
-local published = 1
+local state_present = 1
 if state_json ~= '' then
   redis.call('SET', state, state_json, 'PX', state_ttl_ms)
 elseif redis.call('TYPE', state).ok ~= 'string' or state_edits > 0 and
     (redis.call('STRLEN', state) ~= state_length or redis.call('GETRANGE', state, -#state_mark, -1) ~= state_mark) then
-  published = 0 -- there is none, or another text than the edits are of; the owner publishes all of it next
+  state_present = 0 -- there is none, or another text than the edits are of; the owner publishes all of it next
 else
   for i = state_edits_at + 1, state_edits_at + 3 * state_edits, 3 do -- where, how many spaces, and what after them
     redis.call('SETRANGE', state, ARGV[i], string.rep(' ', tonumber(ARGV[i + 1])) .. ARGV[i + 2])
   end
-  published = redis.call('PEXPIRE', state, state_ttl_ms)
+  state_present = redis.call('PEXPIRE', state, state_ttl_ms)
 end
 redis.call('SET', conversation, conversation_json, 'PX', conversation_ttl_ms)
 
 return {'ok', redis.call('LLEN', input), redis.call('LLEN', outbox), redis.call('LLEN', memory_outbox),
-  redis.call('GET', control) or '', published, position}
+  redis.call('GET', control) or '', state_present, position}

@@ -111,5 +111,5 @@ class Committed:
     undelivered: int
     unremembered: int
     request: str
-    published: bool
+    state_present: bool
     position: bytes

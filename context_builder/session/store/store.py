@@ -216,12 +216,12 @@ class SessionStore:
             args = arguments.encode(self._lease, self._rules, self.keys)
             async with translated(_patience(commit, patch)):
                 answer = await self._commit(keys=commit_keys(self.keys), args=args)
-            status, waiting, undelivered, unremembered, request, published, detail = answer
+            status, waiting, undelivered, unremembered, request, state_present, detail = answer
             if status == b"ok":
                 if commit.head:
                     self._revision, self.lineage = target, self.lineage.committed(target)
-                self._published = (patch.result if patch else self._published) if published else None
-                return Committed(waiting, undelivered, unremembered, request.decode(), bool(published), detail)
+                self._published = (patch.result if patch else self._published) if state_present else None
+                return Committed(waiting, undelivered, unremembered, request.decode(), bool(state_present), detail)
             if status == b"input_changed":
                 # Redis fell back in between, or somebody else took deliveries away. What is left is read again, and
                 # then known.

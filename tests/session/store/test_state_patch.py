@@ -142,7 +142,7 @@ async def test_a_full_buffer_is_read_whole_although_little_of_it_is_sent(redis: 
     await mine.commit(commit(state(said[:100], 0)))
     before = await bytes_received(redis)
     for number in range(1, 301):
-        assert (await mine.commit(commit(state(said[number : number + 100], number)))).published
+        assert (await mine.commit(commit(state(said[number : number + 100], number)))).state_present
         assert read(await redis.get(KEYS.state) or b"") == (said[number : number + 100], number, "")
     assert 0 < await redis.pttl(KEYS.state) <= 3_600_000
     assert await bytes_received(redis) - before < 300 * state(said[:100], 0).length // 10
@@ -158,9 +158,9 @@ async def test_a_state_that_is_not_what_was_written_last_is_replaced_whole(redis
     await mine.commit(commit(state(MANY, 1)))
     await (redis.delete(KEYS.state) if touched is None else redis.set(KEYS.state, touched))
     moved = state([*MANY[1:], "one more"], 2)
-    assert not (await mine.commit(commit(moved))).published
+    assert not (await mine.commit(commit(moved))).state_present
     assert await redis.get(KEYS.state) == touched
-    assert (await mine.commit(replace(commit(moved), head=b""))).published
+    assert (await mine.commit(replace(commit(moved), head=b""))).state_present
     assert await redis.get(KEYS.state) == bytes(moved)
 
 
@@ -171,7 +171,7 @@ async def test_a_patch_that_is_sent_again_is_not_applied_twice(redis: Redis) -> 
     moved = commit(state([*MANY[1:], "one more"], 2))
     unheard = copy(mine)  # as it is without the answer
     await mine.commit(moved)
-    assert not (await unheard.commit(moved)).published
+    assert not (await unheard.commit(moved)).state_present
     assert read(await redis.get(KEYS.state) or b"") == ([*MANY[1:], "one more"], 2, "")
 
 

@@ -273,7 +273,7 @@ async def test_without_changes_only_what_expires_is_refreshed(redis: Redis) -> N
     await mine.commit(WRITE)
     await redis.expire(KEYS.state, 5)
     answer = await mine.commit(REFRESH)
-    assert answer.published
+    assert answer.state_present
     assert await redis.ttl(KEYS.state) > 3500
     assert mine.revision == (await mine.held()).revision == 1
 
@@ -282,7 +282,7 @@ async def test_a_refresh_tells_when_the_state_is_gone(redis: Redis) -> None:
     mine = await owned(redis)
     await mine.commit(WRITE)
     await redis.delete(KEYS.state)
-    assert not (await mine.commit(REFRESH)).published
+    assert not (await mine.commit(REFRESH)).state_present
 
 
 async def test_the_owner_hears_what_is_asked_of_it(redis: Redis) -> None:
