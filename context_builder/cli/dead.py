@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 EXCERPT: Final = 60
 """Characters of a delivery that the list shows."""
 
+BESIDE_EXCERPT: Final = 64
+"""Columns that number, time, a short reason and size take beside it."""
+
 
 class Verb(StrEnum):
     """Tells what to do with dead letters."""
@@ -166,12 +169,14 @@ def _print_list(session_id: str, chosen: list[Numbered]) -> None:
     table.add_column("reason")
     table.add_column("bytes", justify="right", min_width=6)
     table.add_column("begins", no_wrap=True)
+    console = Console()
+    excerpt = min(EXCERPT, max(console.width - BESIDE_EXCERPT, 12))
     for one in chosen:
         letter = one.letter
         when = datetime.fromtimestamp(letter.time).strftime("%Y-%m-%d %H:%M:%S")
-        begins = Text(plain(one.begins[: 4 * EXCERPT], EXCERPT))
+        begins = Text(plain(one.begins[: 4 * EXCERPT], excerpt))
         table.add_row(one.name, when, Text(plain(letter.reason)), f"{letter.size:,}", begins)
-    Console().print(table)
+    console.print(table)
 
 
 def _show(one: Numbered, *, raw: bool) -> None:
@@ -180,6 +185,7 @@ def _show(one: Numbered, *, raw: bool) -> None:
         sys.stdout.buffer.write(letter.raw)
         sys.stdout.buffer.flush()
         return
+    typer.echo(f"{one.name}: {plain(letter.reason)}", err=True)
     typer.echo(escaped(one.content))
     if not letter.is_whole:
         typer.echo(f"… the first {len(letter.raw):,} of {letter.size:,} bytes", err=True)

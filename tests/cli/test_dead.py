@@ -40,8 +40,8 @@ def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
     return client
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments, env={"COLUMNS": "120"}, catch_exceptions=False)
+def invoke(*arguments: str, columns: int = 120) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": str(columns)}, catch_exceptions=False)
 
 
 def queued(store: Redis) -> list[bytes]:
@@ -57,6 +57,14 @@ def test_the_list_says_when_why_how_large_and_what(store: Redis) -> None:
     assert "not UTF-8" in second
 
 
+def test_a_narrow_terminal_shows_the_reason_whole_and_less_of_the_text(store: Redis) -> None:
+    letter = DeadLetter("refused for good (23514)", 1_700_000_000.0, b"hello " * 40, 240)
+    store.lpush("context_builder:monday:dead", letter.encode())
+    output = invoke("monday", columns=80).output
+    assert "refused for good (23514)" in output
+    assert "hello hel" in output
+
+
 def test_nothing_hostile_reaches_the_terminal(store: Redis) -> None:
     for output in (invoke("monday").output, invoke("monday", "show", "2").output):
         assert "desrever" in output
@@ -64,9 +72,14 @@ def test_nothing_hostile_reaches_the_terminal(store: Redis) -> None:
 
 
 def test_one_is_shown_whole_and_escaped_or_as_it_came(store: Redis) -> None:
-    shown = invoke("monday", "show", "2").output
+    shown = invoke("monday", "show", "2").stdout
     assert shown == '{"text": "\\x1b]0;owned\\x07\\x1b[2J"}\\n\\xff \\u202e desrever\n'
     assert invoke("monday", "show", "2", "--raw").stdout_bytes == HOSTILE
+
+
+def test_what_is_shown_says_why_it_is_there_on_standard_error(store: Redis) -> None:
+    shown = invoke("monday", "show", "1")
+    assert (shown.stdout, shown.stderr) == ("hello\n", "1: not JSON\n")
 
 
 def test_programs_get_the_bytes(store: Redis) -> None:
@@ -130,8 +143,8 @@ def test_what_archive_and_memory_refuse_is_listed_with_where_it_was_going_and_wh
 def test_an_entry_is_shown_legibly_or_as_it_was(refused: Redis) -> None:
     assert "Helicase unwinds" in invoke("monday", "show", "memory:1").output
     assert invoke("monday", "show", "memory:1", "--raw").stdout_bytes == REMEMBRANCE
-    assert invoke("monday", "show", "memory:2").output == "\\x93\\xffrandom\n"
-    assert invoke("monday", "show", "archive:all").output.encode() == SUMMARY + b"\n"
+    assert invoke("monday", "show", "memory:2").stdout == "\\x93\\xffrandom\n"
+    assert invoke("monday", "show", "archive:all").stdout.encode() == SUMMARY + b"\n"
 
 
 def test_each_is_put_back_to_where_it_came_from(refused: Redis) -> None:
