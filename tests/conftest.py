@@ -10,6 +10,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
 from context_builder.storage.migrations import apply
@@ -19,6 +20,9 @@ from tests.services.postgrest import PROJECT, PostgrestFront
 from tests.services.redis_server import RedisServer
 from tests.services.small_model import SmallModelServer, started_or_skipped
 from tests.services.waiting import wait_until
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)

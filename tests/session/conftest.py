@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -18,9 +17,6 @@ from context_builder.storage.redis import client_for
 from context_builder.testing import ManualClock
 from tests.services.redis_server import RedisServer
 from tests.session.live import Live
-
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
 
 LIVING_WITH_THE_SESSION = re.findall(
     r"^    ``(\w+)`` .*  (?:session|producers')$", keys.Keys.__doc__ or "", re.MULTILINE

@@ -41,6 +41,43 @@ def test_history_has_no_gaps_but_memories_may():
     assert [item.text for item in parts["memory"].taken] == ["short"]
 
 
+def test_a_section_that_costs_more_than_its_items_gives_up_the_last_of_them():
+    whole = MessageTokenCounter(lambda text: len(text.split()) + 5 * (text.count("- ") > 2))
+    section = Block("memory", "Memory:", [Item(text, text) for text in "abcd"], whole, entry=listed)
+    room = whole.message(section.messages(section.items)[0]) - 3
+    part = fit([section], required=0, limit=room)["memory"]
+    assert [item.text for item in part.taken] == ["a", "b"]
+    assert part.left[:2] == [
+        (section.items[2], f"does not fit: {room + 1} tokens where {room} are left"),
+        (section.items[3], f"does not fit: {room + 3} tokens where {room} are left"),
+    ]
+    assert part.tokens == section.measure(part.taken) <= room
+
+
+def test_a_knapsack_takes_one_of_great_value_before_two_of_little():
+    items = [Item("two", "a a", 0.3), Item("other", "b b", 0.2), Item("one", "c c c c", 0.9)]
+    section = Block("memory", "Memory:", items, TALLY, entry=listed)
+    room = section.opening + section.cost(items[2])
+    assert [item.id for item in fit([section], required=0, limit=room, choose="knapsack")["memory"].taken] == ["one"]
+    assert [item.id for item in fit([section], required=0, limit=room)["memory"].taken] == ["two"]
+
+
+def test_what_fits_exactly_is_taken():
+    section = block("first", "second")
+    room = section.measure(section.items)
+    assert len(fit([section], required=7, limit=room + 7)["memory"].taken) == 2
+    assert len(fit([section], required=8, limit=room + 7)["memory"].taken) == 1
+
+
+def test_a_call_of_tools_costs_its_answers_as_well():
+    call = {"role": "assistant", "content": "I look it up", "tool_calls": "x"}
+    answers = tuple({"role": "tool", "content": "one two three"} for _ in range(2))
+    section = Dialogue("recent", [Item("0..2", "I look it up", message=call, answers=answers)], TALLY)
+    whole = sum(map(TALLY.message, section.messages(section.items)))
+    assert section.cost(section.items[0]) == whole == 9 + 7 + 7
+    assert fit([section], required=0, limit=whole)["recent"].tokens == whole
+
+
 def test_required_tokens_over_the_limit_are_refused():
     with pytest.raises(TokenLimitExceeded):
         fit([], required=11, limit=10)
@@ -55,6 +92,7 @@ def test_a_knapsack_is_as_good_as_trying_everything(things, room):
     taken = best_subset(values, costs, room)
     assert sum(costs[i] for i in taken) <= room
     assert sum(values[i] for i in taken) == pytest.approx(best)
+    assert taken == sorted(taken)
 
 
 @given(st.text(max_size=300), st.integers(0, 60))

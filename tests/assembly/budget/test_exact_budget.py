@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,3 +89,27 @@ def test_a_text_is_counted_once():
     tally = MessageTokenCounter(lambda text: counted.append(text) or 1)
     assert tally.text("hello") == tally.text("hello") == 1
     assert counted == ["hello"]
+
+
+def test_a_call_of_tools_costs_its_json():
+    tally = MessageTokenCounter(len)
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "é"}]}
+    assert tally.message(call) == 3 + len("assistant") + len("null") + len('[{"id": "é"}]')
+    moment = {"role": "user", "content": "now", "at": Path("noon")}
+    assert tally.message(moment) == 3 + len("user") + len("now") + len('"noon"')
+
+
+def test_what_is_remembered_of_texts_counted_is_bounded():
+    counted = []
+    tally = MessageTokenCounter(lambda text: counted.append(text) or 1)
+    for place in range(10_000):
+        tally.text(str(place))
+    assert tally.text("9999") == tally.text("0") == 1
+    assert (counted.count("9999"), counted.count("0")) == (1, 2)
+
+
+def test_a_very_long_text_is_counted_and_not_kept():
+    counted = []
+    tally = MessageTokenCounter(lambda text: counted.append(text) or len(text))
+    assert tally.text("x" * 40_000) == tally.text("x" * 40_000) == 40_000
+    assert len(counted) == 2
