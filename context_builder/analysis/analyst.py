@@ -4,7 +4,7 @@ An analyst reads what people said and never decides what to do about it. Three t
 asked of it: keywords of single messages, the academic domains of a stretch of talk, and the
 points worth keeping of a stretch of talk. OpenAI, a local model and plain text analysis all
 stand behind this one protocol, so the session does not know which of them answered; the
-reading says so in ``analyst``.
+result says so in ``analyst``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DomainResult:
     """Holds active domains with confidences in 0..1, most confident first, and the topic's keywords.
 
     Every key of ``confidence`` is one of :data:`context_builder.domains.DOMAINS`. ``repeated`` says that the
-    last reading stands again: plain text analysis was sure that nothing had changed, so no model was asked.
+    last result stands again: plain text analysis was sure that nothing had changed, so no model was asked.
     """
 
     confidence: Mapping[str, float]
@@ -130,9 +130,9 @@ class SummaryResult:
 
 @dataclass(frozen=True, slots=True)
 class StatedPreference:
-    """Tells a preference that the message ``said`` (its id) states, or takes back: ``what`` of which ``kind``."""
+    """Tells a preference that the message ``message_id`` states, or takes back: ``what`` of which ``kind``."""
 
-    said: int
+    message_id: int
     kind: PreferenceKind
     what: str
     withdrawn: bool = False

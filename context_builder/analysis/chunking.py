@@ -40,8 +40,8 @@ def chunks(messages: Sequence[AnalystMessage], room: int, size: Callable[[str], 
     """
     portion: list[AnalystMessage] = []
     left = room
-    for said in messages:
-        for piece in _pieces(said, room, size):
+    for message in messages:
+        for piece in _pieces(message, room, size):
             needed = size(line_of(piece.speaker, piece.text))
             if portion and needed > left:
                 yield portion
@@ -52,14 +52,14 @@ def chunks(messages: Sequence[AnalystMessage], room: int, size: Callable[[str], 
         yield portion
 
 
-def _pieces(said: AnalystMessage, room: int, size: Callable[[str], int]) -> Iterator[AnalystMessage]:
-    if len(said.text) <= SHORTEST_PIECE or size(line_of(said.speaker, said.text)) <= room:
-        yield said
+def _pieces(message: AnalystMessage, room: int, size: Callable[[str], int]) -> Iterator[AnalystMessage]:
+    if len(message.text) <= SHORTEST_PIECE or size(line_of(message.speaker, message.text)) <= room:
+        yield message
         return
-    middle = len(said.text) // 2
-    cut = said.text.rfind(" ", middle // 2, middle) + 1 or middle
-    for text in (said.text[:cut], said.text[cut:]):
-        yield from _pieces(replace(said, text=text), room, size)
+    middle = len(message.text) // 2
+    cut = message.text.rfind(" ", middle // 2, middle) + 1 or middle
+    for text in (message.text[:cut], message.text[cut:]):
+        yield from _pieces(replace(message, text=text), room, size)
 
 
 async def summarized(
@@ -72,7 +72,7 @@ async def summarized(
     whole = SummaryResult((), name)
     for part in parts:
         try:
-            reading = await summarize(replace(request, messages=part))
+            result = await summarize(replace(request, messages=part))
         except AnalystError as error:
             if whole.usage.calls:
                 spent = whole.usage + (error.usage or Usage())
@@ -80,8 +80,8 @@ async def summarized(
             raise
         whole = replace(
             whole,
-            points=whole.points + reading.points,
-            rejected=whole.rejected + reading.rejected,
-            usage=whole.usage + reading.usage,
+            points=whole.points + result.points,
+            rejected=whole.rejected + result.rejected,
+            usage=whole.usage + result.usage,
         )
     return whole

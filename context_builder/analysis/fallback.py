@@ -147,6 +147,6 @@ def _refusal(wait: float) -> BreakerOpen:
     return BreakerOpen("the model keeps failing and is left alone for now", retry_after=wait)
 
 
-def _after(failed: AnalystError, reading: R) -> R:
-    """Return ``reading`` with the usage of the call that failed before it."""
-    return replace(reading, usage=failed.usage + reading.usage) if failed.usage else reading
+def _after(failed: AnalystError, result: R) -> R:
+    """Return ``result`` with the usage of the call that failed before it."""
+    return replace(result, usage=failed.usage + result.usage) if failed.usage else result

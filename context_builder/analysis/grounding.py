@@ -73,7 +73,7 @@ class Grounding:
 
     def __init__(self, messages: Sequence[AnalystMessage]) -> None:
         self._messages = messages
-        speakers = {said.speaker[:LONGEST_NAME] for said in messages}
+        speakers = {message.speaker[:LONGEST_NAME] for message in messages}
         self._names = {word for speaker in speakers for word, _ in _terms(speaker)}
         self._evidence: dict[int, _Evidence] = {}
 
@@ -85,9 +85,9 @@ class Grounding:
         places = list(cited)
         if _plain(text) in (quote for place in places for quote in _quotes(self._messages[place])):
             return True
-        said = [self._messages[place].text for place in places]
+        cited_texts = [self._messages[place].text for place in places]
         shares = self._shares(text, [self._read(place) for place in places])
-        return shares and not reads_like_a_refusal(text, [*said, known])
+        return shares and not reads_like_a_refusal(text, [*cited_texts, known])
 
     def may_replace(self, text: str, known: str, cited: Iterable[int]) -> bool:
         """Return whether ``text``, which is grounded, may replace the ``known`` point.
@@ -95,10 +95,10 @@ class Grounding:
         It must be about the same, say mostly what is in it or in the messages ``cited``, and keep the numbers and
         identifiers: for each one that it drops, another of its kind must come from the messages ``cited``.
         """
-        before, said = _Evidence(known), [self._read(place) for place in cited]
-        if not self._shares(text, [before]) or _told_part(text, [before, *said]) <= REPLACEMENT_PART:
+        before, evidences = _Evidence(known), [self._read(place) for place in cited]
+        if not self._shares(text, [before]) or _told_part(text, [before, *evidences]) <= REPLACEMENT_PART:
             return False
-        told = {word for evidence in said for word in evidence.words}
+        told = {word for evidence in evidences for word in evidence.words}
         identified = _identifiers(known)
         dropped = identified - {word for word, _ in _terms(text)}
         gained = (_identifiers(text) - identified) & told
@@ -191,10 +191,10 @@ def _runs(text: str) -> Iterator[regex.Match[str]]:
     yield from _RUN.finditer(unicodedata.normalize("NFKC", text))
 
 
-def _quotes(said: AnalystMessage) -> Iterator[str]:
+def _quotes(message: AnalystMessage) -> Iterator[str]:
     """Yield a message's text as it is, and as a prompt quotes it."""
-    yield _plain(said.text)
-    yield _plain(line_of(said.speaker, said.text))
+    yield _plain(message.text)
+    yield _plain(line_of(message.speaker, message.text))
 
 
 def _plain(text: str) -> str:

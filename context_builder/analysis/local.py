@@ -36,9 +36,9 @@ class LocalAnalyst(Analyst):
 
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         """Ask for the keywords of one message a call."""
-        readings = [await self._model.extract_keywords([said]) for said in messages]
-        usage = sum((reading.usage for reading in readings), Usage())
-        return KeywordResult(tuple(reading.keywords[0] for reading in readings), self.name, usage)
+        results = [await self._model.extract_keywords([said]) for said in messages]
+        usage = sum((result.usage for result in results), Usage())
+        return KeywordResult(tuple(result.keywords[0] for result in results), self.name, usage)
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         return await self._model.infer_domains(messages)

@@ -45,8 +45,8 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = json.loads((files(__package__) / "
 _PATTERNS: Final = tuple(_pattern(words) for words in _GROUPS.values())
 
 
-def reads_like_a_refusal(text: str, said: Sequence[str]) -> bool:
-    """Return whether ``text`` speaks of its writer's task in a way that no text of ``said`` does."""
-    text, said = _plain(text), [_plain(each) for each in said]
-    own = (pattern for pattern in _PATTERNS if pattern.search(text) and not any(map(pattern.search, said)))
+def reads_like_a_refusal(text: str, sources: Sequence[str]) -> bool:
+    """Return whether ``text`` speaks of its writer's task in a way that no text of ``sources`` does."""
+    text, sources = _plain(text), [_plain(each) for each in sources]
+    own = (pattern for pattern in _PATTERNS if pattern.search(text) and not any(map(pattern.search, sources)))
     return sum(1 for _ in own) >= SUSPICIOUS

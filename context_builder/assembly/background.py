@@ -19,16 +19,16 @@ class Background:
         self._timeout = timeout
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, name: str, work: Coroutine[Any, Any, None]) -> bool:
+    def start(self, name: str, coroutine: Coroutine[Any, Any, None]) -> bool:
         """Begin the coroutine now, and return whether there was room for it. Its errors are logged."""
         if len(self._tasks) >= self._most:
-            work.close()
+            coroutine.close()
             log.warning("background.full", work=name, running=len(self._tasks))
             return False
-        task = asyncio.create_task(self._run(name, work), name=name)
+        task = asyncio.create_task(self._run(name, coroutine), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: work.close())  # which had not begun, if the task was cancelled at once
+        task.add_done_callback(lambda _: coroutine.close())  # which had not begun, if the task was cancelled at once
         return True
 
     async def drain(self) -> None:
@@ -42,9 +42,9 @@ class Background:
             task.cancel()
         await self.drain()
 
-    async def _run(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+    async def _run(self, name: str, coroutine: Coroutine[Any, Any, None]) -> None:
         try:
             async with asyncio.timeout(self._timeout):
-                await work
+                await coroutine
         except Exception as error:  # noqa: BLE001 nobody waits for this work: the log is where its end is told
             log.warning("background.failed", work=name, error=type(error).__name__)

@@ -135,7 +135,7 @@ class ContextRequest:
             context = self._context(fitted)
             over = self._counter.text(context.written(model)) - self.limit
             total = context.metadata.total_tokens
-            if not any(part.taken for part in fitted.parts.values()):
+            if not any(part.taken for part in fitted.allocations.values()):
                 if self._system is None:
                     raise EmptyContext(f"nothing fits into {self.limit} tokens")
                 if over > 0:

@@ -32,7 +32,7 @@ class RedactedText:
         return WITHHELD if self.text is None else self.text
 
 
-class Ruled(NamedTuple, Generic[T]):
+class Redacted(NamedTuple, Generic[T]):
     """A value as it may be shown, what was done to it, and whether a mark stands for some of it."""
 
     value: T
@@ -49,49 +49,49 @@ class RedactionPolicy:
     def __init__(self, redactor: RedactorProtocol) -> None:
         self.is_free = isinstance(redactor, NoopRedactor)
         self._redactor = redactor
-        self._ruling = lru_cache(maxsize=_CACHED_TEXTS)(self._ask)
+        self._redacted_text = lru_cache(maxsize=_CACHED_TEXTS)(self._ask)
 
     def text(self, text: str) -> RedactedText:
         """Return one text as it may be shown."""
         if self.is_free:
             return RedactedText(text)
-        ruling = self._ruling(text)
-        if ruling.text is None:
-            self._ruling.cache_clear()  # the next turn asks again: the failure may have passed
-        return ruling
+        redacted = self._redacted_text(text)
+        if redacted.text is None:
+            self._redacted_text.cache_clear()  # the next turn asks again: the failure may have passed
+        return redacted
 
-    def message(self, message: Message) -> Ruled[Message]:
+    def message(self, message: Message) -> Redacted[Message]:
         """Return a chat message as it may be shown: all texts but its role are redacted."""
         if self.is_free:
-            return Ruled(message)
-        ruled = self.mapping(message)
-        return ruled._replace(value={**ruled.value, "role": message["role"]}) if "role" in message else ruled
+            return Redacted(message)
+        redacted = self.mapping(message)
+        return redacted._replace(value={**redacted.value, "role": message["role"]}) if "role" in message else redacted
 
-    def mapping(self, values: Mapping[str, Any]) -> Ruled[dict[str, Any]]:
+    def mapping(self, values: Mapping[str, Any]) -> Redacted[dict[str, Any]]:
         """Return values as they may be shown, the texts inside them redacted at any depth."""
         if self.is_free:
-            return Ruled(dict(values))
-        rulings: list[RedactedText] = []
+            return Redacted(dict(values))
+        redactions: list[RedactedText] = []
 
         def shown_text(text: str) -> str:
-            rulings.append(ruling := self.text(text))
-            return ruling.shown
+            redactions.append(redacted := self.text(text))
+            return redacted.shown
 
         shown = redact_nested(values, shown_text)
-        notes = dict.fromkeys(ruling.altered for ruling in rulings if ruling.altered)
-        return Ruled(shown, ", ".join(notes), any(ruling.text is None for ruling in rulings))
+        notes = dict.fromkeys(one.altered for one in redactions if one.altered)
+        return Redacted(shown, ", ".join(notes), any(one.text is None for one in redactions))
 
-    def candidate(self, candidate: Candidate) -> Ruled[Candidate]:
+    def candidate(self, candidate: Candidate) -> Redacted[Candidate]:
         """Return a candidate as it may be shown: text, label, speaker and metadata are redacted."""
         if self.is_free:
-            return Ruled(candidate)
-        told = self.mapping({name: getattr(candidate, name) for name in ("text", "label", "speaker", "metadata")})
-        return Ruled(replace(candidate, **told.value), told.altered, told.withheld)
+            return Redacted(candidate)
+        redacted = self.mapping({name: getattr(candidate, name) for name in ("text", "label", "speaker", "metadata")})
+        return Redacted(replace(candidate, **redacted.value), redacted.altered, redacted.withheld)
 
     def turn(self, turn: Turn) -> Turn:
         """Return the turn with its user's message redacted."""
-        ruling = self.text(turn.user_message)
-        return replace(turn, user_message=ruling.shown, altered=ruling.altered, withheld=ruling.text is None)
+        redacted = self.text(turn.user_message)
+        return replace(turn, user_message=redacted.shown, altered=redacted.altered, withheld=redacted.text is None)
 
     def _ask(self, text: str) -> RedactedText:
         try:

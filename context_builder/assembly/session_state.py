@@ -27,7 +27,7 @@ RESPONSES: Final = 5
 _ORIGINS: Final = ("session",)
 
 
-def said(state: State) -> list[Candidate]:
+def published_messages(state: State) -> list[Candidate]:
     """Return the state's messages and the assistant's newest five as candidates, newest first."""
     buffered = list(state.get("raw_recent_buffer") or ())
     held = {_name(entry) for entry in buffered}
@@ -72,8 +72,8 @@ def _is_after(response: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     one, other = response.get("id"), entry.get("id")
     if isinstance(one, int) and isinstance(other, int):
         return one > other
-    said, heard = (moment(message.get("timestamp")) or LONG_AGO for message in (response, entry))
-    return said > heard
+    responded, heard = (moment(message.get("timestamp")) or LONG_AGO for message in (response, entry))
+    return responded > heard
 
 
 def message_name(place: object) -> str:
@@ -108,7 +108,7 @@ def session_turn(state: State, query: str = "", **named: Any) -> dict[str, Any]:
     Without a ``query`` the newest thing that people said is the turn's message. A message that is the turn's own is
     not in its history too. ``named`` are further keys of the envelope, such as ``tenant_id``.
     """
-    messages = said(state)
+    messages = published_messages(state)
     newest = next((message for message in messages if message.role == "user"), None)
     if newest is not None and (not query.strip() or newest.text.strip() == query.strip()):
         query = query if query.strip() else spoken(newest)["content"]

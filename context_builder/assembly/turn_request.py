@@ -107,7 +107,7 @@ class TurnRequest:
 
     def assemble(self, fitted: Fitted, refit: Refit) -> Assembled[BuiltContext]:
         turn, (first, last) = self._turn, self._ends()
-        messages = {kind: part.section.messages(part.taken) for kind, part in fitted.parts.items()}
+        messages = {kind: part.section.messages(part.taken) for kind, part in fitted.allocations.items()}
         history, snippets = messages[ContextType.RECENT], messages[ContextType.SEMANTIC]
         preferences = messages[ContextType.USER_PREFERENCES]
         known = {"summary": messages[ContextType.SUMMARY]} if turn.summary else {}

@@ -109,10 +109,10 @@ def print_json(value: object, default: Callable[[Any], object] | None = None) ->
     typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
 
 
-def run(work: Coroutine[Any, Any, T], *, interrupted: int = INTERRUPTED) -> T:
+def run(coroutine: Coroutine[Any, Any, T], *, interrupted: int = INTERRUPTED) -> T:
     """Return the coroutine's result; this package's errors become a line and an exit status, Ctrl-C an orderly end."""
     try:
-        return asyncio.run(work)
+        return asyncio.run(coroutine)
     except KeyboardInterrupt:
         raise typer.Exit(interrupted) from None
     except ContextBuilderError as error:

@@ -30,7 +30,7 @@ BESIDE_EXCERPT: Final = 64
 """Columns that number, time, a short reason and size take beside it."""
 
 
-class Verb(StrEnum):
+class DeadLetterAction(StrEnum):
     """Tells what to do with dead letters."""
 
     LIST = "list"
@@ -40,7 +40,7 @@ class Verb(StrEnum):
 
 def dead(
     session_id: SESSION_ID,
-    verb: Annotated[Verb, typer.Argument(help="list, show or requeue")] = Verb.LIST,
+    verb: Annotated[DeadLetterAction, typer.Argument(help="list, show or requeue")] = DeadLetterAction.LIST,
     which: Annotated[
         str, typer.Argument(help="As in the list: 2, archive:1, all, memory:all.", show_default=False)
     ] = "",
@@ -67,19 +67,19 @@ def dead(
     run(_dead(session_id, verb, which, raw=raw, as_json=json))
 
 
-async def _dead(session_id: str, verb: Verb, which: str, *, raw: bool, as_json: bool) -> None:
+async def _dead(session_id: str, verb: DeadLetterAction, which: str, *, raw: bool, as_json: bool) -> None:
     from context_builder.session.store.dead_letters import ORIGINS, DeadLetters
 
     async with redis_with(session_id) as redis:
         lists = {origin: DeadLetters(redis, session_id, origin) for origin in ORIGINS}
         chosen = await _chosen(lists, verb, which)
-        if verb is Verb.REQUEUE:
+        if verb is DeadLetterAction.REQUEUE:
             for origin, letters in lists.items():
                 await _requeue(letters, session_id, [one for one in chosen if one.origin == origin], origin)
             await _tell_who_delivers(redis, session_id, chosen)
         elif as_json:
             print_json([{"number": one.number, "origin": one.origin, **one.letter.as_json()} for one in chosen])
-        elif verb is Verb.LIST:
+        elif verb is DeadLetterAction.LIST:
             _print_list(session_id, chosen)
         else:
             for one in chosen:
@@ -117,10 +117,10 @@ class Numbered:
         return self.content[: 4 * EXCERPT].decode("utf-8", "replace")
 
 
-async def _chosen(lists: Mapping[Origin, DeadLetters], verb: Verb, which: str) -> list[Numbered]:
+async def _chosen(lists: Mapping[Origin, DeadLetters], verb: DeadLetterAction, which: str) -> list[Numbered]:
     name, _, number = which.rpartition(":")
     named = [origin for origin in lists if origin == (name or "input")]
-    if verb is Verb.LIST or which == "all":
+    if verb is DeadLetterAction.LIST or which == "all":
         return [one for origin, letters in lists.items() for one in await _all(origin, letters)]
     if named and number == "all":
         return await _all(named[0], lists[named[0]])

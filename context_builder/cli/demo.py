@@ -18,7 +18,7 @@ from context_builder import log
 from context_builder.cli.command import live_console, run, settings_in_force
 from context_builder.cli.replay import replay
 from context_builder.cli.signals import stopped
-from context_builder.cli.view.memory import Memory
+from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours, domain_colour, short_name
 from context_builder.cli.view.published import Published
 from context_builder.cli.watch import INTERVAL, follow
@@ -186,7 +186,7 @@ def closing(seen: Seen, stored: str) -> RenderableType:
     ):
         commands.add_row(Text(command, style="bold"), Text(purpose, style="dim"))
     heading = Text("That was the demo.", style="bold")
-    points = Memory(page.points[-6:], SpeakerColours())
+    points = SummaryView(page.points[-6:], SpeakerColours())
     return Padding(Group(heading, Text(), facts, Text(), points, Text(), Text("Next:"), commands), (1, 2))
 
 

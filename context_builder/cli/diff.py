@@ -23,7 +23,7 @@ MODEL_SETTINGS: Final = ("keyword_model", "domain_model", "summary_model")
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalQuery:
+class AnalystOptions:
     """Tells which analyst should read the recording, where it is not the settings' one."""
 
     model: str | None = None
@@ -57,15 +57,15 @@ def diff(
     """
     if other is not None and (model or prompts):
         raise typer.BadParameter("is for one recording, read again", param_hint="--model, --prompts")
-    run(_diff(Recording(file), Recording(other) if other else None, RetrievalQuery(model, prompts), as_json=as_json))
+    run(_diff(Recording(file), Recording(other) if other else None, AnalystOptions(model, prompts), as_json=as_json))
 
 
-async def _diff(recording: Recording, other: Recording | None, wanted: RetrievalQuery, *, as_json: bool) -> None:
+async def _diff(recording: Recording, other: Recording | None, options: AnalystOptions, *, as_json: bool) -> None:
     left, left_name = recorded(recording), recording.path.name
     if other is not None:
         right, right_name = recorded(other), other.path.name
     else:
-        right, right_name = await _read_again(recording, wanted)
+        right, right_name = await _read_again(recording, options)
     comparison = compare(left, right)
     if as_json:
         print_json(document(comparison, left, right), _plain)
@@ -73,13 +73,13 @@ async def _diff(recording: Recording, other: Recording | None, wanted: Retrieval
         show(comparison, Side.of(left_name, left), Side.of(right_name, right), Console())
 
 
-async def _read_again(recording: Recording, wanted: RetrievalQuery) -> tuple[Understanding, str]:
+async def _read_again(recording: Recording, options: AnalystOptions) -> tuple[Understanding, str]:
     from context_builder.wiring.app import open_analyst
 
-    models = dict.fromkeys(MODEL_SETTINGS, wanted.model)
-    settings = settings_in_force(**models, prompts_dir=wanted.prompts, llm_attempts=1)
+    models = dict.fromkeys(MODEL_SETTINGS, options.model)
+    settings = settings_in_force(**models, prompts_dir=options.prompts, llm_attempts=1)
     model = settings.model
-    named = "--model" if wanted.model else "--prompts" if wanted.prompts else ""
+    named = "--model" if options.model else "--prompts" if options.prompts else ""
     if named and not (model.openai_api_key or model.openai_base_url or model.local_model_url):
         raise SettingError(f"OPENAI_API_KEY: is missing, but {named} is for a language model")
     async with open_analyst(settings) as (analyst, described):

@@ -27,7 +27,7 @@ PATIENCE: Final = 45.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """Holds what one check found; ``advice`` says what to do, if anything, each in a line of its own."""
 
     check: str
@@ -37,7 +37,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckAnswer:
     """Holds what a check of something that answers found; without ``ok`` it works, but not as it should."""
 
     found: str
@@ -74,39 +74,39 @@ async def _doctor(*, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-async def _examined(name: str, check: Callable[[App], Awaitable[Outcome]], app: App) -> Finding:
+async def _examined(name: str, check: Callable[[App], Awaitable[CheckAnswer]], app: App) -> CheckResult:
     try:
         outcome = await asyncio.wait_for(check(app), PATIENCE)
     except TimeoutError:
-        return Finding(name, ok=False, found=f"no answer within {PATIENCE:g} s", advice=ADVICE[name])
+        return CheckResult(name, ok=False, found=f"no answer within {PATIENCE:g} s", advice=ADVICE[name])
     except ContextBuilderError as error:
-        return Finding(name, ok=False, found=str(error), advice=ADVICE[name])
-    return Finding(name, ok=outcome.ok, found=outcome.found, advice=outcome.advice)
+        return CheckResult(name, ok=False, found=str(error), advice=ADVICE[name])
+    return CheckResult(name, ok=outcome.ok, found=outcome.found, advice=outcome.advice)
 
 
-async def _redis(app: App) -> Outcome:
+async def _redis(app: App) -> CheckAnswer:
     from context_builder.engines.redis_launch import SETTINGS
     from context_builder.storage.redis import check_server
     from context_builder.storage.redis_durability import durability_of
 
     found = f"{app.redis_is.what}, version {await check_server(app.redis)}"
     durability = await durability_of(app.redis, SETTINGS if app.redis_is.embedded else None)
-    return Outcome(found, "\n".join((*durability.faults, *durability.notes)), ok=not durability.faults)
+    return CheckAnswer(found, "\n".join((*durability.faults, *durability.notes)), ok=not durability.faults)
 
 
-async def _model(app: App) -> Outcome:
+async def _model(app: App) -> CheckAnswer:
     from context_builder.analysis.analyst import AnalystMessage
 
     said = AnalystMessage(1, "Doctor", "How does DNA replication work in living cells?")
     started = time.perf_counter()
-    reading = await app.parts.analyst.extract_keywords([said])
+    result = await app.parts.analyst.extract_keywords([said])
     seconds = time.perf_counter() - started
-    if reading.analyst != app.parts.analyst.name:
-        raise AnalystUnavailable(f"{app.model_is.what}: no answer, {reading.analyst} stood in")
-    return Outcome(f"{app.model_is.what}: {len(reading.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint)
+    if result.analyst != app.parts.analyst.name:
+        raise AnalystUnavailable(f"{app.model_is.what}: no answer, {result.analyst} stood in")
+    return CheckAnswer(f"{app.model_is.what}: {len(result.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint)
 
 
-async def _archive(app: App) -> Outcome:
+async def _archive(app: App) -> CheckAnswer:
     from context_builder.storage.migrations import migrations
 
     await app.parts.archive.check()
@@ -119,18 +119,18 @@ async def _archive(app: App) -> Outcome:
         advice = f"it lacks {', '.join(lacking)}: run `context-builder migrate`"
     else:
         advice = app.archive_is.hint
-    return Outcome(f"{app.archive_is.what}: it takes summaries", _both(advice, await _refused_by("archive", app)))
+    return CheckAnswer(f"{app.archive_is.what}: it takes summaries", _both(advice, await _refused_by("archive", app)))
 
 
-async def _memory(app: App) -> Outcome:
+async def _memory(app: App) -> CheckAnswer:
     from context_builder.memory.memory import MemoryQuery
 
     memory = app.parts.memory
     if memory is None:
-        return Outcome("there is none")
+        return CheckAnswer("there is none")
     await memory.search(MemoryQuery("doctor", limit=1))
     advice = _both(app.memory_is.hint, await _refused_by("memory", app))
-    return Outcome(f"{app.memory_is.what}: it can be searched", advice)
+    return CheckAnswer(f"{app.memory_is.what}: it can be searched", advice)
 
 
 async def _refused_by(receiver: Receiver, app: App) -> str:
@@ -157,13 +157,13 @@ def _both(advice: str, more: str) -> str:
     return "; ".join(filter(None, (advice, more)))
 
 
-async def _clock(app: App) -> Outcome:
+async def _clock(app: App) -> CheckAnswer:
     before = time.time()
     async with translated():
         seconds, micros = await app.redis.time()
     skew = seconds + micros / 1e6 - (before + time.time()) / 2
     advice = "set the clocks by NTP: ages and silence are this machine's" if abs(skew) > SKEW else ""
-    return Outcome(f"{abs(skew):.2f} s from Redis' clock", advice)
+    return CheckAnswer(f"{abs(skew):.2f} s from Redis' clock", advice)
 
 
 CHECKS: Final = {"redis": _redis, "model": _model, "archive": _archive, "memory": _memory, "clock": _clock}

@@ -13,7 +13,7 @@ from context_builder.cli.view.palette import plain
 from context_builder.errors import SettingError
 
 
-class Verb(StrEnum):
+class EngineAction(StrEnum):
     """What to do with the engines."""
 
     STATUS = "status"
@@ -23,7 +23,7 @@ class Verb(StrEnum):
 
 
 def engines(
-    verb: Annotated[Verb, typer.Argument(help="status, start, stop or password")] = Verb.STATUS,
+    verb: Annotated[EngineAction, typer.Argument(help="status, start, stop or password")] = EngineAction.STATUS,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Stop them also while sessions run; do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
@@ -41,10 +41,10 @@ def engines(
 
         export REDIS_PASSWORD=$(context-builder engines password)
     """
-    if verb is Verb.PASSWORD:
+    if verb is EngineAction.PASSWORD:
         typer.echo(run(_password()))
         return
-    if verb is Verb.STOP and not yes and (running := run(_running_sessions())):
+    if verb is EngineAction.STOP and not yes and (running := run(_running_sessions())):
         confirm(f"These run now and would stand still: {', '.join(running)}. Stop the engines?", yes=False)
     run(_engines(verb, as_json=as_json))
 
@@ -74,7 +74,7 @@ async def _running_sessions() -> list[str]:
     return [f"{each.session_id} ({plain(describe(each.owner), 60)})" for each in listed if each.owner is not None]
 
 
-async def _engines(verb: Verb, *, as_json: bool) -> None:
+async def _engines(verb: EngineAction, *, as_json: bool) -> None:
     from context_builder.engines.engine import Engine
     from context_builder.engines.postgres import PostgresEngine
     from context_builder.wiring.embedded import home_of, redis_engine
@@ -85,10 +85,10 @@ async def _engines(verb: Verb, *, as_json: bool) -> None:
     found: dict[str, str] = {}
     notes: dict[str, str] = {}
     for name, engine in both.items():
-        if verb is Verb.STOP:
+        if verb is EngineAction.STOP:
             found[name] = "stopped" if await asyncio.to_thread(engine.stop) else "was not running"
         else:
-            address = await asyncio.to_thread(engine.ensure if verb is Verb.START else engine.running)
+            address = await asyncio.to_thread(engine.ensure if verb is EngineAction.START else engine.running)
             found[name] = address.name if address else "not running"
             notes[name] = " · ".join(filter(None, [address.warning, address.access])) if address else ""
     if as_json:

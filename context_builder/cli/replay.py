@@ -42,11 +42,11 @@ def schedule(utterances: Sequence[Utterance]) -> list[float]:
     What has no time comes when the utterance before it has been spoken, at ``READING_PACE``.
     """
     due: list[float] = []
-    start = next((said.at for said in utterances if said.at is not None), 0.0)
-    for index, said in enumerate(utterances):
+    start = next((utterance.at for utterance in utterances if utterance.at is not None), 0.0)
+    for index, utterance in enumerate(utterances):
         earliest = due[-1] if due else 0.0
-        if said.at is not None:
-            due.append(max(earliest, said.at - start))
+        if utterance.at is not None:
+            due.append(max(earliest, utterance.at - start))
         else:
             due.append(earliest + len(utterances[index - 1].text) / READING_PACE if index else 0.0)
     return due
@@ -74,11 +74,11 @@ async def replay(
     while pushed < len(utterances) and not await stopped(stop, start + due[pushed] - clock()):
         elapsed = clock() - start
         batch: list[JsonObject] = []
-        for said, seconds in zip(utterances[pushed : pushed + BATCH], due[pushed : pushed + BATCH], strict=True):
+        for utterance, seconds in zip(utterances[pushed : pushed + BATCH], due[pushed : pushed + BATCH], strict=True):
             if seconds > elapsed:
                 break
-            batch.append(_message(client.session_id, number, said))
-            number += said.contribution is None
+            batch.append(_message(client.session_id, number, utterance))
+            number += utterance.contribution is None
         await client.push(*batch)
         pushed += len(batch)
         if on_progress:
@@ -86,11 +86,11 @@ async def replay(
     return pushed
 
 
-def _message(session_id: str, number: int, said: Utterance) -> JsonObject:
+def _message(session_id: str, number: int, utterance: Utterance) -> JsonObject:
     now = datetime.now()
-    if said.contribution is None:
-        return spoken(session_id, number, said.speaker, said.text, now)
-    return contributed(said.text, now, said.contribution)
+    if utterance.contribution is None:
+        return spoken(session_id, number, utterance.speaker, utterance.text, now)
+    return contributed(utterance.text, now, utterance.contribution)
 
 
 def replay_command(

@@ -96,11 +96,11 @@ def banner(session_id: str, app: App) -> str:
 
 
 @asynccontextmanager
-async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run the coroutines in the background and cancel them in the end; when one fails, the foreground fails with it."""
     with lone_failure_itself():
         async with asyncio.TaskGroup() as tasks:
-            started = [tasks.create_task(work) for work in works]
+            started = [tasks.create_task(coroutine) for coroutine in coroutines]
             try:
                 yield
             finally:

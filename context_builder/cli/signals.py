@@ -38,9 +38,9 @@ def stopping_signals(stop: Callable[[], object]) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-async def within_grace(work: Coroutine[Any, Any, None], told_to_stop: asyncio.Event) -> None:
+async def within_grace(coroutine: Coroutine[Any, Any, None], told_to_stop: asyncio.Event) -> None:
     """Run the coroutine; once ``told_to_stop`` is set, for ``GRACE`` seconds at most."""
-    task = asyncio.create_task(work, name="session")
+    task = asyncio.create_task(coroutine, name="session")
     told = asyncio.create_task(told_to_stop.wait(), name="told to stop")
     try:
         await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)

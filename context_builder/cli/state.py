@@ -11,8 +11,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run
-from context_builder.cli.view.conversation import Conversation, DomainBars, keyword_line
-from context_builder.cli.view.memory import Memory
+from context_builder.cli.view.conversation import ConversationView, DomainBars, keyword_line
+from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import figures, flow, running, silence_clock
@@ -78,9 +78,9 @@ def overview(snapshot: Snapshot, now: float, *, conversation: bool, run_by: Text
         *flow(figures(page, now, None), 100, rows=3),
         *about,
         _heading("memory"),
-        Memory(page.points, colours),
+        SummaryView(page.points, colours),
         _heading(f"newest of {len(page.messages):,} in the buffer"),
-        Conversation(page.messages[-NEWEST:], colours),
+        ConversationView(page.messages[-NEWEST:], colours),
     )
 
 

@@ -17,7 +17,7 @@ class Pattern:
     A request may be put as a question. ``but_not`` are beginnings of a ``rest`` that is no lasting wish.
     """
 
-    said: re.Pattern[str]
+    pattern: re.Pattern[str]
     kind: PreferenceKind
     is_request: bool = False
     but_not: re.Pattern[str] | None = None

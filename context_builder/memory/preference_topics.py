@@ -69,9 +69,9 @@ def chosen(wish: str) -> str:
     return next((part for part in _OVER.split(wish, maxsplit=1) if part), "")
 
 
-def _kind(wanted: str) -> str | None:
-    lead = _LEAD.match(wanted)
-    what, *occasion = _OCCASION.split(" " + wanted[lead.end() if lead else 0 :], maxsplit=1)
+def _kind(preference: str) -> str | None:
+    lead = _LEAD.match(preference)
+    what, *occasion = _OCCASION.split(" " + preference[lead.end() if lead else 0 :], maxsplit=1)
     words = what.split()
     if not 0 < len(words) <= 3:
         return None

@@ -106,7 +106,7 @@ def _stated(sentence: str) -> Iterator[Preference]:
     taken: list[tuple[int, int]] = []  # in order, and none within another
     found: list[tuple[int, Preference]] = []
     for pattern in STATED:
-        for match in pattern.said.finditer(sentence):
+        for match in pattern.pattern.finditer(sentence):
             start, end = match.span()
             place = bisect(taken, (start, end))
             if (place and taken[place - 1][1] > start) or (place < len(taken) and taken[place][0] < end):

@@ -79,17 +79,17 @@ def as_row(memory: Memory) -> Row:
     return row | {"digest": digest(embedding_text(memory))}
 
 
-def as_condition(wanted: MemoryFilter) -> Row:
+def as_condition(where: MemoryFilter) -> Row:
     """Return the filter as the SQL functions read it; empty conditions are left out."""
     restricting = {
-        "session_id": as_key(wanted.session_id),
-        "user_id": as_key(wanted.user_id),
-        "persona_id": wanted.persona_id,
-        "kinds": wanted.kinds or None,
-        "tags": wanted.tags or None,
-        "since": wanted.since and in_utc(wanted.since),
-        "until": wanted.until and in_utc(wanted.until),
-        "with_unowned": wanted.with_unowned or None,
+        "session_id": as_key(where.session_id),
+        "user_id": as_key(where.user_id),
+        "persona_id": where.persona_id,
+        "kinds": where.kinds or None,
+        "tags": where.tags or None,
+        "since": where.since and in_utc(where.since),
+        "until": where.until and in_utc(where.until),
+        "with_unowned": where.with_unowned or None,
     }
     return {name: storable(value) for name, value in restricting.items() if value is not None}
 

@@ -115,7 +115,7 @@ class RecordedTasks:
         return [self._messages_by_id[message_id] for message_id in line.more["ids"]]
 
     def _learn(self, entries: Iterable[BufferedMessage]) -> None:
-        self._messages_by_id.update((entry.id, entry.said()) for entry in entries)
+        self._messages_by_id.update((entry.id, entry.for_analyst()) for entry in entries)
 
 
 def read_entries(line: Line, written: Iterable[Any]) -> list[BufferedMessage]:

@@ -66,23 +66,23 @@ class Understanding:
 def understanding(answers: Sequence[tuple[Asked, AnalysisResult | None]]) -> Understanding:
     """Return what the results of analysis amount to."""
     made = Understanding(_identified(asked for asked, _ in answers))
-    for asked, reading in answers:
+    for asked, result in answers:
         messages = [made.messages[said.id] for said in asked.messages]
-        if reading is None:
+        if result is None:
             made.failed += 1
             continue
-        made.analysts[reading.analyst] += 1
-        if isinstance(reading, KeywordResult):
-            made.keywords.update(zip(messages, reading.keywords, strict=True))
-        elif isinstance(reading, DomainResult):
-            made.domains[messages[-1]] = reading.domains
+        made.analysts[result.analyst] += 1
+        if isinstance(result, KeywordResult):
+            made.keywords.update(zip(messages, result.keywords, strict=True))
+        elif isinstance(result, DomainResult):
+            made.domains[messages[-1]] = result.domains
         else:
-            made.points += [_point(draft, made.messages) for draft in reading.points]
+            made.points += [_point(draft, made.messages) for draft in result.points]
     return made
 
 
-def _identified(works: Iterable[Asked]) -> dict[int, RecordedMessage]:
-    said = {said.id: said for asked in works for said in asked.messages}
+def _identified(tasks: Iterable[Asked]) -> dict[int, RecordedMessage]:
+    said = {said.id: said for asked in tasks for said in asked.messages}
     before: Counter[tuple[str, str]] = Counter()
     by_id: dict[int, RecordedMessage] = {}
     for message_id in sorted(said):
@@ -99,7 +99,7 @@ def _point(draft: DraftPoint, by_id: Mapping[int, RecordedMessage]) -> RecordedP
 def answered(recording: Recording) -> Iterator[tuple[Asked, AnalysisResult]]:
     """Yield every recorded task that has a result, in the order of the results.
 
-    Without readings that stood again for lack of news, and without what a damaged line was about.
+    Without results that stood again for lack of news, and without what a damaged line was about.
     """
     tasks: dict[str, RecordedTasks] = {}
     asked: dict[tuple[str, int], tuple[str, Asked | None]] = {}
@@ -142,8 +142,8 @@ async def understood_by(
     ``on_progress`` is told how many are done, and of how many. Raises :class:`AnalystError` when nothing at all
     is answered.
     """
-    asked = [work for work, _ in answered(recording)]
-    readings: list[AnalysisResult | None] = [None] * len(asked)
+    asked = [task for task, _ in answered(recording)]
+    results: list[AnalysisResult | None] = [None] * len(asked)
     failures: list[AnalystError] = []
     places = asyncio.Semaphore(AT_ONCE)
     done = 0
@@ -152,7 +152,7 @@ async def understood_by(
         nonlocal done
         async with places:
             try:
-                readings[index] = await _ask(analyst, asked[index])
+                results[index] = await _ask(analyst, asked[index])
             except AnalystError as error:
                 failures.append(error)
         done += 1
@@ -163,7 +163,7 @@ async def understood_by(
             tasks.create_task(read(index), name=f"reading {index}")
     if asked and len(failures) == len(asked):
         raise failures[0]
-    return understanding([*zip(asked, readings, strict=True)])
+    return understanding([*zip(asked, results, strict=True)])
 
 
 async def _ask(analyst: Analyst, asked: Asked) -> AnalysisResult:

@@ -12,7 +12,7 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 from context_builder.extras import require_extra
-from context_builder.redaction.spoken_pii import DIGIT_WORDS, Finding, apart, mail_addresses, numbers
+from context_builder.redaction.spoken_pii import DIGIT_WORDS, PiiSpan, apart, mail_addresses, numbers
 
 REGIONS: Final = ("US", "GB", "DE", "FR", "IN", "IL", "CA", "BR", "AU", "ES", "IT")
 """Countries whose national phone numbers are known; those with a ``+`` are, of all."""
@@ -58,26 +58,26 @@ class PiiRedactor:
             at = found.end
         return "".join((*shown, text[at:]))
 
-    def find(self, text: str) -> list[Finding]:
+    def find(self, text: str) -> list[PiiSpan]:
         """Return the personal data in ``text``, in order."""
-        found: list[Finding] = []
+        found: list[PiiSpan] = []
         for start in range(0, max(len(text) - _OVERLAP, 1), _WINDOW - _OVERLAP):
             window = text[start : start + _WINDOW]
             if _WORTH_A_LOOK.search(window):
-                found += (Finding(start + one.start, start + one.end, one.kind) for one in self._within(window))
+                found += (PiiSpan(start + one.start, start + one.end, one.kind) for one in self._within(window))
         return apart(found)
 
-    def _within(self, text: str) -> Iterator[Finding]:
+    def _within(self, text: str) -> Iterator[PiiSpan]:
         yield from numbers(text)
         yield from mail_addresses(text)
-        yield from (Finding(*match.span(), "EMAIL_ADDRESS") for match in _MAIL.finditer(text))
+        yield from (PiiSpan(*match.span(), "EMAIL_ADDRESS") for match in _MAIL.finditer(text))
         for kind, recognizer in self._recognizers.items():
             for found in recognizer.analyze(text.translate(_UPPER), [kind], None):
                 written = text[found.start : found.end]
                 if found.score < _LEAST_SCORE and not (kind == "US_SSN" and _said(text, found.start)):
                     continue
                 if kind != "PHONE_NUMBER" or _is_phone(written):
-                    yield Finding(found.start, found.end, kind)
+                    yield PiiSpan(found.start, found.end, kind)
 
 
 def _is_phone(written: str) -> bool:

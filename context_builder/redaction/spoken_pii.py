@@ -1,6 +1,6 @@
 """Personal data as people say it and speech recognition writes it: ``nine eight oh…``, ``ann dot lee at mail dot com``.
 
-:class:`Finding` tells where something personal is in a text, however it was found.
+:class:`PiiSpan` tells where something personal is in a text, however it was found.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PRECEDENCE: Final = ("EMAIL_ADDRESS", "IBAN_CODE", "CREDIT_CARD", "IP_ADDRESS", 
 """Which kind wins where two are found in one place: the one with more checks behind it."""
 
 
-class Finding(NamedTuple):
+class PiiSpan(NamedTuple):
     """Marks ``text[start:end]`` as this kind of personal data; kinds are named as Presidio names them."""
 
     start: int
@@ -22,9 +22,9 @@ class Finding(NamedTuple):
     kind: str
 
 
-def apart(findings: Iterable[Finding]) -> list[Finding]:
+def apart(findings: Iterable[PiiSpan]) -> list[PiiSpan]:
     """Return the findings in order, none overlapping another: by precedence, then the longer one."""
-    kept: list[Finding] = []
+    kept: list[PiiSpan] = []
     for found in sorted(findings, key=lambda one: (PRECEDENCE.index(one.kind), one.start - one.end)):
         place = bisect_left(kept, found)
         before_ends = place == 0 or kept[place - 1].end <= found.start
@@ -59,26 +59,26 @@ _MAIL: Final = re.compile(
 _MAIL_SAID: Final = re.compile(r"\b(?:e ?-?mail|mail|address|write|reach|contact|id)\b", re.IGNORECASE)
 
 
-def numbers(text: str) -> Iterator[Finding]:
+def numbers(text: str) -> Iterator[PiiSpan]:
     """Yield card and phone numbers among the runs of digits, in figures or in words."""
     for match in _RUN.finditer(text):
         start, end = match.span()
         digits = "".join(DIGIT_WORDS.get(one.lower(), one) for one in _SAID.findall(match.group()))
         before = text[max(0, start - _BEFORE) : start]
         if _is_card(digits, before):
-            yield Finding(start, end, "CREDIT_CARD")
+            yield PiiSpan(start, end, "CREDIT_CARD")
         elif len(digits) <= 15 and (
             _PHONE.search(before) or _LINE_OF.match(text[end : end + _AFTER]) or _is_spelled(match.group(), digits)
         ):
-            yield Finding(start, end, "PHONE_NUMBER")
+            yield PiiSpan(start, end, "PHONE_NUMBER")
 
 
-def mail_addresses(text: str) -> Iterator[Finding]:
+def mail_addresses(text: str) -> Iterator[PiiSpan]:
     """Yield mail addresses spelled in words: with a dot before the ``at``, or after words of mail."""
     for match in _MAIL.finditer(text):
         name, _, _ = match.group().partition(" at ")
         if " " in name or _MAIL_SAID.search(text[max(0, match.start() - _BEFORE) : match.start()]):
-            yield Finding(*match.span(), "EMAIL_ADDRESS")
+            yield PiiSpan(*match.span(), "EMAIL_ADDRESS")
 
 
 def _is_card(digits: str, before: str) -> bool:

@@ -92,7 +92,7 @@ class ConversationContext:
 
     @property
     def current_keywords(self) -> list[str]:
-        return list(self._conversation.domain_tracker.reading.keywords)
+        return list(self._conversation.domain_tracker.latest.keywords)
 
     @property
     def last_message_time(self) -> float:
@@ -131,9 +131,9 @@ class ConversationContext:
         Without messages nothing changes. Raises :class:`AnalystError`.
         """
         async with self._one_at_a_time:
-            work = self._conversation.next_domain_task(self._clock.now(), at_once=True)
-            if work is not None:
-                await self._carry_out(work, self._analyst.infer_domains(work.messages))
+            task = self._conversation.next_domain_task(self._clock.now(), at_once=True)
+            if task is not None:
+                await self._carry_out(task, self._analyst.infer_domains(task.messages))
                 self._settle()
             return InferredDomains(self.current_domains, self.domain_confidence, self.current_keywords)
 
@@ -149,15 +149,15 @@ class ConversationContext:
         """
         await asyncio.to_thread(count_tokens_compact, "")  # which may load the vocabulary
         async with self._one_at_a_time:
-            while (work := self._conversation.next_summary_task(self._pending)) is not None:
-                await self._carry_out(work, self._analyst.summarize(work.request))
+            while (task := self._conversation.next_summary_task(self._pending)) is not None:
+                await self._carry_out(task, self._analyst.summarize(task.request))
                 self._settle()
             await self._deliver()
 
     async def extract_keywords(self, text: str) -> list[str]:
         """Return up to ten keywords of a text; none for fewer than ten characters. Raises :class:`AnalystError`."""
-        reading = await self._analyst.extract_keywords([AnalystMessage(0, "", text)])
-        return list(reading.keywords[0])
+        result = await self._analyst.extract_keywords([AnalystMessage(0, "", text)])
+        return list(result.keywords[0])
 
     def is_silence(self) -> bool:
         """Return whether nobody has spoken for longer than the silence threshold."""
@@ -178,21 +178,21 @@ class ConversationContext:
         return state
 
     async def _find_keywords(self) -> None:
-        while (work := self._conversation.next_keyword_task(self._clock.now())) is not None:
+        while (task := self._conversation.next_keyword_task(self._clock.now())) is not None:
             try:
-                await self._carry_out(work, self._analyst.extract_keywords(work.messages))
+                await self._carry_out(task, self._analyst.extract_keywords(task.messages))
             except AnalystError as error:
                 log.warning("analysis.failed", task="keywords", kind=type(error).__name__, error=str(error))
 
-    async def _carry_out(self, work: AnalysisTask, analysis: Awaitable[AnalysisResult]) -> None:
-        """Fold in what the analyst makes of the work; hand it back when nothing comes, also when the caller gave up."""
+    async def _carry_out(self, task: AnalysisTask, analysis: Awaitable[AnalysisResult]) -> None:
+        """Fold in what the analyst makes of the task; hand it back when nothing comes, also when the caller gave up."""
         try:
-            reading = await analysis
-        except BaseException as error:  # being cancelled, too: the work is to be done all the same, later
+            result = await analysis
+        except BaseException as error:  # being cancelled, too: the task is to be done all the same, later
             usage = error.usage if isinstance(error, AnalystError) else None
-            self._conversation.fail(work, self._clock.now(), usage=usage)
+            self._conversation.fail(task, self._clock.now(), usage=usage)
             raise
-        self._conversation.finish(work, reading, self._clock.now())
+        self._conversation.finish(task, result, self._clock.now())
 
     def _settle(self) -> None:
         """Carry out what changed: messages that left the buffer, summaries that are to be archived."""

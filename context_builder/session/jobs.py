@@ -46,12 +46,12 @@ MOST_USELESS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """Tells how a task ended: with a ``reading``, or with the seconds until another try is worth it (``retry_after``)
+    """Tells how a task ended: with a ``result``, or with the seconds until another try is worth it (``retry_after``)
     and what it cost all the same (``usage``), where these are known.
     """
 
-    work: AnalysisTask
-    reading: AnalysisResult | None
+    task: AnalysisTask
+    result: AnalysisResult | None
     retry_after: float | None = None
     usage: Usage | None = None
 
@@ -88,9 +88,9 @@ class Jobs:
         """Return a function that finds keywords and domains in one call, where the analyst has one."""
         return self._analyst.read_both
 
-    def start(self, work: AnalysisTask, tasks: asyncio.TaskGroup) -> None:
+    def start(self, task: AnalysisTask, tasks: asyncio.TaskGroup) -> None:
         """Start a task, whose outcome is delivered."""
-        self._launch(self._do(work), task_of(work), tasks)
+        self._launch(self._do(task), task_of(task), tasks)
 
     def start_both(self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth, tasks: asyncio.TaskGroup) -> None:
         """Start both tasks in one call; the outcome of each is delivered."""
@@ -106,20 +106,20 @@ class Jobs:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _do(self, work: AnalysisTask) -> None:
+    async def _do(self, task: AnalysisTask) -> None:
         started = time.perf_counter()
         try:
-            done = TaskOutcome(work, await self._read(work))
+            done = TaskOutcome(task, await self._read(task))
         except BaseException as error:  # noqa: BLE001 an analyst may be anybody's, and fail in any way
             raise_what_ends_the_task(error)
-            done = self._failed(work, error, _usage_of(error))
+            done = self._failed(task, error, _usage_of(error))
         self._over(started, done)
 
     async def _do_both(self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth) -> None:
         started = time.perf_counter()
         try:
-            keyword_reading, domain_reading = await self._both(keywords, domains, ask)
-            done = TaskOutcome(keywords, _complete(keyword_reading, keywords)), TaskOutcome(domains, domain_reading)
+            keyword_result, domain_result = await self._both(keywords, domains, ask)
+            done = TaskOutcome(keywords, _complete(keyword_result, keywords)), TaskOutcome(domains, domain_result)
         except BaseException as error:  # noqa: BLE001 as above
             raise_what_ends_the_task(error)
             done = self._failed(keywords, error), self._failed(domains, error, _usage_of(error))
@@ -130,39 +130,39 @@ class Jobs:
         if task is not None:
             self._running.discard(task)  # before anybody hears of it: there is room for the next
         for done in all_done:
-            name = task_of(done.work)
-            if done.reading is not None:
+            name = task_of(done.task)
+            if done.result is not None:
                 self._told.pop(name, None)
-            metrics.ANALYSIS.labels(name, "failed" if done.reading is None else "done").inc()
+            metrics.ANALYSIS.labels(name, "failed" if done.result is None else "done").inc()
             metrics.ANALYSIS_SECONDS.labels(name).observe(time.perf_counter() - started)
-            usage = done.usage if done.reading is None else done.reading.usage
+            usage = done.usage if done.result is None else done.result.usage
             if usage is not None and usage.calls:
                 count_usage(name, usage)
-            if isinstance(done.reading, SummaryResult):
-                metrics.REJECTED_POINTS.inc(done.reading.rejected)
+            if isinstance(done.result, SummaryResult):
+                metrics.REJECTED_POINTS.inc(done.result.rejected)
             self._deliver(done)
 
-    def _failed(self, work: AnalysisTask, error: BaseException, usage: Usage | None = None) -> TaskOutcome:
+    def _failed(self, task: AnalysisTask, error: BaseException, usage: Usage | None = None) -> TaskOutcome:
         """Return what comes of a call that failed, which is told once for as long as it fails in the same way."""
-        name, reason = task_of(work), reason_of(error)
+        name, reason = task_of(task), reason_of(error)
         if self._told.get(name) != reason:
             self._told[name] = reason
             tell = log.warning if isinstance(error, AnalystError) else log.error
             tell("analysis.failed", task=name, kind=type(error).__name__, error=reason)
-        return TaskOutcome(work, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
+        return TaskOutcome(task, None, error.retry_after if isinstance(error, AnalystUnavailable) else None, usage)
 
-    async def _read(self, work: AnalysisTask) -> AnalysisResult:
-        if isinstance(work, SummaryTask):
-            return await self._summarize(work.request, last_resort=work.last_resort)
-        if isinstance(work, DomainTask):
-            return await self._domains(work)
-        return _complete(await self._analyst.extract_keywords(work.messages), work)
+    async def _read(self, task: AnalysisTask) -> AnalysisResult:
+        if isinstance(task, SummaryTask):
+            return await self._summarize(task.request, last_resort=task.last_resort)
+        if isinstance(task, DomainTask):
+            return await self._domains(task)
+        return _complete(await self._analyst.extract_keywords(task.messages), task)
 
-    async def _domains(self, work: DomainTask) -> DomainResult:
-        reading = await self._repeated(work)
-        if reading is None:
-            reading = self._judged(await self._analyst.infer_domains(work.messages))
-        return reading
+    async def _domains(self, task: DomainTask) -> DomainResult:
+        result = await self._repeated(task)
+        if result is None:
+            result = self._judged(await self._analyst.infer_domains(task.messages))
+        return result
 
     async def _both(
         self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth
@@ -170,19 +170,19 @@ class Jobs:
         repeated = await self._repeated(domains)
         if repeated is not None:
             return await self._analyst.extract_keywords(keywords.messages), repeated
-        keyword_reading, domain_reading = await ask(keywords.messages, domains.messages)
-        return keyword_reading, self._judged(domain_reading)
+        keyword_result, domain_result = await ask(keywords.messages, domains.messages)
+        return keyword_result, self._judged(domain_result)
 
-    async def _repeated(self, work: DomainTask) -> DomainResult | None:
-        reading = await self._gate.repeated(work) if self._gate else None
-        if reading is not None:
+    async def _repeated(self, task: DomainTask) -> DomainResult | None:
+        result = await self._gate.repeated(task) if self._gate else None
+        if result is not None:
             metrics.DOMAIN_CALLS_SKIPPED.inc()
-        return reading
+        return result
 
-    def _judged(self, reading: DomainResult) -> DomainResult:
+    def _judged(self, result: DomainResult) -> DomainResult:
         if self._gate:
-            self._gate.judged(reading)
-        return reading
+            self._gate.judged(result)
+        return result
 
     async def _summarize(self, request: SummaryRequest, *, last_resort: bool) -> SummaryResult:
         """Wait for a model that fails, but not for one that is over budget, or that answers each time without anything
@@ -191,15 +191,15 @@ class Jobs:
         if last_resort:
             return await self._last_resort.summarize(request)
         try:
-            reading = await self._analyst.summarize(request)
+            result = await self._analyst.summarize(request)
         except (OverBudget, ReplyInvalid) as error:
             self._useless += isinstance(error, ReplyInvalid)
             if isinstance(error, ReplyInvalid) and self._useless < MOST_USELESS:
                 raise
-            reading = await self._last_resort.summarize(request)
-            reading = replace(reading, degraded=True, usage=(error.usage or Usage()) + reading.usage)
+            result = await self._last_resort.summarize(request)
+            result = replace(result, degraded=True, usage=(error.usage or Usage()) + result.usage)
         self._useless = 0
-        return reading
+        return result
 
 
 def _usage_of(error: BaseException) -> Usage | None:
@@ -207,11 +207,11 @@ def _usage_of(error: BaseException) -> Usage | None:
     return error.usage if isinstance(error, AnalystError) else None
 
 
-def _complete(reading: KeywordResult, work: KeywordTask) -> KeywordResult:
-    """Return the reading, if it is about every message."""
-    if len(reading.keywords) != len(work.messages):
-        raise ReplyInvalid(f"keywords of {len(reading.keywords)} messages for {len(work.messages)}")
-    return reading
+def _complete(result: KeywordResult, task: KeywordTask) -> KeywordResult:
+    """Return the result, if it is about every message."""
+    if len(result.keywords) != len(task.messages):
+        raise ReplyInvalid(f"keywords of {len(result.keywords)} messages for {len(task.messages)}")
+    return result
 
 
 PENDING_READ: Final = 500

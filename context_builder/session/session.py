@@ -261,12 +261,12 @@ class Session:
                 self.conversation.count_dead_letters(dead)
                 self._recorder.happened(DeliveriesRejected(dead), now)
         elif isinstance(event, TaskOutcome):
-            if event.reading is None:
-                self.conversation.fail(event.work, now, event.retry_after, event.usage)
+            if event.result is None:
+                self.conversation.fail(event.task, now, event.retry_after, event.usage)
             else:
-                self.conversation.finish(event.work, event.reading, now)
+                self.conversation.finish(event.task, event.result, now)
             show_totals(self.session_id, self.conversation.usage_totals)
-            self._recorder.happened(TaskFinished(event.work, event.reading, event.usage), now)
+            self._recorder.happened(TaskFinished(event.task, event.result, event.usage), now)
         elif isinstance(event, Charged):
             self.conversation.charge(event.task, event.usage)
             show_totals(self.session_id, self.conversation.usage_totals)

@@ -79,7 +79,7 @@ def preference_reader_of(analyst: Analyst) -> PreferenceReader | None:
         stated: list[list[Preference]] = [[] for _ in messages]
         reading = await read([AnalystMessage(place, "", one.text) for place, one in enumerate(messages)])
         for one in reading.preferences:
-            stated[one.said].append(Preference.of(one.kind, one.what, withdrawn=one.withdrawn))
+            stated[one.message_id].append(Preference.of(one.kind, one.what, withdrawn=one.withdrawn))
         return stated
 
     return found

@@ -21,7 +21,7 @@ from tests.services.redis_server import RedisServer
 pytestmark = pytest.mark.engines
 
 SUMMARY = b'{"summary_text": "Alice: DNA"}'
-REMEMBRANCE = MemoryBatch("monday", [Memory("m-1", "Helicase unwinds the double helix")], ()).encode()
+MEMORY_BATCH = MemoryBatch("monday", [Memory("m-1", "Helicase unwinds the double helix")], ()).encode()
 HOSTILE = b'{"text": "\x1b]0;owned\x07\x1b[2J"}\n\xff \xe2\x80\xae desrever'
 
 app = typer.Typer()
@@ -111,10 +111,10 @@ def test_what_was_not_kept_whole_stays(store: Redis) -> None:
 
 @pytest.fixture
 def refused(store: Redis) -> Redis:
-    """Beside the two, a summary that the archive refused, and a remembrance and random bytes for the memory."""
+    """Beside the two, a summary that the archive refused, and a memory batch and random bytes for the memory."""
     for key, raw, reason in (
         ("archive_dead", SUMMARY, "violates check constraint (23514)"),
-        ("memory_dead", REMEMBRANCE, "index row too large (54000)"),
+        ("memory_dead", MEMORY_BATCH, "index row too large (54000)"),
         ("memory_dead", b"\x93\xffrandom", "not a memory batch: error"),
     ):
         store.lpush(f"context_builder:monday:{key}", DeadLetter(reason, 1_700_000_000.0, raw, len(raw)).encode())
@@ -137,12 +137,12 @@ def test_what_archive_and_memory_refuse_is_listed_with_where_it_was_going_and_wh
         ("memory", 1),
         ("memory", 2),
     ]
-    assert base64.b64decode(listed[3]["raw"]) == REMEMBRANCE
+    assert base64.b64decode(listed[3]["raw"]) == MEMORY_BATCH
 
 
 def test_an_entry_is_shown_legibly_or_as_it_was(refused: Redis) -> None:
     assert "Helicase unwinds" in invoke("monday", "show", "memory:1").output
-    assert invoke("monday", "show", "memory:1", "--raw").stdout_bytes == REMEMBRANCE
+    assert invoke("monday", "show", "memory:1", "--raw").stdout_bytes == MEMORY_BATCH
     assert invoke("monday", "show", "memory:2").stdout == "\\x93\\xffrandom\n"
     assert invoke("monday", "show", "archive:all").stdout.encode() == SUMMARY + b"\n"
 

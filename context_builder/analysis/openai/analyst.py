@@ -83,7 +83,7 @@ class OpenAIAnalyst(Analyst):
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         """Ask for all keywords in one call; messages too short for keywords are not sent."""
         asked = list(filter(_is_worth_keywords, messages))
-        texts = [_excerpt(said.text, KEYWORD_TEXT) for said in asked]
+        texts = [_excerpt(message.text, KEYWORD_TEXT) for message in asked]
         if not texts:
             return KeywordResult(((),) * len(messages), self._name)
         if len(texts) == 1:
@@ -95,7 +95,7 @@ class OpenAIAnalyst(Analyst):
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         """Ask for domains in one call, unless nothing was said."""
-        texts = [_excerpt(said.text, DOMAIN_TEXT) for said in messages if said.text.strip()]
+        texts = [_excerpt(message.text, DOMAIN_TEXT) for message in messages if message.text.strip()]
         if not texts:
             return DomainResult({}, (), self._name)
         options, prompt = self._tasks.domains, self._prompts.domains
@@ -120,14 +120,14 @@ class OpenAIAnalyst(Analyst):
     ) -> tuple[KeywordResult, DomainResult]:
         """Send a message that both are about once, and count the call's usage as the domains'."""
         asked = list(filter(_is_worth_keywords, keyword_messages))
-        told = [said for said in domain_messages if said.text.strip()]
-        if not asked or not told:
+        context = [message for message in domain_messages if message.text.strip()]
+        if not asked or not context:
             return await self.extract_keywords(keyword_messages), await self.infer_domains(domain_messages)
         options, prompt = self._tasks.domains, self._prompts.combined
         question = Question(
             task="domains",
             stable=prompt.stable,
-            varying=prompt.fill(messages=_marked(asked, told)),
+            varying=prompt.fill(messages=_marked(asked, context)),
             reply=CombinedReply,
             options=options,
             max_tokens=self._tasks.keywords.max_tokens * len(asked) + options.max_tokens,
@@ -154,11 +154,11 @@ class OpenAIAnalyst(Analyst):
 
     async def _summarize(self, request: SummaryRequest) -> SummaryResult:
         options, prompt = self._tasks.summary, self._prompts.summary
-        said = (line_of(said.speaker, said.text) for said in request.messages)
+        message = (line_of(message.speaker, message.text) for message in request.messages)
         question = Question(
             task="summary",
             stable=prompt.stable,
-            varying=prompt.fill(known=_numbered(p.text for p in request.known), messages=_numbered(said)),
+            varying=prompt.fill(known=_numbered(p.text for p in request.known), messages=_numbered(message)),
             reply=SummaryReply,
             options=options,
             max_tokens=options.max_tokens,
@@ -172,14 +172,14 @@ class OpenAIAnalyst(Analyst):
         return self._read_preferences
 
     async def _read_preferences(self, messages: Sequence[AnalystMessage]) -> PreferenceResult:
-        asked = [said for said in messages if said.text.strip()]
+        asked = [message for message in messages if message.text.strip()]
         if not asked:
             return PreferenceResult((), self._name)
         options, prompt = self._tasks.preferences, self._prompts.preferences
         question = Question(
             task="preferences",
             stable=prompt.stable,
-            varying=prompt.fill(messages=_numbered(_excerpt(said.text, PREFERENCE_TEXT) for said in asked)),
+            varying=prompt.fill(messages=_numbered(_excerpt(message.text, PREFERENCE_TEXT) for message in asked)),
             reply=PreferenceReply,
             options=options,
             max_tokens=options.max_tokens,
@@ -201,25 +201,25 @@ class OpenAIAnalyst(Analyst):
         return Question("keywords", prompt.stable, varying, LoneKeywordReply, options, options.max_tokens)
 
 
-def _is_worth_keywords(said: AnalystMessage) -> bool:
-    return len(said.text) >= MIN_KEYWORD_TEXT
+def _is_worth_keywords(message: AnalystMessage) -> bool:
+    return len(message.text) >= MIN_KEYWORD_TEXT
 
 
 def _in_place(messages: Sequence[AnalystMessage], found: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """Return the keywords ``found`` for the messages that were asked about, and none for the others."""
     each = iter(found)
-    return tuple(next(each) if _is_worth_keywords(said) else () for said in messages)
+    return tuple(next(each) if _is_worth_keywords(message) else () for message in messages)
 
 
-def _marked(asked: Sequence[AnalystMessage], told: Sequence[AnalystMessage]) -> str:
-    """One line a message: those ``asked`` about with their number from 1, those merely ``told`` without."""
-    number = {said.id: place for place, said in enumerate(asked, start=1)}
-    shown = {said.id: said for said in [*asked, *told]}
+def _marked(asked: Sequence[AnalystMessage], context: Sequence[AnalystMessage]) -> str:
+    """One line a message: those ``asked`` about with their number from 1, those merely ``context`` without."""
+    number = {message.id: place for place, message in enumerate(asked, start=1)}
+    shown = {message.id: message for message in [*asked, *context]}
     return "\n".join(
-        f"{number[said.id]} {quoted_json(_excerpt(said.text, KEYWORD_TEXT))}"
-        if said.id in number
-        else quoted_json(_excerpt(said.text, DOMAIN_TEXT))
-        for said in sorted(shown.values(), key=lambda said: said.id)
+        f"{number[message.id]} {quoted_json(_excerpt(message.text, KEYWORD_TEXT))}"
+        if message.id in number
+        else quoted_json(_excerpt(message.text, DOMAIN_TEXT))
+        for message in sorted(shown.values(), key=lambda message: message.id)
     )
 
 

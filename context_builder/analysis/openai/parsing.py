@@ -103,7 +103,7 @@ def points_of(reply: SummaryReply, request: SummaryRequest) -> tuple[tuple[Draft
     points = list({point.text: point for point in reversed(accepted)}.values())
     if not points and (reply.points or not reply.chatter):
         raise ReplyInvalid(f"the model gave no summary: {len(drafts)} points, none acceptable", rejected=len(drafts))
-    place = {said.id: index for index, said in enumerate(request.messages)}
+    place = {message.id: index for index, message in enumerate(request.messages)}
     points.sort(key=lambda point: place[point.cites[0]])
     return tuple(points), sum(map(_is_rejected, drafts, map(partial(_replaced, request), reply.points)))
 
@@ -118,18 +118,18 @@ def preferences_of(
     entries = reply.preferences[:MAX_PREFERENCES]
     stated = [_preference(entry, messages) for entry in entries]
     accepted = [one for one in stated if one is not None]
-    place = {said.id: index for index, said in enumerate(messages)}
-    return tuple(sorted(accepted, key=lambda one: place[one.said])), len(reply.preferences) - len(accepted)
+    place = {message.id: index for index, message in enumerate(messages)}
+    return tuple(sorted(accepted, key=lambda one: place[one.message_id])), len(reply.preferences) - len(accepted)
 
 
 def _preference(entry: PreferenceEntry, messages: Sequence[AnalystMessage]) -> StatedPreference | None:
     what = _plain(entry.what).strip(" .,;:")
     if not 1 <= entry.message <= len(messages) or entry.kind not in set(PreferenceKind):
         return None
-    said = messages[entry.message - 1]
-    if not 0 < len(what) <= MAX_PREFERENCE_LENGTH or not is_told_in(what, said.text):
+    message = messages[entry.message - 1]
+    if not 0 < len(what) <= MAX_PREFERENCE_LENGTH or not is_told_in(what, message.text):
         return None
-    return StatedPreference(said.id, PreferenceKind(entry.kind), what, entry.withdrawn)
+    return StatedPreference(message.id, PreferenceKind(entry.kind), what, entry.withdrawn)
 
 
 def _draft(entry: PointEntry, request: SummaryRequest, grounding: Grounding) -> DraftPoint | None:
@@ -143,7 +143,7 @@ def _draft(entry: PointEntry, request: SummaryRequest, grounding: Grounding) -> 
         return None
     cited = [request.messages[place] for place in places]
     replaces = known.id if known and grounding.may_replace(text, known.text, places) else None
-    return DraftPoint(text, tuple(said.id for said in cited), _kind(entry.kind, cited), replaces)
+    return DraftPoint(text, tuple(message.id for message in cited), _kind(entry.kind, cited), replaces)
 
 
 def _replaced(request: SummaryRequest, entry: PointEntry) -> KnownPoint | None:
@@ -157,7 +157,7 @@ def _is_rejected(draft: DraftPoint | None, replaced: KnownPoint | None) -> bool:
 
 def _kind(word: str, cited: Sequence[AnalystMessage]) -> PointKind:
     """Return the kind the model named, but for the assistant's own contributions, which are known."""
-    if all(said.consilience for said in cited):
+    if all(message.consilience for message in cited):
         return PointKind.CONSILIENCE
     kind = PointKind(word) if word in set(PointKind) else PointKind.CLAIM
     return PointKind.CLAIM if kind is PointKind.CONSILIENCE and not any(s.consilience for s in cited) else kind

@@ -75,8 +75,8 @@ class TextAnalyst(Analyst):
         if self._own is not None:
             await asyncio.to_thread(self._own.shutdown, cancel_futures=True)
 
-    async def _run(self, work: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
+    async def _run(self, function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, function, *arguments)
 
 
 def _portions(messages: Sequence[AnalystMessage]) -> Iterator[Sequence[AnalystMessage]]:

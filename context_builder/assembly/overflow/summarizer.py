@@ -71,7 +71,7 @@ AT_ONCE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaving:
+class _Trimmed:
     """Messages that left a prompt: the first ``start`` are summarized, the next ``taken`` in ``extract``."""
 
     turn: Turn
@@ -127,37 +127,33 @@ class HistorySummarizer:
             if memory.name in into and key not in self._under_way:
                 wanting[self._cursor.place(key, trimmed)][key] = memory
         for start, memories in wanting.items():
-            leaving = self._leaving(turn, trimmed, start)
-            if (
-                leaving.extract
-                and leaving.is_due
-                and self._background.start("keep summary", self._keep(leaving, now, memories))
-            ):
+            left = self._trimmed(turn, trimmed, start)
+            if left.extract and left.is_due and self._background.start("keep summary", self._keep(left, now, memories)):
                 self._under_way |= memories.keys()
 
-    def _leaving(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Leaving:
-        return _Leaving(turn, trimmed, start, *extract(self._shown(trimmed[start:]), self._config.summary_chars))
+    def _trimmed(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Trimmed:
+        return _Trimmed(turn, trimmed, start, *extract(self._shown(trimmed[start:]), self._config.summary_chars))
 
-    async def _keep(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, MemorySource]) -> None:
+    async def _keep(self, left: _Trimmed, now: datetime, memories: Mapping[Key, MemorySource]) -> None:
         try:
             for _ in range(AT_ONCE):
-                summarized = await self._store(leaving, now, memories)
-                leaving = self._leaving(leaving.turn, leaving.messages, summarized)
-                if not (leaving.extract and leaving.is_due):
+                summarized = await self._store(left, now, memories)
+                left = self._trimmed(left.turn, left.messages, summarized)
+                if not (left.extract and left.is_due):
                     break
         finally:
             self._under_way -= memories.keys()
 
-    async def _store(self, leaving: _Leaving, now: datetime, memories: Mapping[Key, MemorySource]) -> int:
-        """Keep the next summary; how many of the messages are summarized then."""
-        turn, history = leaving.turn, len(leaving.turn.history)
-        text = await self._summarized(leaving.messages[leaving.start :])
-        summarized = leaving.messages if text else leaving.messages[: leaving.start + leaving.taken]
+    async def _store(self, left: _Trimmed, now: datetime, memories: Mapping[Key, MemorySource]) -> int:
+        """Keep the next summary, and return how many of the messages are summarized then."""
+        turn, history = left.turn, len(left.turn.history)
+        text = await self._summarized(left.messages[left.start :])
+        summarized = left.messages if text else left.messages[: left.start + left.taken]
         record = memory_record(
             turn,
-            text or leaving.extract,
+            text or left.extract,
             trimmed_from=history,
-            trimmed_to=history - len(leaving.messages),
+            trimmed_to=history - len(left.messages),
             now=now,
         )
         with span("summary"):

@@ -27,28 +27,28 @@ class Fitted:
     selection: Selection
     limit: int
     history: History
-    parts: dict[ContextType, Allocation] = field(default_factory=dict)
-    told: list[Receipt] = field(default_factory=list)
+    allocations: dict[ContextType, Allocation] = field(default_factory=dict)
+    duplicates: list[Receipt] = field(default_factory=list)
     """Receipts of what another section tells already."""
 
     def taken(self, kind: ContextType) -> Sequence[Item]:
         """Return the items of a section that are in the prompt, in order of precedence."""
-        return self.parts[kind].taken if kind in self.parts else ()
+        return self.allocations[kind].taken if kind in self.allocations else ()
 
     @property
     def tokens(self) -> int:
         """Return the tokens of all sections together."""
-        return sum(part.tokens for part in self.parts.values())
+        return sum(part.tokens for part in self.allocations.values())
 
     @property
     def refused(self) -> Iterator[Receipt]:
         """Return receipts of candidates that never competed: withheld, too dissimilar, or present elsewhere."""
         yield from self.selection.refused
-        yield from self.told
+        yield from self.duplicates
 
     def receipts(self) -> Iterator[Receipt]:
         """Return the receipt of every candidate and every message of the history."""
-        for kind, part in self.parts.items():
+        for kind, part in self.allocations.items():
             yield from receipts_of(part)
             if kind is not ContextType.RECENT or not self.selection.draft.history:
                 seen = len(part.taken) + len(part.left)
@@ -63,7 +63,7 @@ class Fitted:
         Messages that are long past are counted as they were given: nobody redacted them. Takes as long as counting
         the whole history does, so it is not for where a turn waits.
         """
-        left = sum(part.section.cost(item) for part in self.parts.values() for item, _ in part.left)
+        left = sum(part.section.cost(item) for part in self.allocations.values() for item, _ in part.left)
         redacted = total + left + sum(map(counter.message, self.history.unseen))
         masked = sum(counter.text(before) - counter.text(after) for before, after in self.selection.masked)
         spoken = sum(counter.message(before) - counter.message(after) for before, after in self.history.masked)
@@ -77,9 +77,9 @@ class Fitted:
         items = self.selection.items.get(kind, ())
         if kind is self.selection.draft.told_anyway:
             return list(items)
-        told = {
+        present = {
             name: f"told by the {part.section.name}"
-            for other, part in self.parts.items()
+            for other, part in self.allocations.items()
             if other is not ContextType.RECENT
             for item in part.taken
             if not item.clipped
@@ -88,11 +88,15 @@ class Fitted:
         left = []
         for item in items:
             words = said if kind is ContextType.SEMANTIC else {}
-            why = told.get(item.id) or told.get(item.text) or next(filter(None, map(words.get, _wordings(item))), None)
+            why = (
+                present.get(item.id)
+                or present.get(item.text)
+                or next(filter(None, map(words.get, _wordings(item))), None)
+            )
             if why is None:
                 left.append(item)
             else:
-                self.told.append(_receipt(item, kind, why))
+                self.duplicates.append(_receipt(item, kind, why))
         return left
 
     def heard(self) -> set[str]:
@@ -139,7 +143,7 @@ class Fitting:
         for kind in draft.order:
             dialogue = kind is ContextType.RECENT and draft.history
             items = fitted.history if dialogue else fitted.untold(kind, said)
-            fitted.parts[kind] = budget.fill(section_of(kind, items, self._counter))
+            fitted.allocations[kind] = budget.fill(section_of(kind, items, self._counter))
         return fitted
 
 

@@ -25,7 +25,7 @@ class ContextFormatter:
         """Return the chat messages: the system message, what is known, the conversation."""
         messages: list[Message] = [{"role": "system", "content": system}] if system else []
         for kind in _READING_ORDER:
-            if part := fitted.parts.get(kind):
+            if part := fitted.allocations.get(kind):
                 messages += part.section.messages(part.taken)
         return messages
 
@@ -35,7 +35,7 @@ class ContextFormatter:
 
     def block(self, kind: ContextType, fitted: Fitted) -> str | None:
         """Return the text of one block, without its heading."""
-        part = fitted.parts.get(kind)
+        part = fitted.allocations.get(kind)
         messages = part.section.messages(part.taken) if part else []
         return str(messages[0]["content"]).partition("\n")[2] if messages else None
 

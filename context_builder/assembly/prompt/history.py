@@ -88,16 +88,16 @@ class History:
     def _exchange(self, begin: int, end: int) -> Item:
         """Return a call of tools with their answers."""
         given = self._messages[begin:end]
-        ruled = [self._policy.message(message) for message in given]
-        self.masked += ((before, one.value) for before, one in zip(given, ruled, strict=True) if one.altered)
-        call, *answers = (one.value for one in ruled)
+        redacted = [self._policy.message(message) for message in given]
+        self.masked += ((before, one.value) for before, one in zip(given, redacted, strict=True) if one.altered)
+        call, *answers = (one.value for one in redacted)
         return Item(
             _span(begin, end),
             max(map(_text, (call, *answers)), key=len),
             message=call,
             answers=tuple(answers),
-            altered=", ".join(dict.fromkeys(one.altered for one in ruled if one.altered)),
-            withheld=any(one.withheld for one in ruled),
+            altered=", ".join(dict.fromkeys(one.altered for one in redacted if one.altered)),
+            withheld=any(one.withheld for one in redacted),
         )
 
 

@@ -111,8 +111,8 @@ class PreferenceHistory:
 
     def _shown(self, unread: Mapping[_Name, Memory]) -> dict[_Name, Memory]:
         """Return the messages as they may be shown, without those that may not."""
-        ruled = ((name, one, self._policy.text(one.text[:_LONGEST_READ]).text) for name, one in unread.items())
-        return {name: Memory(one.id, text, time=one.time) for name, one, text in ruled if text is not None}
+        redacted = ((name, one, self._policy.text(one.text[:_LONGEST_READ]).text) for name, one in unread.items())
+        return {name: Memory(one.id, text, time=one.time) for name, one, text in redacted if text is not None}
 
 
 def _checked(preferences: Iterable[Preference]) -> Sequence[Preference]:
@@ -122,9 +122,9 @@ def _checked(preferences: Iterable[Preference]) -> Sequence[Preference]:
     return stated
 
 
-def held(stored: Iterable[Memory], said: Iterable[tuple[Memory, Sequence[Preference]]], user_id: str) -> list[Memory]:
-    """Return the preferences that hold after all that is ``stored`` and ``said``, the newest first."""
-    events = [*_stored(stored), *_said(said, user_id)]
+def held(stored: Iterable[Memory], stated: Iterable[tuple[Memory, Sequence[Preference]]], user_id: str) -> list[Memory]:
+    """Return the preferences that hold after all that is ``stored`` and ``stated``, the newest first."""
+    events = [*_stored(stored), *_stated_in(stated, user_id)]
     holding: dict[str, Memory] = {}
     for preference, memory in sorted(events, key=lambda event: moment(event[1].time) or LONG_AGO):
         if preference.withdrawn:
@@ -143,8 +143,10 @@ def _stored(memories: Iterable[Memory]) -> Iterator[tuple[Preference, Memory]]:
         yield replace(preference, topic=str(topic), withdrawn=WITHDRAWN in memory.metadata), memory
 
 
-def _said(said: Iterable[tuple[Memory, Sequence[Preference]]], user_id: str) -> Iterator[tuple[Preference, Memory]]:
-    for message, preferences in said:
+def _stated_in(
+    stated: Iterable[tuple[Memory, Sequence[Preference]]], user_id: str
+) -> Iterator[tuple[Preference, Memory]]:
+    for message, preferences in stated:
         for preference in preferences:
             memory = preference.as_memory(user_id, source=message.id, time=message.time)
             yield preference, replace(memory, session_id=message.session_id, speaker=message.speaker)

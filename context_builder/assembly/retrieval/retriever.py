@@ -96,19 +96,19 @@ class Retriever:
             states = self._states()
             state = _healthiest(states.values())
         reason = self._why_not(query, state)
-        wanted = self._wanted(query, states) if query is not None and not reason else {}
-        if not (wanted or strategies):
+        queries = self._queries(query, states) if query is not None and not reason else {}
+        if not (queries or strategies):
             is_whole = state is not HealthState.DOWN
             return RetrievalResult((), {}, (), state, reason or "ok", states, is_whole=is_whole)
         access = StoreAccess(self._store, states[self._store.name] if self._store else state)
         began, started = self._monotonic(), time.perf_counter()
         with phase("retrieval", self._metrics.time_retrieval(state.value)):
-            remembered, found = await self._gathered(wanted, {name: ask(access) for name, ask in strategies.items()})
+            remembered, found = await self._gathered(queries, {name: ask(access) for name, ask in strategies.items()})
         seconds = time.perf_counter() - started
         given = [*remembered.answers.values(), *found.answers.values()]
         report(self._metrics, "observe_retrieval", seconds, sum(map(len, given)))
         self._learn(state, remembered, access, began)
-        unasked = [f"{name}: not asked: {its.value}" for name, its in states.items() if wanted and name not in wanted]
+        unasked = [f"{name}: not asked: {its.value}" for name, its in states.items() if queries and name not in queries]
         told = [reason, *unasked, *(f"{failure.name}: {failure.message}" for failure in remembered.failures)]
         failures = [*remembered.failures, *found.failures]
         return RetrievalResult(
@@ -123,18 +123,18 @@ class Retriever:
         )
 
     async def _gathered(
-        self, wanted: Mapping[str, RetrievalQuery], strategies: Mapping[str, Awaitable[Sequence[Candidate]]]
+        self, queries: Mapping[str, RetrievalQuery], strategies: Mapping[str, Awaitable[Sequence[Candidate]]]
     ) -> tuple[Gathered[Sequence[Candidate]], Gathered[Sequence[Candidate]]]:
         """Return what the memories and what the strategies give, side by side within one deadline."""
         remembered = gather(
-            {name: self._memories[name].find(query) for name, query in wanted.items()}, self._config.deadline
+            {name: self._memories[name].find(query) for name, query in queries.items()}, self._config.deadline
         )
         if not strategies:
             return await remembered, Gathered()
         both = await asyncio.gather(remembered, gather(strategies, self._config.deadline))
         return both[0], both[1]
 
-    def _wanted(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:
+    def _queries(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:
         """Return what each memory is asked for, of those that are healthy enough to be asked."""
         counts = {name: self._config.memories_wanted(state) for name, state in states.items()}
         return {name: replace(query, top_k=count) for name, count in counts.items() if count > 0}

@@ -32,20 +32,20 @@ class SomaBrainSource:
     def __init__(self, somabrain: SomaBrain) -> None:
         self._somabrain = somabrain
 
-    async def find(self, wanted: RetrievalQuery) -> list[Candidate]:
+    async def find(self, query: RetrievalQuery) -> list[Candidate]:
         payload: Payload = {
-            "tenant_id": wanted.tenant_id,
-            "session_id": wanted.session_id,
-            "query": wanted.query,
-            "top_k": wanted.top_k,
+            "tenant_id": query.tenant_id,
+            "session_id": query.session_id,
+            "query": query.query,
+            "top_k": query.top_k,
         }
         if (evaluate := getattr(self._somabrain, "context_evaluate", None)) is not None:
             answer = await evaluate(payload)
         else:
             answer = await self._somabrain.recall(  # type: ignore[attr-defined]
-                payload | {"persona_id": wanted.persona_id, "threshold": wanted.threshold}
+                payload | {"persona_id": query.persona_id, "threshold": query.threshold}
             )
-        return read_candidates(answer, wanted.threshold)
+        return read_candidates(answer, query.threshold)
 
     async def warm_up(self) -> None:
         """Do nothing: every question would count as one of a turn's."""

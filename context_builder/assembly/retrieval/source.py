@@ -45,7 +45,7 @@ class MemorySource(Protocol):
         """Return what tells it from the builder's other memories, in their health and in ``debug``."""
         ...
 
-    async def find(self, wanted: RetrievalQuery) -> Sequence[Candidate]:
+    async def find(self, query: RetrievalQuery) -> Sequence[Candidate]:
         """Return what fits, in any order, each with its similarity as ``base_score``; the pipeline takes the best."""
         ...
 

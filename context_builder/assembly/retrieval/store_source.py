@@ -24,15 +24,17 @@ class StoreSource:
     def name(self) -> str:
         return self._store.name
 
-    async def find(self, wanted: RetrievalQuery) -> list[Candidate]:
+    async def find(self, query: RetrievalQuery) -> list[Candidate]:
         where = MemoryFilter(
-            session_id=wanted.session_id if self._scope == "session" else None,
-            user_id=wanted.user_id,
-            persona_id=wanted.persona_id,
+            session_id=query.session_id if self._scope == "session" else None,
+            user_id=query.user_id,
+            persona_id=query.persona_id,
             with_unowned=True,
         )
-        query = MemoryQuery(wanted.query, wanted.top_k, wanted.threshold, where, wanted.embedding)
-        return [candidate_of(found) for found in await self._store.search(wanted.tenant_id or DEFAULT_TENANT, query)]
+        memory_query = MemoryQuery(query.query, query.top_k, query.threshold, where, query.embedding)
+        return [
+            candidate_of(found) for found in await self._store.search(query.tenant_id or DEFAULT_TENANT, memory_query)
+        ]
 
     async def warm_up(self) -> None:
         await self._store.search(DEFAULT_TENANT, MemoryQuery("", limit=1))

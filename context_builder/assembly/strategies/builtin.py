@@ -12,7 +12,14 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.ranking.query_kind import QueryKind, kind_of
 from context_builder.assembly.retrieval.preference_history import held
 from context_builder.assembly.retrieval.store_source import candidate_of
-from context_builder.assembly.session_state import ASSISTANT, LONG_AGO, State, message_name, said, summarized
+from context_builder.assembly.session_state import (
+    ASSISTANT,
+    LONG_AGO,
+    State,
+    message_name,
+    published_messages,
+    summarized,
+)
 from context_builder.assembly.strategies.strategy import ContextStrategy, Request
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
 from context_builder.memory.preferences import KIND
@@ -36,8 +43,8 @@ class UserPreferencesStrategy:
         wheres = [MemoryFilter(user_id=user_id, kinds=(KIND,)), MemoryFilter(user_id=user_id, kinds=("message",))]
         if request.conversation_id is not None:
             wheres.append(request.where(kinds=("message",)))
-        stored, *said = await asyncio.gather(*(request.search(MemoryQuery("", MOST, filter=one)) for one in wheres))
-        messages = _in_order(one for found in said for one in found if _is_said_by(user_id, one.memory))
+        stored, *stated = await asyncio.gather(*(request.search(MemoryQuery("", MOST, filter=one)) for one in wheres))
+        messages = _in_order(one for found in stated for one in found if _is_said_by(user_id, one.memory))
         found = await request.find_preferences(request.tenant_id, messages)
         holding = held((one.memory for one in reversed(stored)), zip(messages, found, strict=True), user_id)
         return [candidate_of(SearchResult(one, 1.0), ContextType.USER_PREFERENCES) for one in holding[: self._count]]
@@ -99,7 +106,7 @@ class RecentMessagesStrategy:
         if request.conversation_id is None:
             return []
         state = await request.read_session(request.tenant_id, request.conversation_id)
-        published = said(state)[: self._count] if state is not None else []
+        published = published_messages(state)[: self._count] if state is not None else []
         if len(published) == self._count or (published and request.store is None):
             return published
         wanted = MemoryQuery("", limit=self._count, filter=request.where(kinds=("message",)))
@@ -116,7 +123,7 @@ class SessionMessagesStrategy:
         self._count = count
 
     async def candidates(self, request: Request) -> Sequence[Candidate]:
-        return said(self._state)[: self._count]
+        return published_messages(self._state)[: self._count]
 
 
 def _message(found: SearchResult) -> Candidate:

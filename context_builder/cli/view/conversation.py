@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from context_builder.cli.view.palette import ASSISTANT, UNBOUNDED, SpeakerColours, domain_colour, short_name
-from context_builder.cli.view.published import Spoken, spoken
+from context_builder.cli.view.published import PublishedMessage, spoken
 
 
 class DomainBars:
@@ -84,7 +84,7 @@ class Scrollback:
         self._buffer = buffer
 
 
-class Conversation:
+class ConversationView:
     """Draws messages from the newest upwards until the region is full.
 
     ``earlier`` ones, which are in the buffer no more, come before the others and are dimmed.
@@ -105,42 +105,42 @@ class Conversation:
         newest = [spoken(entry) for entry in islice(chain(reversed(self._messages), reversed(self._earlier)), height)]
         if not newest:
             yield Text("nothing in the buffer", style="dim italic")
-        for said in reversed(newest):
-            _ = self._colours[said.speaker]  # in the order people came, whichever is drawn first
-        names = min(LONGEST_NAME, max((cell_len(_name(said)) for said in newest), default=0))
+        for message in reversed(newest):
+            _ = self._colours[message.speaker]  # in the order people came, whichever is drawn first
+        names = min(LONGEST_NAME, max((cell_len(_name(message)) for message in newest), default=0))
         lines: list[Text] = []
-        for index, said in enumerate(newest):
+        for index, message in enumerate(newest):
             room = height - len(lines)
             if room <= 0:
                 break
-            block = self._block(console, said, options.max_width, names, most=max(2, min(6, height // 3)))
+            block = self._block(console, message, options.max_width, names, most=max(2, min(6, height // 3)))
             if index >= len(self._messages):
                 for line in block:
                     line.stylize("dim")
             lines[:0] = block[-room:] if lines else block[:room]
         yield from lines
 
-    def _block(self, console: Console, said: Spoken, width: int, names: int, most: int) -> list[Text]:
+    def _block(self, console: Console, message: PublishedMessage, width: int, names: int, most: int) -> list[Text]:
         """Return the lines of one message, the first with the speaker's name, the last with its tags."""
-        colour = ASSISTANT if said.assistant else self._colours[said.speaker]
-        margin = self._margin(said, colour, width, names)
+        colour = ASSISTANT if message.assistant else self._colours[message.speaker]
+        margin = self._margin(message, colour, width, names)
         room = max(8, width - margin.cell_len)
-        text = Text(said.text, style=f"italic {ASSISTANT}" if said.assistant else "")
+        text = Text(message.text, style=f"italic {ASSISTANT}" if message.assistant else "")
         wrapped = list(text.wrap(console, room))
         if len(wrapped) > most:
             wrapped = wrapped[:most]
             wrapped[-1].truncate(room - 1)
             wrapped[-1].append("…", "dim")
-        if tags := _tags(said):
+        if tags := _tags(message):
             tags.truncate(room, overflow="ellipsis")
             wrapped.append(tags)
         below = Text.assemble(("▎", colour), " " * (margin.cell_len - 1))
         return [Text.assemble(below if index else margin, line) for index, line in enumerate(wrapped or [Text()])]
 
-    def _margin(self, said: Spoken, colour: str, width: int, names: int) -> Text:
-        name = Text(_name(said), style=f"bold {colour}")
+    def _margin(self, message: PublishedMessage, colour: str, width: int, names: int) -> Text:
+        name = Text(_name(message), style=f"bold {colour}")
         name.truncate(names, overflow="ellipsis", pad=True)
-        time = Text(f"{said.time} ", style="dim") if width >= TIMES_FROM else Text()
+        time = Text(f"{message.time} ", style="dim") if width >= TIMES_FROM else Text()
         return Text.assemble(("▎", colour), time, name, " ")
 
 
@@ -149,14 +149,14 @@ def _identity(entry: Mapping[str, Any]) -> object:
     return entry.get("id", (entry.get("message_number"), str(entry.get("speaker")), str(entry.get("text"))))
 
 
-def _name(said: Spoken) -> str:
-    return f"✦ {said.speaker}" if said.assistant else said.speaker
+def _name(message: PublishedMessage) -> str:
+    return f"✦ {message.speaker}" if message.assistant else message.speaker
 
 
-def _tags(said: Spoken) -> Text:
+def _tags(message: PublishedMessage) -> Text:
     """Return the domains and keywords in one line; empty where there are none yet."""
     tags = Text()
-    for domain in said.domains[:3]:
+    for domain in message.domains[:3]:
         tags.append("● ", domain_colour(domain)).append(short_name(domain), domain_colour(domain)).append("  ")
-    tags.append(" · ".join(said.keywords), "dim")
+    tags.append(" · ".join(message.keywords), "dim")
     return tags

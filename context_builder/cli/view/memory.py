@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from context_builder.cli.view.palette import ASSISTANT, UNBOUNDED, SpeakerColours
-from context_builder.cli.view.published import Point
+from context_builder.cli.view.published import PublishedPoint
 
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "claim": ("•", "#9aa5ce"),
@@ -25,7 +25,7 @@ MOST_LINES: Final = 4
 """Lines of one point; a longer one is cut."""
 
 
-def memory_line(points: Sequence[Point], note: str) -> Text:
+def memory_line(points: Sequence[PublishedPoint], note: str) -> Text:
     """Return the summary in one line: ``note``, and its newest point."""
     if not points:
         return Text("memory: nothing summarized yet", style="dim italic")
@@ -35,10 +35,10 @@ def memory_line(points: Sequence[Point], note: str) -> Text:
     return line
 
 
-class Memory:
+class SummaryView:
     """Draws the newest points that there is room for, each with its speakers."""
 
-    def __init__(self, points: Sequence[Point], colours: SpeakerColours) -> None:
+    def __init__(self, points: Sequence[PublishedPoint], colours: SpeakerColours) -> None:
         self._points = points
         self._colours = colours
 
@@ -59,7 +59,7 @@ class Memory:
             yield Text(f"⋮ {hidden} earlier", style="dim")
         yield from lines
 
-    def _block(self, console: Console, point: Point, width: int) -> list[Text]:
+    def _block(self, console: Console, point: PublishedPoint, width: int) -> list[Text]:
         sign, colour = KINDS.get(point.kind, KINDS["claim"])
         text = Text(point.text)
         if point.kind not in ("claim", "consilience"):

@@ -14,7 +14,7 @@ from context_builder.timestamps import epoch
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class PublishedMessage:
     """Holds a message of the buffer."""
 
     speaker: str
@@ -26,7 +26,7 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PublishedPoint:
     """Holds a point of the rolling summary."""
 
     text: str
@@ -73,10 +73,10 @@ class Published:
         return _strings(self._state.get("current_keywords"))
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[PublishedPoint]:
         """Return the summary's points, oldest first; its text as one point where it has none."""
         points = [
-            Point(
+            PublishedPoint(
                 plain(point.get("text", "")),
                 plain(point.get("kind", "claim"), 20),
                 _strings(point.get("speakers")),
@@ -84,7 +84,7 @@ class Published:
             for point in _objects(self._summary.get("points"))
         ]
         if not points and (text := self._summary.get("text")):
-            points = [Point(plain(line), "claim", ()) for line in str(text).splitlines() if line.strip()]
+            points = [PublishedPoint(plain(line), "claim", ()) for line in str(text).splitlines() if line.strip()]
         return points
 
     @property
@@ -143,9 +143,9 @@ class Published:
         return max(0.0, now - start) if start is not None else None
 
 
-def spoken(entry: Mapping[str, Any]) -> Spoken:
+def spoken(entry: Mapping[str, Any]) -> PublishedMessage:
     """Return a buffer entry as the view shows it."""
-    return Spoken(
+    return PublishedMessage(
         speaker=plain(entry.get("speaker") or "Unknown", 40),
         text=plain(entry.get("text", "")),
         time=_time_of_day(entry),

@@ -16,8 +16,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.view.conversation import Conversation, DomainBars, domain_line, keyword_line
-from context_builder.cli.view.memory import Memory, memory_line
+from context_builder.cli.view.conversation import ConversationView, DomainBars, domain_line, keyword_line
+from context_builder.cli.view.memory import SummaryView, memory_line
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import archived, clock_time, duration, figures, flow, running, silence_clock
@@ -127,7 +127,7 @@ def _side_by_side(page: Published, view: View) -> Layout:
     understanding.split_column(
         Layout(_framed(DomainBars(page.domains), "domains"), size=2 + min(max(len(page.domains), 3), 6)),
         Layout(_framed(keyword_line(page.keywords), "topic"), size=4),
-        Layout(_framed(Memory(page.points, view.colours), "memory", _memory_note(page))),
+        Layout(_framed(SummaryView(page.points, view.colours), "memory", _memory_note(page))),
     )
     body = Layout()
     body.split_row(Layout(_conversation(page, view), ratio=3), understanding)
@@ -140,7 +140,7 @@ def _one_column(page: Published, view: View, height: int) -> Layout:
     if height >= TALL:
         keywords = keyword_line(page.keywords)
         keywords.no_wrap = True
-        memory = _framed(Memory(page.points, view.colours), "memory", _memory_note(page))
+        memory = _framed(SummaryView(page.points, view.colours), "memory", _memory_note(page))
         lines += [Layout(Padding(keywords, (0, 1)), size=1), Layout(memory, ratio=2)]
     else:
         lines.append(Layout(Padding(memory_line(page.points, _memory_note(page)), (0, 1)), size=1))
@@ -151,7 +151,7 @@ def _one_column(page: Published, view: View, height: int) -> Layout:
 def _conversation(page: Published, view: View) -> Panel:
     messages = page.messages
     note = f"{len(messages):,} in the buffer" + (", dimmed ones are summarized" if view.earlier else "")
-    return _framed(Conversation(messages, view.colours, view.earlier), "conversation", note)
+    return _framed(ConversationView(messages, view.colours, view.earlier), "conversation", note)
 
 
 def _memory_note(page: Published) -> str:

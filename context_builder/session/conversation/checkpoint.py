@@ -83,9 +83,9 @@ def write_head(conversation: Conversation) -> bytes:
             "published": conversation.buffer.published_count,
             "highest_message_number": conversation.highest_number,
             "domains": {
-                "confidence": dict(conversation.domain_tracker.reading.confidence),
-                "keywords": conversation.domain_tracker.reading.keywords,
-                "analyst": conversation.domain_tracker.reading.analyst,
+                "confidence": dict(conversation.domain_tracker.latest.confidence),
+                "keywords": conversation.domain_tracker.latest.keywords,
+                "analyst": conversation.domain_tracker.latest.analyst,
                 "topic": conversation.domain_tracker.topic.wire(),
             },
         }
@@ -121,7 +121,7 @@ def restore(
     for receiver in RECEIVERS:  # counted where they are moved, which may be later than the head
         conversation.undeliverable[receiver] = int(fields.get(dead_count_field(receiver), b"0"))
     domains = head["domains"]
-    conversation.domain_tracker.reading = DomainResult(
+    conversation.domain_tracker.latest = DomainResult(
         domains["confidence"], tuple(domains["keywords"]), domains["analyst"]
     )
     conversation.domain_tracker.topic = _topic(domains)
@@ -136,7 +136,7 @@ def restore(
 
 
 def _topic(domains: Mapping[str, Any]) -> Topic:
-    """Return the topic as it was written down; before there was one, what the last reading makes of it."""
+    """Return the topic as it was written down; before there was one, the one that the last result gives."""
     if "topic" in domains:
         return Topic.from_wire(domains["topic"])
     return Topic().after(domains["confidence"], now=0.0)

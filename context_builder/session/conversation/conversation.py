@@ -104,34 +104,34 @@ class Conversation:
         self.usage_totals.add(task, usage)
         self._changes.mark()
 
-    def finish(self, work: AnalysisTask, reading: AnalysisResult, now: Instant) -> None:
+    def finish(self, task: AnalysisTask, result: AnalysisResult, now: Instant) -> None:
         """Fold in the result of a task that was handed out."""
-        if isinstance(work, KeywordTask) and isinstance(reading, KeywordResult):
-            self._fold_keywords(work, reading)
-        elif isinstance(work, DomainTask) and isinstance(reading, DomainResult):
-            self._fold_domains(work, reading, now)
-        elif isinstance(work, SummaryTask) and isinstance(reading, SummaryResult):
-            self._fold_summary(work, reading, now)
+        if isinstance(task, KeywordTask) and isinstance(result, KeywordResult):
+            self._fold_keywords(task, result)
+        elif isinstance(task, DomainTask) and isinstance(result, DomainResult):
+            self._fold_domains(task, result, now)
+        elif isinstance(task, SummaryTask) and isinstance(result, SummaryResult):
+            self._fold_summary(task, result, now)
         else:
-            raise TypeError(f"{type(reading).__name__} does not answer {type(work).__name__}")
-        self._charge(work, reading.usage)
+            raise TypeError(f"{type(result).__name__} does not answer {type(task).__name__}")
+        self._charge(task, result.usage)
 
     def fail(
-        self, work: AnalysisTask, now: Instant, retry_after: float | None = None, usage: Usage | None = None
+        self, task: AnalysisTask, now: Instant, retry_after: float | None = None, usage: Usage | None = None
     ) -> None:
         """Note that a task failed; it is handed out again after a while, a summary when that is worth it.
 
         ``usage`` is what it cost all the same.
         """
         if usage is not None:
-            self._charge(work, usage)
-        if isinstance(work, KeywordTask):
-            self._batches.over(work.messages)
+            self._charge(task, usage)
+        if isinstance(task, KeywordTask):
+            self._batches.over(task.messages)
             self._triggers.keywords_failed(now)
-        elif isinstance(work, DomainTask):
+        elif isinstance(task, DomainTask):
             self.domain_tracker.failed(now)
         else:
-            self._summary_scheduler.failed(work, now, retry_after)
+            self._summary_scheduler.failed(task, now, retry_after)
 
     def close(self) -> None:
         """Summarize everything from here on without waiting for its age."""
@@ -187,7 +187,7 @@ class Conversation:
         if not batch:
             return None
         recurring = dict(self._recurrence)
-        return KeywordTask([entry.said(recurring) for entry in batch])
+        return KeywordTask([entry.for_analyst(recurring) for entry in batch])
 
     def domains_due(self, now: Instant) -> bool:
         """Return whether enough messages or enough time have come since the last inference."""
@@ -215,7 +215,9 @@ class Conversation:
         if part is None:
             return None
         shown = () if part.again else known
-        request = SummaryRequest([entry.said() for entry in part.entries], shown, self.domain_tracker.reading.keywords)
+        request = SummaryRequest(
+            [entry.for_analyst() for entry in part.entries], shown, self.domain_tracker.latest.keywords
+        )
         return SummaryTask(part.entries, part.from_pending, part.last_resort, part.again, request=request)
 
     def next_moment(self, now: Instant, *, can_start_tasks: bool = True) -> float:
@@ -244,30 +246,30 @@ class Conversation:
 
     def active_keywords(self) -> list[str]:
         """Return the topic's keywords, then the active domains: monitors match items against both."""
-        return [*self.domain_tracker.reading.keywords, *self.domain_tracker.topic.active]
+        return [*self.domain_tracker.latest.keywords, *self.domain_tracker.topic.active]
 
-    def _charge(self, work: AnalysisTask, usage: Usage) -> None:
-        """Note what the work cost, and what was proposed in vain."""
-        self.usage_totals.add(task_of(work), usage)
+    def _charge(self, task: AnalysisTask, usage: Usage) -> None:
+        """Note what the task cost, and what was proposed in vain."""
+        self.usage_totals.add(task_of(task), usage)
         if usage.rejected:
             self.summary.reject(usage.rejected)
             self._changes.put_summary(self.summary)
         self._changes.mark()
 
-    def _fold_keywords(self, work: KeywordTask, reading: KeywordResult) -> None:
-        self._batches.over(work.messages)
-        self.analysts["keywords"] = reading.analyst
-        for said, keywords in zip(work.messages, reading.keywords, strict=True):
+    def _fold_keywords(self, task: KeywordTask, result: KeywordResult) -> None:
+        self._batches.over(task.messages)
+        self.analysts["keywords"] = result.analyst
+        for said, keywords in zip(task.messages, result.keywords, strict=True):
             self._recurrence.add(", ".join(keywords))
             entry = self.buffer.entries.get(said.id)
             if entry is not None:
-                entry.set_keywords(keywords, reading.analyst)
+                entry.set_keywords(keywords, result.analyst)
                 self._changed(entry)
         self._move_to_pending()
 
-    def _fold_domains(self, work: DomainTask, reading: DomainResult, now: Instant) -> None:
-        self.analysts["domains"] = reading.analyst
-        for entry in self.domain_tracker.fold(work, reading, now):
+    def _fold_domains(self, task: DomainTask, result: DomainResult, now: Instant) -> None:
+        self.analysts["domains"] = result.analyst
+        for entry in self.domain_tracker.fold(task, result, now):
             self._changed(entry)
         self._move_to_pending()
 
@@ -280,24 +282,24 @@ class Conversation:
         self._changes.put(entry)
         self.buffer.touched(entry)
 
-    def _fold_summary(self, work: SummaryTask, reading: SummaryResult, now: Instant) -> None:
-        degraded = work.last_resort or reading.degraded
-        if work.again and degraded:
-            self._summary_scheduler.put_off(work)
+    def _fold_summary(self, task: SummaryTask, result: SummaryResult, now: Instant) -> None:
+        degraded = task.last_resort or result.degraded
+        if task.again and degraded:
+            self._summary_scheduler.put_off(task)
             return
-        self._summary_scheduler.taken(work, degraded=degraded)
-        self.analysts["summary"] = reading.analyst
+        self._summary_scheduler.taken(task, degraded=degraded)
+        self.analysts["summary"] = result.analyst
         earlier, before = self.summary.sources, [*self.summary.ledger.points]
-        if work.again:
-            written = self.summary.take_again(work.entries, reading, now)
+        if task.again:
+            written = self.summary.take_again(task.entries, result, now)
         else:
-            written = self.summary.take(work.entries, reading, now, degraded=degraded)
-            self.since_summary -= len(work.entries)
-            self._changes.summarized(work.entries, from_pending=work.from_pending)
+            written = self.summary.take(task.entries, result, now, degraded=degraded)
+            self.since_summary -= len(task.entries)
+            self._changes.summarized(task.entries, from_pending=task.from_pending)
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
-        self._changes.archive(self.summary.row(self.session_id, work.entries, self.domain_tracker.topic.active))
+        self._changes.archive(self.summary.row(self.session_id, task.entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
-            said = () if work.again else work.entries
+            said = () if task.again else task.entries
             self._changes.remember(memory_batch(self.session_id, said, before, written, self.summary.ledger.points))

@@ -23,7 +23,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 
 
 class DomainTracker:
-    """Chooses when domains are inferred, and keeps the topic: ``reading`` is the last result of an analyst, ``last``
+    """Chooses when domains are inferred, and keeps the topic: ``latest`` is the last result of an analyst, ``last``
     the moment of the last inference, ``new`` how many messages came since; ``skipped`` counts repeated results.
     """
 
@@ -33,7 +33,7 @@ class DomainTracker:
         self._triggers = triggers
         self._running = False
         self._asked: Instant | None = None
-        self.reading = DomainResult({}, (), analyst="")
+        self.latest = DomainResult({}, (), analyst="")
         self.topic = Topic()
         self.last = now
         self.new = 0
@@ -51,28 +51,28 @@ class DomainTracker:
         if not newest:
             return None
         self._running, self._asked = True, now
-        standing = self.reading if self.reading.analyst else None
-        return DomainTask([entry.said() for entry in newest], last_id, self.new, standing, self._is_in_doubt())
+        standing = self.latest if self.latest.analyst else None
+        return DomainTask([entry.for_analyst() for entry in newest], last_id, self.new, standing, self._is_in_doubt())
 
     def was_asked_at(self, now: Instant) -> bool:
         """Return once whether this is the very moment at which a task was handed out."""
         asked, self._asked = self._asked, None
         return asked == now
 
-    def fold(self, work: DomainTask, reading: DomainResult, now: Instant) -> list[BufferedMessage]:
+    def fold(self, task: DomainTask, result: DomainResult, now: Instant) -> list[BufferedMessage]:
         """Fold in the result, and return the entries that it tagged."""
         self._running = False
-        if reading.repeated:
+        if result.repeated:
             self.skipped += 1
         else:
-            self.reading = reading
-        self.topic = self.topic.after(reading.confidence, now.wall)
-        self.new -= work.new
+            self.latest = result
+        self.topic = self.topic.after(result.confidence, now.wall)
+        self.new -= task.new
         self.last = now
-        untagged = [entry for entry in self._buffer.entries.values() if not entry.domains and entry.id <= work.through]
-        tagged = untagged if reading.confidence else []
+        untagged = [entry for entry in self._buffer.entries.values() if not entry.domains and entry.id <= task.through]
+        tagged = untagged if result.confidence else []
         for entry in tagged:
-            entry.tag(reading)
+            entry.tag(result)
         return tagged
 
     def failed(self, now: Instant) -> None:
@@ -80,8 +80,8 @@ class DomainTracker:
         self._triggers.domains_failed(now)
 
     def _is_in_doubt(self) -> bool:
-        """Return whether the last reading's leading domain does not lead yet, or for the first time."""
-        return self.topic.rising is not None or self.reading.domains[:1] != list(self.topic.active[:1])
+        """Return whether the last result's leading domain does not lead yet, or for the first time."""
+        return self.topic.rising is not None or self.latest.domains[:1] != list(self.topic.active[:1])
 
 
 MOST_IN_A_ROW: Final = 6
@@ -114,29 +114,29 @@ class DomainGate:
         self._other_name: str | None = None
         self._in_a_row = 0
 
-    async def repeated(self, work: DomainTask) -> DomainResult | None:
+    async def repeated(self, task: DomainTask) -> DomainResult | None:
         """Return the last result again; ``None`` when the model is to be asked."""
         self._heard = None
         with suppress(AnalystError):
-            recent = (await self._plain.infer_domains(work.messages)).confidence
-            newest = (await self._plain.infer_domains(work.messages[-work.new :])).confidence
+            recent = (await self._plain.infer_domains(task.messages)).confidence
+            newest = (await self._plain.infer_domains(task.messages[-task.new :])).confidence
             self._heard = _leading(recent)
-            if work.standing is not None and self._stands(work.standing, recent, newest, in_doubt=work.in_doubt):
+            if task.standing is not None and self._stands(task.standing, recent, newest, in_doubt=task.in_doubt):
                 self._in_a_row += 1
-                return replace(work.standing, usage=Usage(), repeated=True)
+                return replace(task.standing, usage=Usage(), repeated=True)
         return None
 
-    def judged(self, reading: DomainResult) -> None:
+    def judged(self, result: DomainResult) -> None:
         """Note that the messages of the last :meth:`repeated` were read by the model after all."""
-        judgement = _leading(reading.confidence), self._heard
+        judgement = _leading(result.confidence), self._heard
         self._other_name = self._heard if judgement == self._judged else None
         self._judged = judgement
         self._in_a_row = 0
 
-    def _stands(self, reading: DomainResult, recent: Confidence, newest: Confidence, *, in_doubt: bool) -> bool:
-        if reading.analyst == self._plain.name or self._in_a_row >= MOST_IN_A_ROW or (in_doubt and not recent):
+    def _stands(self, result: DomainResult, recent: Confidence, newest: Confidence, *, in_doubt: bool) -> bool:
+        if result.analyst == self._plain.name or self._in_a_row >= MOST_IN_A_ROW or (in_doubt and not recent):
             return False
-        names = reading.domains[:1]
+        names = result.domains[:1]
         if self._other_name is not None and not in_doubt:
             names.append(self._other_name)
         return is_unchanged(names, recent, newest)

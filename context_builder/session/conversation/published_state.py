@@ -48,7 +48,7 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> Pu
         {
             "current_domains": topic.active,
             "domain_confidence": topic.current,
-            "current_keywords": conversation.domain_tracker.reading.keywords,
+            "current_keywords": conversation.domain_tracker.latest.keywords,
             "pending_messages": conversation.buffer.waiting_outside(),
             **counters(conversation),
             "schema_version": SCHEMA_VERSION,

@@ -26,7 +26,7 @@ class KeywordTask:
 class DomainTask:
     """Asks for the domains of the newest messages, up to the id ``through``; ``new`` of them came since last time.
 
-    ``standing`` is the last reading, if there was one, which may be taken again if nothing has changed; ``in_doubt``
+    ``standing`` is the last result, if there was one, which may be taken again if nothing has changed; ``in_doubt``
     says that its leading domain does not lead the smoothed ones yet, or for the first time.
     """
 

@@ -12,9 +12,9 @@ from context_builder.session.conversation.tasks import AnalysisTask, DomainTask,
 TASKS: Final = ("keywords", "domains", "summary", "embeddings")
 
 
-def task_of(work: AnalysisTask) -> str:
+def task_of(task: AnalysisTask) -> str:
     """Return the name of the task, one of :data:`TASKS`."""
-    match work:
+    match task:
         case KeywordTask():
             return "keywords"
         case DomainTask():

@@ -81,12 +81,12 @@ class BufferedMessage:
         self.needs_keywords = False
         self._encoded = None
 
-    def tag(self, reading: DomainResult) -> None:
-        self.domains = reading.domains
-        self.domain_confidence = dict(reading.confidence)
+    def tag(self, result: DomainResult) -> None:
+        self.domains = result.domains
+        self.domain_confidence = dict(result.confidence)
         self._encoded = None
 
-    def said(self, recurring: Mapping[str, int] | None = None) -> AnalystMessage:
+    def for_analyst(self, recurring: Mapping[str, int] | None = None) -> AnalystMessage:
         return AnalystMessage(
             self.id, self.speaker, self.text, self.timestamp, self.number, self.consilience, recurring or {}
         )

@@ -43,17 +43,17 @@ class ContentWord(NamedTuple):
     identifies: bool
 
 
-def condense(text: str, level: int, told: Mapping[str, int] | None = None) -> str:
+def condense(text: str, level: int, occurrences: Mapping[str, int] | None = None) -> str:
     """Return ``text`` shortened at ``level`` (1 to :data:`LEVELS`), in its own words and order.
 
-    ``told`` counts the texts in which a word (in lower case) occurs, this one included.
+    ``occurrences`` counts the texts in which a word (in lower case) occurs, this one included.
     """
     if level < LEVELS:
         return " ".join(word.spelled for word in telling(text)) or text
-    return essence(text, told or {})
+    return essence(text, occurrences or {})
 
 
-def essence(text: str, told: Mapping[str, int], *, content: int = CONTENT_WORDS, most: int | None = None) -> str:
+def essence(text: str, occurrences: Mapping[str, int], *, content: int = CONTENT_WORDS, most: int | None = None) -> str:
     """Return what identifies things in ``text``, and up to ``content`` other words, ``most`` words in all.
 
     Of the others those come first that are told only here, and the earlier ones. What ``most`` cuts off is taken
@@ -64,7 +64,7 @@ def essence(text: str, told: Mapping[str, int], *, content: int = CONTENT_WORDS,
     seen: set[str] = set()
     for at, word in enumerate(words):
         if not word.identifies:
-            plain.append((word.lower in seen or told.get(word.lower, 0) > 1, at))
+            plain.append((word.lower in seen or occurrences.get(word.lower, 0) > 1, at))
         seen.add(word.lower)
     identifying = [at for at, word in enumerate(words) if word.identifies]
     if most is not None:

@@ -39,10 +39,10 @@ class Summary:
         self._end: tuple[float, str] | None = None
 
     def take(
-        self, entries: Sequence[BufferedMessage], reading: SummaryResult, now: Instant, *, degraded: bool = False
+        self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant, *, degraded: bool = False
     ) -> list[Point]:
         """Add the result that covers ``entries``, and return its points as they were written."""
-        written = self._add(entries, reading, now)
+        written = self._add(entries, result, now)
         self.message_count += len(entries)
         self.degraded_messages += len(entries) if degraded else 0
         for entry in entries:
@@ -54,10 +54,10 @@ class Summary:
                 self.covers = (min(low, entry.number), max(high, entry.number))
         return written
 
-    def take_again(self, entries: Sequence[BufferedMessage], reading: SummaryResult, now: Instant) -> list[Point]:
+    def take_again(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> list[Point]:
         """Replace the degraded points of ``entries`` by a better result, and return its points as they were written."""
         self.degraded_messages -= len(entries)
-        return self._add(entries, reading, now, instead=True)
+        return self._add(entries, result, now, instead=True)
 
     def reject(self, points: int) -> None:
         """Count points of replies that were rejected."""
@@ -65,10 +65,10 @@ class Summary:
         self._encoded = None
 
     def _add(
-        self, entries: Sequence[BufferedMessage], reading: SummaryResult, now: Instant, *, instead: bool = False
+        self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant, *, instead: bool = False
     ) -> list[Point]:
-        accepted = self.ledger.add(reading.points, {entry.id: entry for entry in entries}, instead=instead)
-        self.rejected_points += reading.rejected + len(reading.points) - len(accepted)
+        accepted = self.ledger.add(result.points, {entry.id: entry for entry in entries}, instead=instead)
+        self.rejected_points += result.rejected + len(result.points) - len(accepted)
         self._keep_cited({entry.id: CitedMessage.of(entry) for entry in entries})
         self.seq += 1
         self.last_updated = now.iso()

@@ -43,7 +43,7 @@ class _Fitting:
         self._count = count
         self._costs = [self._cost_of(point) for point in self.points]
         self.cost = sum(self._costs)
-        self._told: Counter[str] | None = None
+        self._occurrences: Counter[str] | None = None
 
     def steps(self, budget: int) -> Iterator[None]:
         """Shorten a little at a time, beginning with nothing at all."""
@@ -60,8 +60,8 @@ class _Fitting:
         for at in range(max(0, len(self.points) - newest)):
             point = self.points[at]
             if point.level < level:
-                told = self._told_by() if level == LEVELS else None
-                self._replace(at, 1, replace(point, text=condense(point.text, level, told), level=level))
+                occurrences = self._word_counts() if level == LEVELS else None
+                self._replace(at, 1, replace(point, text=condense(point.text, level, occurrences), level=level))
                 yield
 
     def _merge(self, newest: int) -> Iterator[None]:
@@ -82,13 +82,13 @@ class _Fitting:
             at += 1
 
     def _merged(self, first: Point, second: Point, level: int) -> Point:
-        told = self._told_by()
-        before = essence(first.text, told, content=MERGED_CONTENT)
-        told.subtract(_words(first.text) - _words(before))
+        occurrences = self._word_counts()
+        before = essence(first.text, occurrences, content=MERGED_CONTENT)
+        occurrences.subtract(_words(first.text) - _words(before))
         repeated = {word.lower() for word in before.split()}
-        after = essence(second.text, told, content=MERGED_CONTENT)
+        after = essence(second.text, occurrences, content=MERGED_CONTENT)
         after = " ".join(word for word in after.split() if word.lower() not in repeated)
-        told.update(_words(first.text) - _words(before))
+        occurrences.update(_words(first.text) - _words(before))
         kind = first.kind if first.kind is second.kind else PointKind.CLAIM
         text = f"{before}; {after}" if after else before
         return replace(first, text=text, kind=kind, level=level).citing(first, second)
@@ -97,26 +97,26 @@ class _Fitting:
         for at in range(max(0, len(self.points) - newest)):
             point = self.points[at]
             if point.level == level and len(telling(point.text)) > MERGED_WORDS:
-                text = essence(point.text, self._told_by(), content=MERGED_WORDS, most=MERGED_WORDS)
+                text = essence(point.text, self._word_counts(), content=MERGED_WORDS, most=MERGED_WORDS)
                 self._replace(at, 1, replace(point, text=text))
                 yield
 
     def _replace(self, at: int, length: int, point: Point) -> None:
         """Put ``point`` in the place of ``length`` points."""
-        if self._told is not None:
+        if self._occurrences is not None:
             for old in self.points[at : at + length]:
-                self._told.subtract(_words(old.text))
-            self._told.update(_words(point.text))
+                self._occurrences.subtract(_words(old.text))
+            self._occurrences.update(_words(point.text))
         cost = self._cost_of(point)
         self.cost += cost - sum(self._costs[at : at + length])
         self.points[at : at + length] = [point]
         self._costs[at : at + length] = [cost]
 
-    def _told_by(self) -> Counter[str]:
-        """Return how many points tell each word."""
-        if self._told is None:
-            self._told = Counter(word for point in self.points for word in _words(point.text))
-        return self._told
+    def _word_counts(self) -> Counter[str]:
+        """Return in how many points each word occurs."""
+        if self._occurrences is None:
+            self._occurrences = Counter(word for point in self.points for word in _words(point.text))
+        return self._occurrences
 
     def _cost_of(self, point: Point) -> int:
         return self._count(point.render() + "\n")

@@ -70,7 +70,7 @@ async def by_ledger(messages: Sequence[Row], analyst: Analyst, count: Callable[[
             row["message_number"]: BufferedMessage(row["message_number"], m, ARRIVED)
             for row, m in zip(part, taken, strict=True)
         }
-        said = [entry.said() for entry in entries.values()]
+        said = [entry.for_analyst() for entry in entries.values()]
         reading = await analyst.summarize(SummaryRequest(said, ledger.tail(LEDGER_TAIL_TOKENS)))
         ledger.add(reading.points, entries)
         if count(ledger.render()) > BUDGET:

@@ -96,9 +96,9 @@ class Listening:
             under_way = self._start(now, tasks)
             while under_way:
                 done = await self._done.get()
-                if done.reading is None:
+                if done.result is None:
                     raise RuntimeError("the model that answers by rule must not fail")
-                self.conversation.finish(done.work, done.reading, now)
+                self.conversation.finish(done.task, done.result, now)
                 under_way += self._start(now, tasks) - 1
 
     def _start(self, now: Instant, tasks: asyncio.TaskGroup) -> int:

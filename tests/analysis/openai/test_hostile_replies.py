@@ -50,10 +50,10 @@ class Asked:
 
     def _over(self, done: TaskOutcome) -> None:
         now = self.clock.now()
-        if done.reading is None:
-            self.conversation.fail(done.work, now, done.retry_after, done.usage)
+        if done.result is None:
+            self.conversation.fail(done.task, now, done.retry_after, done.usage)
         else:
-            self.conversation.finish(done.work, done.reading, now)
+            self.conversation.finish(done.task, done.result, now)
 
     async def ask(self) -> dict[str, Any]:
         """Have everything understood; the state that is published then."""

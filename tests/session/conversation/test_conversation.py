@@ -135,7 +135,7 @@ def test_only_untagged_messages_are_tagged(clock: ManualClock) -> None:
     infer(subject, clock, LAW)
     tags = [entry.domains for entry in subject.buffer.ordered()]
     assert tags == [["Biology / Life Sciences"]] * 5 + [["Political Science / Law"]] * 5
-    assert subject.domain_tracker.reading == LAW
+    assert subject.domain_tracker.latest == LAW
     assert set(subject.take_changes().fields) == {f"m:{n}" for n in range(6, 11)}
 
 
