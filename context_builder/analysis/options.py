@@ -1,9 +1,11 @@
-"""What a model is asked with for each task, and how its calls are made."""
+"""Where a model is, what it is asked with for each task, and how its calls are made."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
 from typing import Final
+from urllib.parse import urlsplit
 
 from pydantic.dataclasses import dataclass
 
@@ -84,3 +86,20 @@ class CallOptions:
     )
     first_wait: float = 0.25
     longest_wait: float = 10.0
+
+
+@plain_dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Names a server that speaks OpenAI's API; OpenAI itself without a ``base_url``, which ``setting`` names."""
+
+    api_key: str = field(default="", repr=False)
+    base_url: str | None = field(default=None, repr=False)
+    setting: str = "OPENAI_BASE_URL"
+
+    @property
+    def label(self) -> str:
+        """Return the endpoint's name for people, free of credentials."""
+        if self.base_url is None:
+            return "OpenAI"
+        parts = urlsplit(self.base_url)
+        return f"the model server at {parts.netloc.rpartition('@')[2]}"

@@ -9,19 +9,18 @@ from typing import Final
 
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
+from context_builder.assembly.budget.section import name_of
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.pipeline import Assembled, Refit
 from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
-from context_builder.assembly.prompt.draft import Draft
-from context_builder.assembly.prompt.fitting import Fitted
+from context_builder.assembly.prompt.fitting import Draft, Fitted
 from context_builder.assembly.prompt.formatter import ContextFormatter
-from context_builder.assembly.prompt.sections import name_of
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.gather import Failure
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.source import RetrievalQuery
-from context_builder.assembly.retrieval.store_access import StoreAccess
+from context_builder.assembly.retrieval.store_source import StoreAccess
 from context_builder.assembly.strategies.strategy import ContextStrategy, Request
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import EmptyContext, NoMemoryStore, StrategyError, TokenLimitExceeded

@@ -11,16 +11,13 @@ from typing import Generic, Protocol, Self, TypeVar
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
-from context_builder.assembly.budget.section import Item
+from context_builder.assembly.budget.section import Item, name_of
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.phases import Metrics, phase, report, span
 from context_builder.assembly.prompt.cache import ContextCache
-from context_builder.assembly.prompt.draft import Draft, Selection
-from context_builder.assembly.prompt.fitting import Fitted, Fitting
-from context_builder.assembly.prompt.sections import name_of
-from context_builder.assembly.ranking.deduplicate import deduplicate
-from context_builder.assembly.ranking.scoring import ranked, score_candidates
+from context_builder.assembly.prompt.fitting import Draft, Fitted, Fitting, Selection
+from context_builder.assembly.ranking.scoring import deduplicate, ranked, score_candidates
 from context_builder.assembly.ranking.signals import RankingQuery, ranking_signals, similarity
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult, Retriever

@@ -17,14 +17,13 @@ from context_builder.assembly.overflow.summarizer import HistorySummarizer
 from context_builder.assembly.pipeline import Assembled, Refit
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.assembly.prompt.cache import digest_of
-from context_builder.assembly.prompt.draft import Draft
-from context_builder.assembly.prompt.fitting import Fitted
+from context_builder.assembly.prompt.fitting import Draft, Fitted
 from context_builder.assembly.ranking.query_kind import ORDER, PLANS, kind_of
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.preference_history import FindPreferences
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.source import RetrievalQuery
-from context_builder.assembly.retrieval.store_access import StoreAccess
+from context_builder.assembly.retrieval.store_source import StoreAccess
 from context_builder.assembly.strategies.builtin import UserPreferencesStrategy
 from context_builder.assembly.strategies.strategy import Request
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn

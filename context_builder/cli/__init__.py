@@ -20,9 +20,8 @@ from context_builder.cli.forget import forget
 from context_builder.cli.local_model import local_model
 from context_builder.cli.migrate import migrate
 from context_builder.cli.playback import replay_log
-from context_builder.cli.record import record
 from context_builder.cli.replay import replay_command
-from context_builder.cli.run import run_session
+from context_builder.cli.run import record, run_session
 from context_builder.cli.send import send
 from context_builder.cli.sessions import sessions
 from context_builder.cli.settings import settings

@@ -24,9 +24,14 @@ from context_builder.assembly.config import AssemblyConfig
 from context_builder.errors import SettingError
 from context_builder.memory.options import EmbeddingOptions, SomaBrainOptions
 from context_builder.session.config import SessionConfig
-from context_builder.settings.model import ModelSettings
-from context_builder.settings.process import ProcessSettings, PromptSettings
-from context_builder.settings.stores import ArchiveSettings, MemorySettings, RedisSettings
+from context_builder.settings.groups import (
+    ArchiveSettings,
+    MemorySettings,
+    ModelSettings,
+    ProcessSettings,
+    PromptSettings,
+    RedisSettings,
+)
 from context_builder.settings.types import supabase_role
 
 PREFIX: Final = "CONTEXT_BUILDER_"

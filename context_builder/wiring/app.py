@@ -26,10 +26,9 @@ from context_builder.storage.redis import answers, check_server, client_for, hos
 from context_builder.storage.urls import printable
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
-from context_builder.wiring.archives import archive_of
 from context_builder.wiring.embedded import Described, redis_engine, restart_when_killed
-from context_builder.wiring.memories import memory_of
 from context_builder.wiring.published_states import PublishedStates
+from context_builder.wiring.stores import archive_of, memory_of
 
 if TYPE_CHECKING:
     from context_builder.assembly.builder import ContextBuilder

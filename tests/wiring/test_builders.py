@@ -15,7 +15,7 @@ from context_builder.wiring.app import open_builder
 from context_builder.wiring.builders import assembly_rules_of, builder_of, counter_of
 from context_builder.wiring.costs import budget_for
 from context_builder.wiring.embedded import Described
-from context_builder.wiring.memories import memory_of
+from context_builder.wiring.stores import memory_of
 from tests.services.model_server import ModelServer
 
 TURN = {"user_message": "Mail ann@example.org about it", "history": [{"role": "user", "content": "ann@example.org"}]}

@@ -13,7 +13,7 @@ from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.memory.supabase import SupabaseMemory
 from context_builder.settings.settings import Settings, load_settings
 from context_builder.wiring.app import open_memory
-from context_builder.wiring.memories import embedding_options, memory_of
+from context_builder.wiring.stores import embedding_options, memory_of
 
 DATABASE = {"DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive"}
 SUPABASE = {"SUPABASE_URL": "https://x.supabase.co", "SUPABASE_KEY": "sb_secret_x"}

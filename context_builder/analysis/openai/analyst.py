@@ -24,7 +24,6 @@ from context_builder.analysis.chunking import chunks, line_of, summarized, token
 from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.client import ModelClient
 from context_builder.analysis.openai.completion import Meter
-from context_builder.analysis.openai.options import Endpoint
 from context_builder.analysis.openai.parsing import (
     domains_of,
     keywords_of,
@@ -40,7 +39,7 @@ from context_builder.analysis.openai.schemas import (
     PreferenceReply,
     SummaryReply,
 )
-from context_builder.analysis.options import CallOptions, TaskConfig
+from context_builder.analysis.options import CallOptions, Endpoint, TaskConfig
 from context_builder.analysis.prompts import Prompts
 from context_builder.costs import Budget, Prices
 from context_builder.quoting import quoted_json

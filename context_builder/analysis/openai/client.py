@@ -11,10 +11,9 @@ import stamina
 
 from context_builder.analysis.openai.capabilities import REFUSAL_STATUSES, Capabilities, Question
 from context_builder.analysis.openai.completion import Completion, Meter
-from context_builder.analysis.openai.options import Endpoint
 from context_builder.analysis.openai.refusals import Refused, translated, was_free
 from context_builder.analysis.openai.schemas import parse_reply
-from context_builder.analysis.options import CallOptions
+from context_builder.analysis.options import CallOptions, Endpoint
 from context_builder.analysis.prompts import Prompt
 from context_builder.costs import Usage
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid

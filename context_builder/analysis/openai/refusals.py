@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
-from context_builder.analysis.openai.options import Endpoint
+from context_builder.analysis.options import Endpoint
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
 from context_builder.storage.urls import explain_redirect, is_redirect
 

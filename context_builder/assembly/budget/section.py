@@ -1,13 +1,13 @@
-"""Parts of a prompt that compete for the token budget, and how each becomes chat messages."""
+"""Sections of a prompt compete for the token budget, and become chat messages under their headings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 from context_builder.assembly.budget.message_tokens import Message, MessageTokenCounter
-from context_builder.assembly.candidate import LONGEST, UNNAMED, Candidate
+from context_builder.assembly.candidate import LONGEST, UNNAMED, Candidate, ContextType
 from context_builder.quoting import RECORD, quoted_line, quoted_lines
 
 
@@ -165,3 +165,32 @@ def numbered(number: int, item: Item) -> str:
 def listed(_: int, item: Item) -> str:
     """Return an entry of a plain list."""
     return f"- {quoted_lines(item.text)}"
+
+
+class _Style(NamedTuple):
+    name: str
+    heading: str
+    entry: Callable[[int, Item], str]
+    backwards: bool = False
+
+
+_BLOCKS: Final = {
+    ContextType.USER_PREFERENCES: _Style("preferences", "User preferences:", listed),
+    ContextType.SUMMARY: _Style("summary", "Conversation so far:", listed, backwards=True),
+    ContextType.SEMANTIC: _Style("memory", "Relevant memory:", numbered),
+}
+
+_NAMES: Final = {kind: style.name for kind, style in _BLOCKS.items()} | {ContextType.RECENT: "history"}
+
+
+def name_of(kind: ContextType) -> str:
+    """Return the name of a type's section in receipts."""
+    return _NAMES.get(kind, kind.value)
+
+
+def section_of(kind: ContextType, items: Iterable[Item], counter: MessageTokenCounter) -> Section:
+    """Return the section of a type with these items, in order of precedence."""
+    if kind is ContextType.RECENT:
+        return Dialogue(name_of(kind), items, counter)
+    style = _BLOCKS[kind]
+    return Block(style.name, style.heading, list(items), counter, entry=style.entry, backwards=style.backwards)

@@ -1,4 +1,4 @@
-"""What competes for a prompt, fitted into its token limit so that nothing is told twice. Pure."""
+"""What competes for a prompt is fitted into its token limit so that nothing is told twice. Pure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,54 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from context_builder.assembly.budget.allocation import Allocation, TokenBudget
-from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.budget.message_tokens import Message, MessageTokenCounter
 from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt, receipts_of
-from context_builder.assembly.budget.section import Item
+from context_builder.assembly.budget.section import Item, name_of, section_of
 from context_builder.assembly.candidate import Candidate, ContextType
-from context_builder.assembly.prompt.draft import Selection
+from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.prompt.history import History
-from context_builder.assembly.prompt.sections import name_of, section_of
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.quoting import quoted_message
 
 _IN_HISTORY: Final = "told by the history"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Holds what one prompt may be made of, as given and as retrieved.
+
+    ``required`` are the messages that are always there. ``candidates`` are lists, one a source; of the memories among
+    them the ``top_k`` best of at least ``threshold`` similarity are taken, all without these. ``history`` are chat
+    messages, oldest first. ``order`` says which section is kept first. ``said`` are texts that ``required`` tells
+    already, each with where; ``told_anyway`` is a section that tells its items although another one does.
+    ``refused`` and ``masked`` are what redaction did to ``required``.
+    """
+
+    query: str
+    required: tuple[Message, ...]
+    candidates: Sequence[Sequence[Candidate]]
+    order: Sequence[ContextType]
+    config: AssemblyConfig
+    history: Sequence[Message] = ()
+    top_k: int | None = None
+    threshold: float | None = None
+    said: Mapping[str, str] = field(default_factory=dict)
+    told_anyway: ContextType | None = None
+    refused: Sequence[Receipt] = ()
+    masked: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Holds what competes for a prompt as it may be shown: ranked, deduplicated and redacted.
+
+    ``refused`` are the receipts of what is out already, ``masked`` the texts that redaction changed, before and after.
+    """
+
+    draft: Draft
+    items: Mapping[ContextType, Sequence[Item]]
+    refused: Sequence[Receipt]
+    masked: Sequence[tuple[str, str]]
 
 
 @dataclass(slots=True)

@@ -1,8 +1,9 @@
-"""Candidates with their score, the best first."""
+"""Candidates are deduplicated and scored here, the best first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from context_builder.assembly.candidate import Candidate, Signal
 from context_builder.assembly.ranking.signals import RankingQuery, RankingSignal
@@ -15,15 +16,43 @@ def score_candidates(
     weighted = [(signal.name, signal.weight, signal.score) for signal in signals]
     scored = []
     for one in candidates:
-        told, total = [], 0.0
+        scores, total = [], 0.0
         for name, weight, score in weighted:
             value = score(one, query)
             total += weight * value
-            told.append(Signal(name, weight, value))
-        scored.append(one.ranked(total, tuple(told)))
+            scores.append(Signal(name, weight, value))
+        scored.append(one.ranked(total, tuple(scores)))
     return scored
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates, best first; equals stay in the order their source gave them."""
     return sorted(candidates, key=lambda candidate: -candidate.score)
+
+
+def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate]) -> list[Candidate]:
+    """Return every candidate once: of those with the same id or text, the most similar one, in first place.
+
+    It remembers the origins of all of them; the others are added to ``merged``.
+    """
+    kept: list[Candidate] = []
+    places: dict[tuple[str, str], int] = {}
+    for candidate in candidates:
+        names = (("id", candidate.id), ("text", candidate.text.strip().casefold()))
+        place = next((places[name] for name in names if name in places), None)
+        if place is None:
+            place = len(kept)
+            kept.append(candidate)
+        else:
+            better, other = _by_similarity(kept[place], candidate)
+            origins = tuple(dict.fromkeys((*kept[place].origins, *candidate.origins)))
+            kept[place] = replace(better, origins=origins)
+            merged.append(other)
+        for name in names:
+            places.setdefault(name, place)
+    return kept
+
+
+def _by_similarity(one: Candidate, other: Candidate) -> tuple[Candidate, Candidate]:
+    """Return the better one first; the earlier one of equals."""
+    return (other, one) if other.base_score > one.base_score else (one, other)

@@ -15,7 +15,7 @@ from context_builder.assembly.health import Health, HealthState
 from context_builder.assembly.phases import Metrics, phase, report, span
 from context_builder.assembly.retrieval.gather import Failure, Gathered, gather
 from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
-from context_builder.assembly.retrieval.store_access import StoreAccess
+from context_builder.assembly.retrieval.store_source import StoreAccess
 from context_builder.memory.memory import MemoryStore
 
 log = structlog.get_logger(__name__)

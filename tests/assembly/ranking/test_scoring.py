@@ -8,8 +8,7 @@ import pytest
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.ranking.deduplicate import deduplicate
-from context_builder.assembly.ranking.scoring import ranked, score_candidates
+from context_builder.assembly.ranking.scoring import deduplicate, ranked, score_candidates
 from context_builder.assembly.ranking.signals import RankingQuery, ranking_signals, recency
 
 NOW = datetime(2025, 12, 10, tzinfo=UTC)

@@ -1,9 +1,10 @@
-"""Where memories are kept, as the settings want it: SomaBrain, or the database that summaries are archived in."""
+"""The settings choose the archive, and the memory: SomaBrain, or the database that summaries are archived in."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from context_builder.archive.archive import Archive, DeferredArchive
 from context_builder.memory.embedder import CachedEmbedder, Embedder
 from context_builder.memory.memory import DeferredMemory, MemoryStore
 from context_builder.memory.openai_embedder import OpenAIEmbedder
@@ -70,3 +71,29 @@ def embedding_options(settings: Settings) -> EmbeddingOptions | None:
         return None
     key = embedding.api_key or (None if embedding.base_url else model.openai_api_key)
     return replace(embedding, base_url=embedding.base_url or model.openai_base_url, api_key=key)
+
+
+def archive_of(settings: Settings) -> tuple[Archive, Described]:
+    """Return the archive, not connected yet, and its name for people."""
+    archive: Archive
+    where = settings.archive
+    if where.supabase_url and where.supabase_key:
+        from context_builder.archive.supabase import SupabaseArchive
+
+        archive = SupabaseArchive(where.supabase_url, where.supabase_key.get_secret_value())
+        return archive, Described(archive.name)
+    if where.database_url:
+        from context_builder.archive.postgres import PostgresArchive
+
+        archive = PostgresArchive(where.database_url.get_secret_value())
+        return archive, Described(archive.name)
+    require_postgres()
+    home = home_of(settings)
+
+    async def embedded() -> Archive:
+        from context_builder.archive.postgres import PostgresArchive
+
+        return PostgresArchive(await database_url(home))
+
+    hint = "set SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL, for your own"
+    return DeferredArchive("the embedded PostgreSQL", embedded), Described(f"embedded PostgreSQL in {home}", hint)

@@ -1,0 +1,149 @@
+"""Groups of settings: models, Redis, archive and memory, prompts, and the process itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import DirectoryPath, Field, SecretStr
+from pydantic.dataclasses import dataclass
+
+from context_builder.config import CONFIG, HttpUrl, ModelName, Seconds, setting
+from context_builder.settings.types import Port, PostgresUrl, PriceTable, RedisUrl
+
+Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class ModelSettings:
+    """Tells where the models and their prompts are, and what they may cost."""
+
+    openai_api_key: SecretStr | None = setting(
+        None, "OPENAI_API_KEY", "OpenAI API key; without a key or OPENAI_BASE_URL, plain text analysis is used. key"
+    )
+    openai_base_url: HttpUrl | None = setting(
+        None, "OPENAI_BASE_URL", "Base URL of a server that speaks OpenAI's API, instead of OpenAI's own. URL"
+    )
+    local_model_url: HttpUrl | None = setting(
+        None,
+        "LOCAL_MODEL_URL",
+        "Base URL of a small local model that reads messages when OpenAI fails or is not set; "
+        "`context-builder local-model` serves one. URL",
+    )
+    prompts_dir: DirectoryPath | None = setting(
+        None, "PROMPTS_DIR", "Folder with prompt files that replace those in prompts/, under the same names. path"
+    )
+    budget_per_hour: Dollars | None = setting(
+        None, "LLM_BUDGET_PER_HOUR", "Most that the model calls of this process may cost in an hour. US dollars"
+    )
+    prices: PriceTable | None = setting(
+        None,
+        "LLM_PRICES",
+        'Model prices instead of list prices: {"MODEL": [prompt, cached, reply]}. JSON, US dollars a million tokens',
+    )
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class RedisSettings:
+    """Tells where the queue and the published state are."""
+
+    url: RedisUrl | None = setting(
+        None, "REDIS_URL", "URL of your Redis or Valkey, e.g. redis://:password@host:6379/0; wins over REDIS_HOST. URL"
+    )
+    host: str | None = setting(None, "REDIS_HOST", "Redis host, when there is no REDIS_URL. name")
+    port: Port = setting(6379, "REDIS_PORT", "Redis port, with REDIS_HOST. number")
+    password: SecretStr | None = setting(None, "REDIS_PASSWORD", "Redis password, with REDIS_HOST. text")
+    embedded_password: bool = setting(
+        True,
+        "EMBEDDED_REDIS_PASSWORD",
+        "Whether the embedded Redis asks for a password; if false, every user of this machine can read it. "
+        "true or false",
+    )
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class ArchiveSettings:
+    """Tells where summaries are archived, and memories kept if there is no SomaBrain."""
+
+    supabase_url: HttpUrl | None = setting(
+        None, "SUPABASE_URL", "Supabase project URL, e.g. https://abc.supabase.co; archives summaries and memories. URL"
+    )
+    supabase_key: SecretStr | None = setting(
+        None, "SUPABASE_KEY", "Supabase service-role key; an anon key cannot write. key"
+    )
+    database_url: PostgresUrl | None = setting(
+        None,
+        "DATABASE_URL",
+        "PostgreSQL that archives summaries and memories, when there is no Supabase, "
+        "e.g. postgresql://user:password@host/database. URL",
+    )
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class MemorySettings:
+    """Tells whose the long-term memories are, and how long finding them may take."""
+
+    tenant_id: Annotated[str, Field(min_length=1)] = setting(
+        "default", "TENANT_ID", "Tenant that owns the memories of this process; tenants find only their own. id"
+    )
+    embedding_query_time: Seconds = setting(
+        0.2,
+        "EMBEDDING_QUERY_TIME",
+        "Longest wait for a query's embedding; after it, memories are found by words alone. seconds",
+    )
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class PromptSettings:
+    """Configures a builder of prompts; its limits and weights are an ``AssemblyConfig``."""
+
+    model: ModelName | None = setting(
+        None, "CONTEXT_MODEL", "Model that prompts are built for; its context window replaces CONTEXT_MAX_TOKENS. name"
+    )
+    summarizer: Literal["extract", "analyst"] = setting(
+        "extract",
+        "CONTEXT_SUMMARIZER",
+        "What sums up messages that leave a prompt: extract quotes them, "
+        "analyst asks the model that reads messages (OPENAI_…, LOCAL_MODEL_URL).",
+    )
+    preferences: Literal["patterns", "analyst"] = setting(
+        "analyst",
+        "CONTEXT_PREFERENCES",
+        "What finds users' preferences in messages: patterns goes by their words, "
+        "analyst asks the model (OPENAI_…) where there is one.",
+    )
+    preload: bool = setting(
+        False,
+        "CONTEXT_PRELOAD",
+        "Load tokenizer, redactor and connections before the first prompt. true or false",
+    )
+    redact: Literal["none", "secrets", "personal", "all"] = setting(
+        "none",
+        "CONTEXT_REDACT",
+        "What is masked in prompts and in all that is remembered; personal data needs the extra pii.",
+    )
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class ProcessSettings:
+    """Tells what a process keeps on disk, serves over HTTP and logs."""
+
+    home: Path | None = setting(
+        None, "CONTEXT_BUILDER_HOME", "Data folder of the embedded Redis and PostgreSQL; default: the user's. path"
+    )
+    record_dir: Path | None = setting(
+        None, "RECORD_DIR", "Folder in which every session is recorded, what people say included. path"
+    )
+    session_retention: Seconds = setting(
+        604800.0, "SESSION_RETENTION", "Time that a finished session is kept in Redis. seconds"
+    )
+    http_port: Port | None = setting(
+        None, "HTTP_PORT", "Port that serves /metrics, /livez and /readyz; none without it. port"
+    )
+    http_host: str = setting("127.0.0.1", "HTTP_HOST", "Address that HTTP_PORT listens on. address")
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", "LOG_LEVEL", "Least severe log events that are shown."
+    )
+    log_format: Literal["auto", "console", "json"] = setting(
+        "auto", "LOG_FORMAT", "Format of the log; auto is readable in a terminal, else JSON."
+    )
