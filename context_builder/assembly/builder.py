@@ -28,7 +28,7 @@ from context_builder.assembly.retrieval.preference_history import (
 )
 from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegraded, Retriever
 from context_builder.assembly.retrieval.somabrain_source import SomaBrain, SomaBrainSource
-from context_builder.assembly.retrieval.source import MemorySource
+from context_builder.assembly.retrieval.source import MemorySource, RecordStore
 from context_builder.assembly.retrieval.store_source import StoreSource
 from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, Request, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
@@ -53,6 +53,7 @@ class ContextBuilder:
     it. A memory is a :class:`SomaBrain`, a :class:`MemoryStore`, both, or none. A ``preference_reader``, such as a
     model, is asked beside the turns for what users want; until it has answered, patterns of words tell.
     ``read_session`` gives the state that a running session publishes, by tenant and id, for its newest messages.
+    ``sources`` are further memories that turns ask; those that have ``remember`` keep summaries of trimmed history too.
 
     ``on_degraded`` is called when less will be asked of a memory, with the seconds for which that holds: 15 after a
     failure in its normal state, 60 after the fifth in a row, not for those between nor for a request that it refuses.
@@ -77,6 +78,7 @@ class ContextBuilder:
         summarizer: Summarizer | None = None,
         preference_reader: PreferenceReader | None = None,
         read_session: ReadSession = no_session,
+        sources: Sequence[MemorySource] = (),
         config: AssemblyConfig = _CONFIG,
         clock: Clock | None = None,
     ) -> None:
@@ -89,6 +91,7 @@ class ContextBuilder:
         memories: list[MemorySource] = [SomaBrainSource(somabrain)] if somabrain is not None else []
         if store is not None:
             memories.append(StoreSource(store, config.scope))
+        memories += sources
         self._retriever = Retriever(
             memories,
             store,
@@ -98,7 +101,13 @@ class ContextBuilder:
             on_degraded=on_degraded,
             monotonic=lambda: clock.now().monotonic,
         )
-        self._overflow = HistorySummarizer(memories, config, metrics, self._policy, summarizer=summarizer)
+        self._overflow = HistorySummarizer(
+            [one for one in memories if isinstance(one, RecordStore)],
+            config,
+            metrics,
+            self._policy,
+            summarizer=summarizer,
+        )
         self._background = Background(most=config.background_max, timeout=config.background_timeout)
         self._pipeline = Pipeline(
             config, self._retriever, self._counter, self._policy, metrics, self._background, clock

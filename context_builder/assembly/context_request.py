@@ -115,7 +115,7 @@ class ContextRequest:
             refused=refused,
         )
 
-    def assemble(self, fitted: Fitted, refit: Refit) -> Assembled[Context]:
+    def assemble(self, fitted: Fitted, refit: Refit, retrieved: RetrievalResult) -> Assembled[Context]:
         if self._system is None and not any(fitted.selection.items.values()):
             raise EmptyContext(_why_empty(fitted.selection.refused))
         plain, fitted, tokens = self._within(fitted, refit, ModelType.PLAIN)
@@ -125,7 +125,7 @@ class ContextRequest:
 
         return Assembled(replace(plain, fit_for=fit_for), fitted, tokens)
 
-    def finish(self, assembled: Assembled[Context], now: datetime) -> None:
+    def finish(self, assembled: Assembled[Context], retrieved: RetrievalResult, now: datetime) -> None:
         """Do nothing: strategies have no work after the build."""
 
     def _within(self, fitted: Fitted, refit: Refit, model: ModelType) -> tuple[Context, Fitted, int]:

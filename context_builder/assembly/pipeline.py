@@ -74,11 +74,11 @@ class PromptRequest(Protocol[P]):
         """Return what the prompt may be made of; raises the error that makes the prompt impossible."""
         ...
 
-    def assemble(self, fitted: Fitted, refit: Refit) -> Assembled[P]:
+    def assemble(self, fitted: Fitted, refit: Refit, retrieved: RetrievalResult) -> Assembled[P]:
         """Return the prompt of the items that fit."""
         ...
 
-    def finish(self, assembled: Assembled[P], now: datetime) -> None:
+    def finish(self, assembled: Assembled[P], retrieved: RetrievalResult, now: datetime) -> None:
         """Start the work that follows the prompt, in the background."""
         ...
 
@@ -116,7 +116,7 @@ class Pipeline:
             now = self.now()
             retrieved = await self._retriever.retrieve(request.query(), request.strategies(now))
             assembled = self.assembled(request, retrieved, now)
-            request.finish(assembled, now)
+            request.finish(assembled, retrieved, now)
             with span("recording"):
                 self._record(assembled, request.limit)
             if retrieved.is_whole:
@@ -129,7 +129,7 @@ class Pipeline:
         with phase("tokenisation", self._metrics.time_tokenisation()):
             fitted = self._fitting.fitted(selection, request.limit)
         with phase("prompt", self._metrics.time_prompt()):
-            return request.assemble(fitted, lambda limit: self._fitting.fitted(selection, limit))
+            return request.assemble(fitted, lambda limit: self._fitting.fitted(selection, limit), retrieved)
 
     def clear_cache(self) -> None:
         """Forget all prompts, because the memories that they were made of have changed."""

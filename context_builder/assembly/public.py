@@ -14,6 +14,7 @@ from context_builder.assembly.prompt.formatter import ContextFormatter
 from context_builder.assembly.ranking.query_kind import QueryKind, kind_of
 from context_builder.assembly.retrieval.preference_history import Preference, stated_preferences
 from context_builder.assembly.retrieval.somabrain_source import SomaBrain
+from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
 from context_builder.assembly.session_state import session_turn
 from context_builder.assembly.strategies import (
     ContextStrategy,
@@ -39,6 +40,7 @@ __all__ = [
     "ContextStrategy",
     "ContextType",
     "HealthState",
+    "MemorySource",
     "ModelType",
     "Outcome",
     "Preference",
@@ -47,6 +49,7 @@ __all__ = [
     "Receipt",
     "RecentMessagesStrategy",
     "Request",
+    "RetrievalQuery",
     "RollingSummaryStrategy",
     "SemanticSearchStrategy",
     "SessionMessagesStrategy",

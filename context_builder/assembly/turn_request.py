@@ -57,7 +57,6 @@ class TurnRequest:
         self._counter = counter
         self._overflow = overflow
         self._find_preferences = find_preferences
-        self._retrieved: RetrievalResult | None = None
 
     def cache_key(self) -> Hashable:
         return digest_of(self._turn, self.limit)
@@ -86,7 +85,6 @@ class TurnRequest:
 
     def draft(self, retrieved: RetrievalResult) -> Draft:
         turn, (config, order) = self._turn, self._planned()
-        self._retrieved = retrieved
         told: list[Receipt] = []
         if turn.altered:
             told.append(Receipt(USER, USER, Outcome.WITHHELD if turn.withheld else Outcome.REDACTED, turn.altered))
@@ -104,7 +102,7 @@ class TurnRequest:
             masked=[(self._given.user_message, turn.user_message)] if turn.altered else [],
         )
 
-    def assemble(self, fitted: Fitted, refit: Refit) -> Assembled[BuiltContext]:
+    def assemble(self, fitted: Fitted, refit: Refit, retrieved: RetrievalResult) -> Assembled[BuiltContext]:
         turn, (first, last) = self._turn, self._ends()
         messages = {kind: part.section.messages(part.taken) for kind, part in fitted.allocations.items()}
         history, snippets = messages[ContextType.RECENT], messages[ContextType.SEMANTIC]
@@ -121,19 +119,19 @@ class TurnRequest:
             system_prompt=turn.system_prompt,
             messages=[first, *preferences, *messages[ContextType.SUMMARY], *history, *snippets, last],
             token_counts=counts,
-            debug=self._debug(fitted, len(history), counts["history"]) | {"withheld": withheld},
+            debug=self._debug(fitted, retrieved, len(history), counts["history"]) | {"withheld": withheld},
             snippets=[_snippet(item) for item in fitted.taken(ContextType.SEMANTIC)],
             history=history,
             write_receipts=lambda: list(fitted.receipts()),
-            fit_again=lambda more: self.assemble(refit(fitted.limit + more), refit).prompt,
+            fit_again=lambda more: self.assemble(refit(fitted.limit + more), refit, retrieved).prompt,
         )
         return Assembled(context, fitted, total)
 
-    def finish(self, assembled: Assembled[BuiltContext], now: datetime) -> None:
+    def finish(self, assembled: Assembled[BuiltContext], retrieved: RetrievalResult, now: datetime) -> None:
         """Summarize the messages trimmed from the history, into the memories that are not down."""
         trimmed = assembled.fitted.history.before(len(assembled.fitted.taken(ContextType.RECENT)))
-        if trimmed and self._config.store_summaries and self._retrieved is not None:
-            up = [name for name, state in self._retrieved.states.items() if state is not HealthState.DOWN]
+        if trimmed and self._config.store_summaries:
+            up = [name for name, state in retrieved.states.items() if state is not HealthState.DOWN]
             self._overflow.keep(self._turn, trimmed, now, into=up)
 
     def _ends(self) -> tuple[Message, Message]:
@@ -163,13 +161,18 @@ class TurnRequest:
         counts = {name: sum(map(self._content, messages)) for name, messages in contents.items()}
         return counts | {"overhead": total - sum(counts.values()), "total": total}
 
-    def _debug(self, fitted: Fitted, count: int, history_tokens: int) -> dict[str, Any]:
+    def _debug(self, fitted: Fitted, retrieved: RetrievalResult, count: int, history_tokens: int) -> dict[str, Any]:
         turn, memories = self._turn, fitted.taken(ContextType.SEMANTIC)
         snippet_tokens = sum(self._counter.text(item.text) for item in memories)
-        debug: dict[str, Any] = {
+        missing = [f"{failure.name}: {failure.message}" for failure in retrieved.failures]
+        return {
             "session_id": turn.session_id,
             "tenant_id": turn.tenant_id,
             "user_id": turn.user_id,
+            "somabrain_state": next(iter(retrieved.states.values()), retrieved.state).value,
+            "memory_states": {name: state.value for name, state in retrieved.states.items()},
+            "memory": "; ".join([retrieved.outcome, *missing]),
+            "retrieval_seconds": round(retrieved.seconds, 6),
             "snippet_ids": [item.id for item in memories],
             "snippet_count": len(memories),
             "snippet_tokens": snippet_tokens,
@@ -178,15 +181,6 @@ class TurnRequest:
             "total_tokens": snippet_tokens + history_tokens,
             "max_prompt_tokens": fitted.limit,
         }
-        if (retrieved := self._retrieved) is not None:
-            missing = [f"{failure.name}: {failure.message}" for failure in retrieved.failures]
-            debug |= {
-                "somabrain_state": next(iter(retrieved.states.values()), retrieved.state).value,
-                "memory_states": {name: state.value for name, state in retrieved.states.items()},
-                "memory": "; ".join([retrieved.outcome, *missing]),
-                "retrieval_seconds": round(retrieved.seconds, 6),
-            }
-        return debug
 
     def _content(self, message: Message) -> int:
         content = message["content"]

@@ -17,7 +17,7 @@ from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.overflow.extract import extract, memory_record
 from context_builder.assembly.phases import Metrics, span
 from context_builder.assembly.redaction_policy import WITHHELD, RedactionPolicy
-from context_builder.assembly.retrieval.source import MemoryRecord, MemorySource
+from context_builder.assembly.retrieval.source import MemoryRecord, RecordStore
 from context_builder.assembly.turn import Turn
 
 Key = tuple[str, str | None, str | None]
@@ -97,7 +97,7 @@ class HistorySummarizer:
 
     def __init__(
         self,
-        memories: Sequence[MemorySource],
+        memories: Sequence[RecordStore],
         config: AssemblyConfig,
         metrics: Metrics,
         policy: RedactionPolicy,
@@ -121,7 +121,7 @@ class HistorySummarizer:
         """Begin to summarize ``trimmed``, the oldest of the turn's history, redacted, into the named memories."""
         if not trimmed:
             return
-        wanting: dict[int, dict[Key, MemorySource]] = defaultdict(dict)
+        wanting: dict[int, dict[Key, RecordStore]] = defaultdict(dict)
         for memory in self._memories:
             key = (memory.name, turn.tenant_id, turn.session_id)
             if memory.name in into and key not in self._under_way:
@@ -134,7 +134,7 @@ class HistorySummarizer:
     def _trimmed(self, turn: Turn, trimmed: Sequence[Message], start: int) -> _Trimmed:
         return _Trimmed(turn, trimmed, start, *extract(self._shown(trimmed[start:]), self._config.summary_chars))
 
-    async def _keep(self, left: _Trimmed, now: datetime, memories: Mapping[Key, MemorySource]) -> None:
+    async def _keep(self, left: _Trimmed, now: datetime, memories: Mapping[Key, RecordStore]) -> None:
         try:
             for _ in range(AT_ONCE):
                 summarized = await self._store(left, now, memories)
@@ -144,7 +144,7 @@ class HistorySummarizer:
         finally:
             self._under_way -= memories.keys()
 
-    async def _store(self, left: _Trimmed, now: datetime, memories: Mapping[Key, MemorySource]) -> int:
+    async def _store(self, left: _Trimmed, now: datetime, memories: Mapping[Key, RecordStore]) -> int:
         """Keep the next summary, and return how many of the messages are summarized then."""
         turn, history = left.turn, len(left.turn.history)
         text = await self._summarized(left.messages[left.start :])
@@ -167,7 +167,7 @@ class HistorySummarizer:
         return len(summarized)
 
     async def _remember(
-        self, key: Key, memory: MemorySource, record: MemoryRecord, summarized: Sequence[Message]
+        self, key: Key, memory: RecordStore, record: MemoryRecord, summarized: Sequence[Message]
     ) -> None:
         await memory.remember(record)
         self._cursor.go_on(key, summarized)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from context_builder.assembly.candidate import Candidate
 
@@ -38,7 +38,7 @@ class MemoryRecord:
 
 
 class MemorySource(Protocol):
-    """Finds memories for turns and keeps what leaves their histories; any exception is a failure of the memory."""
+    """Finds memories for turns; any exception is a failure of the memory."""
 
     @property
     def name(self) -> str:
@@ -53,6 +53,14 @@ class MemorySource(Protocol):
         """Do what the first call would have to do first, such as connecting."""
         ...
 
+
+@runtime_checkable
+class RecordStore(Protocol):
+    """Keeps the summaries of what leaves histories; a source that is one too finds them again."""
+
+    @property
+    def name(self) -> str: ...
+
     async def remember(self, record: MemoryRecord) -> None:
-        """Keep the record; do nothing where the memory is only read."""
+        """Keep the record."""
         ...
