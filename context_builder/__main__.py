@@ -1,4 +1,4 @@
-"""Where the program begins: ``context-builder COMMAND``, and ``python -m context_builder SESSION_ID`` for ``run``."""
+"""This is the program's entry point: ``context-builder COMMAND``, and ``python -m context_builder ID`` for ``run``."""
 
 import signal
 import sys

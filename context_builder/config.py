@@ -1,4 +1,4 @@
-"""What the fields of a config are declared with: a setting's name in the environment, its bounds and its meaning.
+"""Fields of a config are declared with a setting's name in the environment, its bounds and its meaning.
 
 A config is a frozen dataclass of one part of the package. A field made by :func:`setting` is a setting: its name,
 default, bounds and description are written there and nowhere else. ``settings`` reads them from the environment.

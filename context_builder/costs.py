@@ -1,4 +1,4 @@
-"""What model calls cost: usage, prices, and a hard cap for an hour."""
+"""Model calls cost what their usage comes to by the prices; a budget is a hard cap for an hour."""
 
 from __future__ import annotations
 

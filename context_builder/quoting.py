@@ -1,4 +1,4 @@
-"""What people said, as prompts quote it: the one place that all ways into a prompt use.
+"""What people said is quoted for prompts in this one place, which all ways into a prompt use.
 
 A prompt is lines, and says who said what by how its lines begin. So that nobody can write a line in another's name,
 names are one line without the signs that prompts are made of, and every further line of a text is indented. Characters

@@ -1,4 +1,4 @@
-"""When something was, as timestamps tell it: the one place that reads them.
+"""Timestamps are read in this one place.
 
 A timestamp without an offset is local time, of the zone that the reading process is in (``TZ``): it is what listeners
 write (``datetime.now().isoformat()``), what arrival times are published as, and what readers of the published state

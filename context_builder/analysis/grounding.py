@@ -1,4 +1,4 @@
-"""Whether a summary point is grounded in the messages it cites: whether it shares what tells something with them.
+"""A summary point must be grounded: share enough of its distinctive words with the messages it cites.
 
 Refusals, apologies and error texts share nothing with the talk, in whatever language and words they come, unless they
 name its topic: those are told by what they say besides (``refusal_words.json``). Words are compared by their character

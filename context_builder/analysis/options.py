@@ -1,4 +1,4 @@
-"""Where a model is, what it is asked with for each task, and how its calls are made."""
+"""Options tell where a model is, how each task asks it, and how its calls are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a context holds, and how long it waits; plain numbers, so that logic stays pure."""
+"""The config of the read side holds sizes and times as plain numbers, so that logic stays pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the memory answers: a state machine over outcomes, with the time passed in.
+"""A memory's health is a state machine over the outcomes of its calls, with the time passed in.
 
 ========  ====================  ========  ========
 state     event                 next      for

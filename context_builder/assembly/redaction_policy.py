@@ -1,4 +1,4 @@
-"""What may be shown: redaction, before anything is counted or kept."""
+"""The redaction policy decides what may be shown, before anything is counted or kept."""
 
 from __future__ import annotations
 

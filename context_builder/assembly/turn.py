@@ -1,4 +1,4 @@
-"""What an orchestrator asks a context for."""
+"""A turn is what an orchestrator asks a prompt for."""
 
 from __future__ import annotations
 

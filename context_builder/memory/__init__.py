@@ -1,1 +1,1 @@
-"""What is remembered for good: stored in batches, searched by meaning and by words, kept apart by tenant."""
+"""The long-term memory is stored in batches, searched by meaning and by words, and kept apart by tenant."""

@@ -1,4 +1,4 @@
-"""What makes embeddings, and a cache before it."""
+"""An embedder turns texts into embeddings; a cache stands before it."""
 
 from __future__ import annotations
 

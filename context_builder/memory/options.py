@@ -1,4 +1,4 @@
-"""Where embeddings and SomaBrain are, and how they are asked."""
+"""Options tell where embeddings and SomaBrain are, and how they are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SomaBrain answers: the one place that reads its entries, for whoever wants memories or candidates of them."""
+"""SomaBrain's answers are read in this one place, for memories and for candidates."""
 
 from __future__ import annotations
 

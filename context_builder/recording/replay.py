@@ -1,4 +1,4 @@
-"""What was published at any instant, rebuilt from a recording: the same events give the same conversation."""
+"""A replay rebuilds what was published at any instant: the same events give the same conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What analysts understood of recorded messages, in a form in which two understandings can be compared."""
+"""An understanding holds the results of analysis of recorded messages in a comparable form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lines say of those below them: a name with its value on the next line, a Kubernetes secret, a certificate."""
+"""The line context finds values that a line before announces: a name, a Kubernetes secret, a certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a secret is in a line of text, and the placeholder that is put there."""
+"""A secret is a place in a line of text; a placeholder replaces it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names call their value a secret: ``dbPassword``, ``api_token``, ``SharedAccessKey``; not ``token_count``."""
+"""Names such as ``dbPassword``, ``api_token`` mark their value as a secret; ``token_count`` does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where secrets are in one line of text: by their form, by their name, in addresses, or because they look random."""
+"""Secrets in one line of text are found by their form, by their name, in addresses, or by their randomness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What values look like: random, chosen by a person, a dummy such as ``changeme``, or a piece of code."""
+"""Values are classified here: random, chosen by a person, a dummy such as ``changeme``, or a piece of code."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is served over HTTP: health and metrics."""
+"""The HTTP server shows health and metrics."""

@@ -1,4 +1,4 @@
-"""When things happen in a session and how much it keeps; plain numbers, so that logic stays pure."""
+"""The config of a session holds times and sizes as plain numbers, so that logic stays pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model calls of each running session cost, as Prometheus is told."""
+"""Gauges show what the model calls of each running session cost."""
 
 from __future__ import annotations
 

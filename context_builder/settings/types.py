@@ -1,4 +1,4 @@
-"""What only settings may be: URLs that hold passwords, the price table; each tells in one sentence what is wrong."""
+"""Settings alone have these types: URLs that hold passwords, the price table; each error is one sentence."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What stores share: connections to Redis, error codes of PostgreSQL, HTTP clients, migrations and their SQL."""
+"""Stores share connections to Redis, error codes of PostgreSQL, HTTP clients, migrations and their SQL."""

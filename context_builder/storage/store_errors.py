@@ -1,4 +1,4 @@
-"""What a store's failures are called: worth another try, refused, or refused for what is in it; and what to do."""
+"""Errors of a store tell whether to try again, and what to do: unavailable, refused, or refused for its data."""
 
 from __future__ import annotations
 

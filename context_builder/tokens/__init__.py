@@ -1,1 +1,1 @@
-"""How many tokens a text has: counted exactly, counted with little memory, or estimated."""
+"""Tokens of a text are counted exactly, counted with little memory, or estimated."""

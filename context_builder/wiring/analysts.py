@@ -1,4 +1,4 @@
-"""What reads messages, as the settings want it: models, the better one first, and plain text analysis."""
+"""The settings choose the analysts: models, the better one first, and plain text analysis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes prompts, as the settings want it."""
+"""The settings configure the builder of prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What running sessions publish, for prompts."""
+"""Prompts read what running sessions publish."""
 
 from __future__ import annotations
 

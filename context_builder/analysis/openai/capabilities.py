@@ -1,4 +1,4 @@
-"""What of the API a server understands, learnt from what it refuses.
+"""Capabilities of a server's API are learnt from its refusals.
 
 Servers that speak OpenAI's API speak different parts of it: some take no JSON schema, some know
 only the older name of the reply limit, some models allow no temperature. The first refusal is

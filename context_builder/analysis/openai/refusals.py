@@ -1,4 +1,4 @@
-"""What the API's errors mean here, told without the key and without what anybody said.
+"""Errors of the API are translated here, without the key and without what anybody said.
 
 A server's own error text may quote the request, so none of it is passed on.
 """

@@ -1,4 +1,4 @@
-"""Which of the eighteen domains a stretch of talk is about, by hand-written vocabularies.
+"""Domains of messages are scored by hand-written vocabularies.
 
 Every term heard speaks for its domains with the square of its weight in the profiles; the
 longest term at a place wins, so that "neural network" says nothing for medicine. A term that

@@ -1,4 +1,4 @@
-"""What goes into the prompt so that it fits, whatever comes in."""
+"""The allocation chooses the items of a section that fit the token budget, whatever comes in."""
 
 from __future__ import annotations
 

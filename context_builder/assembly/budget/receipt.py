@@ -1,4 +1,4 @@
-"""What became of each candidate, and why."""
+"""A receipt tells what became of a candidate, and why."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""What no longer fits the history is summarized in the background, and kept for the next turn.
+"""Messages that no longer fit the history are summarized in the background, and kept for later turns.
 
 Trimmed messages come in, a summary of them goes out."""

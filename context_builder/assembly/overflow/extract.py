@@ -1,4 +1,4 @@
-"""What was trimmed from a history, in short: its own words, so that it can be found again."""
+"""An extract shortens messages trimmed from a history, in their own words, so that they can be found again."""
 
 from __future__ import annotations
 

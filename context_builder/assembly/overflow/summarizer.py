@@ -1,4 +1,4 @@
-"""What leaves a turn's history is summarized and remembered here, in the background."""
+"""Messages that leave a turn's history are summarized and stored here, in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What competes for a prompt is fitted into its token limit so that nothing is told twice. Pure."""
+"""The fitting puts a prompt's items into its token limit so that nothing is said twice. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How what fits reads as a context: its messages, its lines, its blocks."""
+"""The formatter writes the items that fit as messages, lines and blocks."""
 
 from __future__ import annotations
 

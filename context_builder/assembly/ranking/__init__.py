@@ -1,3 +1,3 @@
-"""How much each candidate is worth to a turn, and which of them say the same. Pure.
+"""The ranking deduplicates candidates and scores their worth to a turn. Pure.
 
 Candidates come in, scored and without repetitions they go out."""

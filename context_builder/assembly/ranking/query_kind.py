@@ -1,4 +1,4 @@
-"""What kind of question a query is, and what that means for its context: pure, by the query's words."""
+"""The kind of a query, told by its words, plans the context: weights, and the section kept first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users want: what is stored of it, and what they said in messages that nobody has looked through for it."""
+"""The preference history combines stored preferences with those stated in messages that nobody has read yet."""
 
 from __future__ import annotations
 

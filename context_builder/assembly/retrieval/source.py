@@ -1,4 +1,4 @@
-"""What a turn asks of its memory, and what it leaves there."""
+"""A memory source answers a turn's query, and keeps records for later turns."""
 
 from __future__ import annotations
 

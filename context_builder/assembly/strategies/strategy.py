@@ -1,4 +1,4 @@
-"""What a strategy is: it offers candidates for a context."""
+"""A strategy offers candidates for a context."""
 
 from __future__ import annotations
 

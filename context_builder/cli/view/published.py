@@ -1,4 +1,4 @@
-"""What a snapshot says, in the words of the view: typed, safe to draw, with nothing missing."""
+"""A snapshot is read here for the view: typed, safe to draw, with nothing missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the session does: who runs it, who speaks, how much waits."""
+"""The status shows who runs the session, who speaks, and how much waits."""
 
 from __future__ import annotations
 

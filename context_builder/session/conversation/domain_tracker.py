@@ -1,4 +1,4 @@
-"""Which messages domains are inferred from, when, and the topic that comes of it.
+"""The domain tracker chooses when and from which messages domains are inferred, and keeps the topic.
 
 :class:`DomainGate` spares model calls while plain text analysis is sure that nothing has changed.
 """

@@ -1,4 +1,4 @@
-"""Which messages the next summary takes, and when: everything there is at its trigger, part by part, oldest first."""
+"""The summary scheduler chooses a summary's messages: all there are at its trigger, part by part, oldest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the last commits gave to Redis, so that a Redis that comes back without them is given them again.
+"""The commit history remembers the last commits, for a Redis that comes back without them.
 
 :class:`UnidentifiedDeliveries` recognizes deliveries without identity that such a Redis gives again.
 """

@@ -1,4 +1,4 @@
-"""What each of the eighteen domains sounds like: one file a domain, written by hand.
+"""A profile holds the vocabulary of one of the eighteen domains: one file each, written by hand.
 
 A file begins with the domain's name. Under each weight (4: names the field; 3: seldom heard
 outside it; 2: typical; 1: a hint) stand terms of one or more words; ``*`` ends a prefix that
