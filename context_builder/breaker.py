@@ -29,7 +29,7 @@ from enum import StrEnum
 
 
 class BreakerState(StrEnum):
-    """A breaker lets calls through, refuses them, or lets through a single one as a trial."""
+    """Tells whether a breaker lets calls through, refuses them, or lets through a single one as a trial."""
 
     CLOSED = "closed"
     OPEN = "open"

@@ -46,55 +46,55 @@ if TYPE_CHECKING:
 
 
 class ContextBuilderError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Serves as the base of every error this package raises on purpose."""
 
 
 class SettingError(ContextBuilderError):
-    """A setting that cannot be used; the message begins with its name."""
+    """Raised for a setting that cannot be used; the message begins with its name."""
 
 
 class MissingExtra(SettingError):
-    """Optional packages that are not installed; the message says how to install them."""
+    """Raised when optional packages are not installed; the message says how to install them."""
 
 
 class SessionIdError(ContextBuilderError):
-    """A session id outside ``[A-Za-z0-9._-]{1,128}``."""
+    """Raised for a session id outside ``[A-Za-z0-9._-]{1,128}``."""
 
 
 class MessageError(ContextBuilderError):
-    """A delivery that cannot become a message; ``str()`` is the reason, free of its content."""
+    """Raised for a delivery that cannot become a message; ``str()`` is the reason, free of its content."""
 
 
 class PromptError(ContextBuilderError):
-    """A prompt file that is missing or lacks a placeholder."""
+    """Raised for a prompt file that is missing or lacks a placeholder."""
 
 
 class EngineError(ContextBuilderError):
-    """An embedded engine that cannot be found, started or stopped."""
+    """Raised when an embedded engine cannot be found, started or stopped."""
 
 
 class TranscriptError(ContextBuilderError):
-    """A transcript that cannot be read."""
+    """Raised for a transcript that cannot be read."""
 
 
 class RecordingError(ContextBuilderError):
-    """A session's recording that cannot be read, replayed or compared."""
+    """Raised for a session's recording that cannot be read, replayed or compared."""
 
 
 class StoreError(ContextBuilderError):
-    """Redis did not do what was asked."""
+    """Raised when Redis did not do what was asked."""
 
 
 class StoreUnavailable(StoreError):
-    """Redis cannot be reached, is loading, is out of memory or is a read-only replica."""
+    """Raised when Redis cannot be reached, is loading, is out of memory or is a read-only replica."""
 
 
 class WrongKeyType(StoreUnavailable):
-    """A key holds another type than ours, until somebody mends it."""
+    """Raised while a key holds another type than this package's."""
 
 
 class StoreDiverged(StoreError):
-    """Redis holds another revision of the session than the one committed last from here."""
+    """Raised when Redis holds another revision of the session than the one committed last from here."""
 
     def __init__(self, held: int, expected: int) -> None:
         super().__init__(f"Redis holds revision {held} where {expected} was committed")
@@ -103,11 +103,11 @@ class StoreDiverged(StoreError):
 
 
 class SessionOwned(StoreError):
-    """Another process runs this session."""
+    """Raised when another process runs this session."""
 
 
 class LeaseLost(StoreError):
-    """The session's lease is gone: it ran out (``expired``), was taken over, or the session was forgotten."""
+    """Raised when the session's lease is gone: run out (``expired``), taken over, or the session was forgotten."""
 
     def __init__(self, message: str, *, expired: bool = False) -> None:
         super().__init__(message)
@@ -115,13 +115,13 @@ class LeaseLost(StoreError):
 
 
 class AnalystError(ContextBuilderError):
-    """A model call that gave nothing usable; ``usage`` is what it cost all the same, where that is known."""
+    """Raised for a model call that gave nothing usable; ``usage`` is its cost all the same, where known."""
 
     usage: Usage | None = None
 
 
 class AnalystUnavailable(AnalystError):
-    """The model cannot be reached, refuses, or did not answer in time.
+    """Raised when the model cannot be reached, refuses, or did not answer in time.
 
     ``retry_after`` is the wait in seconds that the server asked for, if it did.
     """
@@ -132,11 +132,11 @@ class AnalystUnavailable(AnalystError):
 
 
 class OverBudget(AnalystUnavailable):
-    """The model was not asked: the call could have cost more than is left of the hour's budget."""
+    """Raised when the model was not asked: the call could have cost more than is left of the hour's budget."""
 
 
 class ReplyInvalid(AnalystError):
-    """The model's reply is cut off, does not fit its schema, or is not what was asked for.
+    """Raised when the model's reply is cut off, does not fit its schema, or is not what was asked for.
 
     ``rejected`` counts the points it had, when not one of them could be accepted.
     """
@@ -147,59 +147,59 @@ class ReplyInvalid(AnalystError):
 
 
 class Undeliverable(ContextBuilderError):
-    """What was to be delivered will be refused however often it is sent, while its receiver may take other things."""
+    """Raised when a receiver refuses an entry for good, while it may take other entries."""
 
 
 class EntryUnreadable(Undeliverable):
-    """An outbox entry that cannot be read."""
+    """Raised for an outbox entry that cannot be read."""
 
 
 class ArchiveError(ContextBuilderError):
-    """The archive of summaries did not take a row."""
+    """Raised when the archive of summaries did not take a row."""
 
 
 class ArchiveUnavailable(ArchiveError):
-    """The archive cannot be reached now."""
+    """Raised when the archive cannot be reached now."""
 
 
 class ArchiveRejected(ArchiveError):
-    """The archive does not take this row from this caller; without :class:`ArchiveDataRejected` perhaps none."""
+    """Raised when the archive refuses this row from this caller; without :class:`ArchiveDataRejected` perhaps any."""
 
 
 class ArchiveDataRejected(ArchiveRejected, Undeliverable):
-    """The archive will not take this row however often it is sent, for what is in it."""
+    """Raised when the archive refuses a row for good because of the data in it."""
 
 
 class MemoryStoreError(ContextBuilderError):
-    """The memory store did not do what was asked."""
+    """Raised when the memory store did not do what was asked."""
 
 
 class MemoryUnavailable(MemoryStoreError):
-    """The memory store cannot be reached, or did not answer in time."""
+    """Raised when the memory store cannot be reached, or did not answer in time."""
 
 
 class MemoryRejected(MemoryStoreError):
-    """The memory store will not carry out this request however often it is sent."""
+    """Raised when the memory store refuses a request for good."""
 
 
 class MemoryDataRejected(MemoryRejected, Undeliverable):
-    """The memory store will not carry out this request however often it is sent, for what is in it."""
+    """Raised when the memory store refuses a request for good because of the data in it."""
 
 
 class CannotForget(MemoryRejected):
-    """The memory store has no way to delete what it keeps."""
+    """Raised when the memory store has no way to delete what it keeps."""
 
 
 class ContextError(ContextBuilderError):
-    """A context that cannot be built."""
+    """Raised when a context cannot be built."""
 
 
 class NoMemoryStore(ContextError):
-    """A strategy needs a memory store, and the builder has none."""
+    """Raised when a strategy needs a memory store, and the builder has none."""
 
 
 class TokenLimitExceeded(ContextError):
-    """What must be in the prompt does not fit, in tokens: ``requested`` against ``limit``."""
+    """Raised when the required messages do not fit, in tokens: ``requested`` against ``limit``."""
 
     def __init__(self, requested: int, limit: int) -> None:
         super().__init__(f"needs {requested} tokens, {requested - limit} more than the limit of {limit}")
@@ -208,8 +208,8 @@ class TokenLimitExceeded(ContextError):
 
 
 class EmptyContext(ContextError):
-    """There is nothing to build a context from."""
+    """Raised when there is nothing to build a context from."""
 
 
 class StrategyError(ContextError):
-    """A strategy failed; it is named, and its error is the cause."""
+    """Raised when a strategy failed; it is named, and its error is the cause."""

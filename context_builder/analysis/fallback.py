@@ -31,7 +31,7 @@ R = TypeVar("R", KeywordResult, DomainResult, SummaryResult, PreferenceResult)
 
 
 class BreakerOpen(AnalystUnavailable):
-    """The model was not asked, because it keeps failing."""
+    """Raised when the model is not asked, because it keeps failing."""
 
 
 class FallbackAnalyst(Analyst):
@@ -132,7 +132,7 @@ class FallbackAnalyst(Analyst):
                 raise error from None
 
     def _log_fallback(self, task: str, error: AnalystError) -> None:
-        """Failures are told; that calls are skipped because of them is not, or a log would be full of it."""
+        """Log failures, but not the calls skipped because of them, or the log would be full of these."""
         if not isinstance(error, BreakerOpen | OverBudget):
             names = {"primary": self._primary.name, "fallback": self._fallback.name}
             _log.warning("analyst.fell_back", task=task, reason=str(error), **names)

@@ -60,7 +60,7 @@ _FIGURE: Final = regex.compile(r"\p{Nd}")
 
 
 class _Evidence:
-    """What a text says, to look things up in."""
+    """Holds the words of a text for lookup."""
 
     def __init__(self, text: str) -> None:
         terms = set(_terms(text))
@@ -113,7 +113,7 @@ class Grounding:
         return self._evidence[place]
 
     def _shares(self, text: str, evidence: Sequence[_Evidence]) -> bool:
-        """Speakers' names count for nothing: a point may name them without their having said so, as a refusal may.
+        """Ignore speakers' names: a point may name them without their having said so, as a refusal may.
 
         Numbers alone are not enough, as an error's code may be one of the talk's.
         """
@@ -135,7 +135,7 @@ def is_told_in(phrase: str, text: str) -> bool:
 
 
 def _told_part(text: str, evidence: Sequence[_Evidence]) -> float:
-    """Part of the words of ``text``, by what they tell, that the ``evidence`` has; 0 for a text without words."""
+    """Return the part of the words of ``text``, by information, that ``evidence`` has; 0 without words."""
     identifiers = _identifiers(text)
     told = {
         (word, dense): 1.0 + _bits(word, dense=dense, identifies=word in identifiers) for word, dense in _terms(text)
@@ -176,13 +176,11 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _ngrams(word: str) -> Iterator[str]:
-    """4-grams of the word, the first of which begins it."""
     padded = f"^{word}"
     return (padded[at : at + _NGRAM] for at in range(max(1, len(padded) - _NGRAM + 1)))
 
 
 def _identifiers(text: str) -> set[str]:
-    """Numbers, acronyms and identifiers, caseless."""
     runs = (match.group() for match in _runs(text) if match.lastgroup == "cased")
     return {run.casefold() for run in runs if run[1:] != run[1:].lower() or _FIGURE.search(run)}
 

@@ -176,7 +176,7 @@ class ContextRequest:
 
 
 def _asking(strategy: ContextStrategy, request: Request) -> AskStrategy:
-    """Asks a strategy. One that is no coroutine, or that offers something else, fails here, as any other does."""
+    """Return a function that asks a strategy, and fails if this is no coroutine or offers something else."""
 
     async def ask(store: StoreAccess) -> list[Candidate]:
         offered = list(await strategy.candidates(replace(request, store=store)))

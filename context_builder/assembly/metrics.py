@@ -17,7 +17,7 @@ _TOTAL: Final = (*_RETRIEVAL, 5.0)
 
 
 class _Collectors:
-    """One set a registry: a metric cannot be registered twice."""
+    """Holds the collectors of a registry, once: a metric cannot be registered twice."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def histogram(name: str, what: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Histogram:

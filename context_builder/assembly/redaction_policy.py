@@ -33,7 +33,7 @@ class RedactedText:
 
 
 class Redacted(NamedTuple, Generic[T]):
-    """A value as it may be shown, what was done to it, and whether a mark stands for some of it."""
+    """Holds a value as it may be shown, what was done to it, and whether a mark stands for some of it."""
 
     value: T
     altered: str = ""

@@ -93,7 +93,7 @@ async def _demo(speed: float, console: Console) -> None:
 
 @asynccontextmanager
 async def _served(session: Session) -> AsyncIterator[asyncio.Event]:
-    """The session runs inside, and is ended after it: all summarized and archived.
+    """Run the session inside, then end it: all summarized and archived.
 
     The event is set when the session ends by itself.
     """
@@ -141,7 +141,7 @@ async def play(
 
 
 async def _settle(seen: Seen, stop: asyncio.Event) -> None:
-    """Until the last words are summarized, at most ``SETTLING`` seconds, or ``stop``."""
+    """Wait until the last words are summarized, at most ``SETTLING`` seconds, or for ``stop``."""
     end = asyncio.get_running_loop().time() + SETTLING
     while not seen.summarized and asyncio.get_running_loop().time() < end:
         if await stopped(stop, INTERVAL):
@@ -149,7 +149,7 @@ async def _settle(seen: Seen, stop: asyncio.Event) -> None:
 
 
 async def _tell(client: SessionClient, console: Console, seen: Seen, stop: asyncio.Event) -> None:
-    """Plain lines for a log: one when the domains change or a summary is made."""
+    """Write plain lines for a log: one when the domains change or a summary is made."""
     told = None
     while not await stopped(stop, INTERVAL):
         seen.look(await client.snapshot())

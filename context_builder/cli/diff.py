@@ -88,7 +88,7 @@ async def _read_again(recording: Recording, options: AnalystOptions) -> tuple[Un
 
 
 def document(comparison: Comparison, left: Understanding, right: Understanding) -> dict[str, Any]:
-    """Agreement by task, and everything that was compared."""
+    """Return the agreement by task, and everything that was compared."""
     return {
         "agreement": comparison.figures(),
         "analysts": {"left": left.analysts, "right": right.analysts},
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Sequence[Any]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, where it is a terminal; else a line at every tenth of the way."""
+    """Show a bar on standard error, where it is a terminal; else a line at every tenth of the way."""
     console = Console(stderr=True)
     if console.is_terminal:
         columns = (TextColumn("asking"), BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())

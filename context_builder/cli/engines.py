@@ -14,7 +14,7 @@ from context_builder.errors import SettingError
 
 
 class EngineAction(StrEnum):
-    """What to do with the engines."""
+    """Tells what to do with the engines."""
 
     STATUS = "status"
     START = "start"

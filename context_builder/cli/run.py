@@ -109,7 +109,7 @@ async def beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 async def _sweep(app: App, session: Session) -> None:
-    """Now and every hour until the session stops: delete others that outlived their retention."""
+    """Delete sessions that outlived their retention, now and every hour until this one stops."""
     from context_builder.errors import StoreError
     from context_builder.session.store.registry import SessionRegistry
 

@@ -99,7 +99,7 @@ class PostgresEngine:
         unfinished.rename(self._data)
 
     def _password(self) -> str:
-        """This home's password, made up at first use."""
+        """Return this home's password, made up at first use."""
         if not self._password_file.exists():
             write_private(self._password_file, secrets.token_hex(16))
         return self._password_file.read_text()

@@ -40,7 +40,7 @@ _LOCK_TIMEOUT: Final = 5.0  # a killed server's child may still be writing the a
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What a started server leaves in the home for other terminals.
+    """Holds what a started server leaves in the home for other terminals.
 
     ``guarded`` says whether it asks everybody for the password; earlier versions, whose servers had none, left nothing.
     """
@@ -74,7 +74,7 @@ class RedisEngine:
             return self.running() or self._start()
 
     def restarted(self) -> Address | None:
-        """The server, started again if it was killed; None if somebody stopped it."""
+        """Return the server, started again if it was killed; None if somebody stopped it."""
         with exclusive(self._lock):
             return (self.running() or self._start()) if self._recorded() is not None else None
 

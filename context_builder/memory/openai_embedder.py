@@ -41,7 +41,7 @@ class _Embedded(BaseModel):
 
 
 class _Answer(BaseModel):
-    """What is read of an answer; servers differ in the rest."""
+    """Holds the fields of an answer that are read; servers differ in the rest."""
 
     data: list[_Embedded]
     usage: Any = None

@@ -94,7 +94,7 @@ class SqlEmbeddings:
         await self._embedder.close()
 
     async def _embedded(self, texts: Sequence[str]) -> list[Embedding]:
-        """Their embeddings; an empty one, for good, of a text that the embedder refuses while it takes others."""
+        """Return the texts' embeddings; an empty one, for good, where the embedder refuses a text and takes others."""
         try:
             return await self._embedder.embed(texts)
         except MemoryRejected:

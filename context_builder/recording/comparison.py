@@ -101,7 +101,7 @@ def _keywords(message: RecordedMessage, left: tuple[str, ...], right: tuple[str,
 
 
 def _domains(left: Understanding, right: Understanding) -> list[DomainPair]:
-    """At every message after which either side inferred them, what each had inferred last by then.
+    """Return, for every message after which either side inferred domains, what each had inferred last.
 
     Where one has inferred nothing yet there is nothing to compare.
     """

@@ -151,5 +151,5 @@ def _fields(message: Message) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Mappings and sequences of other kinds than JSON's own."""
+    """Convert mappings and sequences of other kinds than JSON's own."""
     return dict(value) if isinstance(value, Mapping) else list(value)

@@ -82,7 +82,7 @@ def mail_addresses(text: str) -> Iterator[PiiSpan]:
 
 
 def _is_card(digits: str, before: str) -> bool:
-    """12 to 19 digits (ISO/IEC 7812) that the words before call a card, or 14 and more that pass its checksum."""
+    """Return whether 12 to 19 digits (ISO/IEC 7812) are called a card, or 14 and more pass its checksum."""
     if not 12 <= len(digits) <= 19:
         return False
     return bool(_CARD.search(before)) or (len(digits) >= 14 and luhn(digits))

@@ -41,7 +41,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What Redis shows of a session at one moment; ``None`` where a key is absent.
+    """Holds what Redis shows of a session at one moment; ``None`` where a key is absent.
 
     ``waiting`` counts deliveries that the session has not taken in yet. ``ended`` is ``None`` while it goes on,
     and known also when the state has expired.

@@ -127,7 +127,7 @@ class Committer:
             await self._adapt(conversation)
 
     async def _own_again(self, lost: LeaseLost) -> None:
-        """After a long silence from Redis, or a suspended machine: go on if nobody else came in between.
+        """Go on after a long silence from Redis, or a suspended machine, if nobody else came in between.
 
         In a Redis that fell back, the lease may be that of somebody who was replaced, or who has just begun with less
         than this process remembers. It is taken from them; should they write first, the next commit is refused.

@@ -250,7 +250,7 @@ class Dispatch:
             self._jobs.start(keywords, tasks)
 
     def _start_domains(self, now: Instant, tasks: asyncio.TaskGroup, *, more_to_come: bool) -> None:
-        """Domains that are due; together with a few keywords that are wanted now, if the analyst can."""
+        """Start the domains that are due; together with a few due keywords, if the analyst can."""
         domains = self._conversation.next_domain_task(now)
         if domains is None:
             return

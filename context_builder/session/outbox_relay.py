@@ -44,7 +44,7 @@ OTHERS: Final = 10
 
 
 class _NotTaken(ContextBuilderError):
-    """The receiver took nothing; says why."""
+    """Raised when the receiver took nothing; says why."""
 
 
 class OutboxRelay:
@@ -189,7 +189,7 @@ class OutboxRelay:
 
 
 class _Suspect:
-    """An entry that failed: how often at all and while another one was delivered, and which one to try next."""
+    """Tracks an entry that failed: how often at all and while another one was delivered, and which to try next."""
 
     def __init__(self, entry: bytes) -> None:
         self.entry = entry

@@ -61,7 +61,7 @@ def _unavailable(message: str) -> StoreUnavailable:
 
 
 class _FirstAttempt:
-    """The attempt that nearly always does it, without what trying again would need."""
+    """Makes the attempt that nearly always succeeds, without the cost of preparing others."""
 
     def __init__(self, is_worth_another: Callable[[Exception], bool]) -> None:
         self._is_worth_another = is_worth_another

@@ -90,7 +90,7 @@ class SupabaseProject:
             raise self._errors.unavailable(f"{self.name} cannot be reached: {type(error).__name__}") from None
 
     def _http_client(self) -> httpx.AsyncClient:
-        """Made in a thread, because it reads the certificate authorities."""
+        """Make the client in a thread, because it reads the certificate authorities."""
         import httpx
 
         hooks = refuse_redirects(self.name, "SUPABASE_URL", self._errors.unavailable)

@@ -37,7 +37,7 @@ def refuse_redirects(
 
 
 def _origin(asked: str, location: str) -> str:
-    """Scheme, host and port of a location, if it can be shown."""
+    """Return scheme, host and port of a location, if it can be shown."""
     try:
         target = urljoin(asked, location)
         shown = f"{urlsplit(target).scheme}://{printable(target)}"

@@ -71,7 +71,7 @@ def _pieces() -> re.Pattern[str]:
 
 
 class _Kinds:
-    """A table for :meth:`str.translate`."""
+    """Maps characters to kinds for :meth:`str.translate`."""
 
     def __getitem__(self, code: int) -> str:
         return _kind(code)

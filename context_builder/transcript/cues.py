@@ -68,7 +68,7 @@ def _start(line: str) -> float:
 
 
 def _said(lines: list[str], at: float) -> Iterator[Utterance]:
-    """One utterance for each run of lines of the same speaker; a line without one goes on with the last."""
+    """Yield one utterance for each run of lines of the same speaker; a line without one goes on with the last."""
     speaker, words = UNKNOWN_SPEAKER, list[str]()
     for line in lines:
         for spoken_by, text in _voices(line):
@@ -83,7 +83,7 @@ def _said(lines: list[str], at: float) -> Iterator[Utterance]:
 
 
 def _voices(line: str) -> Iterator[tuple[str, str]]:
-    """Speaker and plain text of each voice in a line; the speaker is empty when the line names none."""
+    """Yield speaker and plain text of each voice in a line; the speaker is empty when the line names none."""
     before, *voices = _VOICE.split(line)
     text = _plain(before)
     if text and not voices and (prefix := _PREFIX.fullmatch(text)) and len(prefix["speaker"].split()) <= 4:

@@ -50,7 +50,7 @@ def require_postgres() -> None:
 
 
 def restart_when_killed(client: Redis, engine: RedisEngine) -> Redis:
-    """``client``, which starts the embedded Redis again when a connection fails because its process was killed."""
+    """Return ``client``, which starts the embedded Redis again when a connection fails because it was killed."""
     pool = client.connection_pool
 
     class Restarting(pool.connection_class):  # type: ignore[name-defined, misc]

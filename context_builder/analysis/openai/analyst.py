@@ -211,7 +211,7 @@ def _in_place(messages: Sequence[AnalystMessage], found: Iterable[tuple[str, ...
 
 
 def _marked(asked: Sequence[AnalystMessage], context: Sequence[AnalystMessage]) -> str:
-    """One line a message: those ``asked`` about with their number from 1, those merely ``context`` without."""
+    """Write a line a message: those ``asked`` about with their number from 1, those of ``context`` without."""
     number = {message.id: place for place, message in enumerate(asked, start=1)}
     shown = {message.id: message for message in [*asked, *context]}
     return "\n".join(
@@ -223,7 +223,7 @@ def _marked(asked: Sequence[AnalystMessage], context: Sequence[AnalystMessage]) 
 
 
 def _numbered(texts: Iterable[str]) -> str:
-    """One line a text: its number from 1, and the text as JSON."""
+    """Write a line a text: its number from 1, and the text as JSON."""
     return "\n".join(f"{number} {quoted_json(text)}" for number, text in enumerate(texts, start=1))
 
 

@@ -172,7 +172,7 @@ def _keywords(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """One line without control characters, which could reach a terminal."""
+    """Return one line without control characters, which could reach a terminal."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

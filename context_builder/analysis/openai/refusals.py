@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Refused(AnalystUnavailable):
-    """The server will refuse this request again: nothing is gained by another try."""
+    """Raised when the server will refuse this request again: nothing is gained by another try."""
 
 
 _ADVICE: Final[Mapping[int, str]] = {

@@ -178,7 +178,7 @@ def _phrase(chosen: Sequence[Word], at: int) -> Phrase:
 
 
 def nouns_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
-    """General words and verbs that an article, possessive or preposition shows to be nouns here."""
+    """Yield general words and verbs that an article, possessive or preposition shows to be nouns here."""
     for index, word in enumerate(tokens[1:], start=1):
         if (
             word.joined

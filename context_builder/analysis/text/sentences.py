@@ -13,7 +13,7 @@ _HESITATION: Final = (
 
 
 def _not_after(leading: str) -> str:
-    """Pattern of a place that none of the ``leading`` words stands before."""
+    """Return a pattern of a place that none of the ``leading`` words stands before."""
     return "".join(rf"(?<!\b{word}\s)" for word in leading.split())
 
 

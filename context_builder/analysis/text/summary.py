@@ -221,13 +221,12 @@ class Digest:
 
 
 def _stems(text: str) -> dict[str, float]:
-    """Stems of the content words of ``text`` with their specificity."""
     return {stem(word.lower): specificity(word) for word in words(text) if is_content(word)}
 
 
 def _gain(sentence: Sentence, weight: dict[str, float]) -> float:
-    """Weight of what a sentence adds against its length, which counts less than in full: a whole
-    sentence is worth more to a reader than the same words in shreds.
+    """Return the weight of what a sentence adds against its length, which counts less than in full: a whole sentence is
+    worth more to a reader than the same words in shreds.
     """
     added = sum(weight[found] for found in sentence.stems)
     return _WORTH[sentence.kind] * added / math.cbrt(len(sentence.text))

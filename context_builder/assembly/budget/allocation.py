@@ -35,7 +35,7 @@ def best_subset(values: Sequence[float], costs: Sequence[int], room: int) -> lis
 
 
 def _undominated(these: Sequence[Chosen], those: Sequence[Chosen]) -> list[Chosen]:
-    """Of both, each in ascending order of cost and of value, those that nothing cheaper is worth as much as."""
+    """Merge both, in ascending order of cost and value, without those that something cheaper is worth."""
     kept: list[Chosen] = []
     top, at, end = -1.0, 0, len(these)
     for other in those:
@@ -156,7 +156,7 @@ def _shrink(part: Allocation, room: int) -> None:
 
 
 def _clip_first(part: Allocation, room: int) -> None:
-    """Nothing fits as a whole: take the beginning of the first item."""
+    """Take the beginning of the first item, since nothing fits as a whole."""
     section, (item, _) = part.section, part.left[0]
 
     def fits(text: str) -> bool:

@@ -193,7 +193,7 @@ def _healthiest(states: Iterable[HealthState]) -> HealthState:
 
 
 def _tell(listener: OnDegraded, seconds: float) -> None:
-    """A listener's fault is not the turn's."""
+    """Tell a listener, whose failure is not the turn's."""
     try:
         listener(seconds)
     except Exception:  # the application's own code, of any kind: the turn goes on

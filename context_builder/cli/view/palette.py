@@ -33,7 +33,7 @@ def plain(text: object, limit: int = 2000) -> str:
 
 
 def spaced(text: str) -> str:
-    """One line like :func:`plain`, but with every space of ``text``."""
+    """Return one line like :func:`plain`, but with every space of ``text``."""
     return "".join(_visible(char) for char in _ESCAPES.sub("", text))
 
 

@@ -188,7 +188,7 @@ class SummaryScheduler:
         return [entry for entry in self._buffer.ordered() if entry.id in taking]
 
     def _fitting(self, entries: Sequence[BufferedMessage]) -> list[BufferedMessage]:
-        """As many of the oldest entries as one call may hold, at least one."""
+        """Return as many of the oldest entries as one call may hold, at least one."""
         part: list[BufferedMessage] = []
         tokens = 0
         for entry in entries:

@@ -46,7 +46,7 @@ class Topic:
 
     @property
     def current(self) -> dict[str, float]:
-        """Active domains with their smoothed confidence, highest first."""
+        """Return active domains with their smoothed confidence, highest first."""
         return {domain: self.confidence[domain] for domain in self.active}
 
     def after(self, inferred: Mapping[str, float], now: float) -> Topic:
@@ -84,7 +84,7 @@ class Topic:
 
 
 def _smoothed(before: Mapping[str, float], inferred: Mapping[str, float], share: float) -> dict[str, float]:
-    """Exponential smoothing: ``share`` of what is heard now, the rest from before."""
+    """Smooth exponentially: ``share`` of what is heard now, the rest from before."""
     mixed = {
         domain: round(share * inferred.get(domain, 0.0) + (1 - share) * before.get(domain, 0.0), 3)
         for domain in DOMAINS

@@ -65,7 +65,7 @@ class UnidentifiedDeliveries:
             del self._taken[next(iter(self._taken))]
 
     def held(self, now: Instant) -> None:
-        """Redis has everything at this moment: what it took so long ago that it cannot lose it is forgotten.
+        """Note that Redis has everything now, and forget what it took so long ago that it cannot lose it.
 
         So an equal message after a wiped Redis is new, unless it comes within seconds.
         """
@@ -73,7 +73,7 @@ class UnidentifiedDeliveries:
             del self._taken[next(iter(self._taken))]
 
     def fell_back(self, now: Instant) -> None:
-        """Redis lost some of it, and gives it again from now on."""
+        """Note that Redis lost some of it, and gives it again from now on."""
         self._taken = dict.fromkeys(self._taken, now.monotonic)
 
     def encode(self, more: Sequence[bytes]) -> bytes:
@@ -88,7 +88,7 @@ class UnidentifiedDeliveries:
 
 
 class _Given(NamedTuple):
-    """What a commit, at ``moment`` (monotonic), put into lists; all else is in the conversation."""
+    """Holds what a commit, at ``moment`` (monotonic), put into lists; all else is in the conversation."""
 
     revision: int
     moment: float

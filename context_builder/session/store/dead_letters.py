@@ -67,8 +67,8 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """A session's dead letters from ``origin``, numbered from 1, oldest first, so that new ones leave the numbers as
-    they are.
+    """Lists a session's dead letters from ``origin``, numbered from 1, oldest first, so that new ones leave the numbers
+    as they are.
 
     Every method raises :class:`~context_builder.errors.StoreUnavailable` when Redis cannot be reached.
     """

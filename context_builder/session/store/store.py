@@ -184,15 +184,16 @@ class SessionStore:
         return await self._read_held(self.keys.pending, count, "left")
 
     async def _read_held(self, key: str, count: int, end: Literal["left", "right"]) -> list[bytes]:
-        """Items of a list that belong to the newest commit known. Raises :class:`StoreUnavailable` if Redis is at
-        another one: it fell back, or somebody else writes."""
+        """Read items of a list that belong to the newest commit known. Raises :class:`StoreUnavailable` if Redis is at
+        another one: it fell back, or somebody else writes.
+        """
         read, latest = await self._read_end(key, count, end), self.lineage.latest
         if (read.revision, read.by) != (latest.revision, latest.by):
             raise StoreUnavailable("Redis has fallen back")
         return read.items
 
     async def _read_end(self, key: str, count: int, end: Literal["left", "right"]) -> InputRead:
-        """Items from this end of a list inwards, at most so many and :data:`READ_BYTES`."""
+        """Read items from this end of a list inwards, at most so many and :data:`READ_BYTES`."""
         async with translated():
             answer = await self._read(keys=[key, self.keys.checkpoint], args=[count, READ_BYTES, end])
         position, revision, by, *items = answer

@@ -98,8 +98,9 @@ class Ledger:
         return of_them.index(True) if True in of_them else len(self.points)
 
     def _insert(self, point: Point) -> None:
-        """Last, unless its messages came late: then before the first point that is later by the contract's
-        order, a higher number and a later time."""
+        """Insert the point last, unless its messages came late: then before the first point that is later by the
+        contract's order, a higher number and a later time.
+        """
         index = next((i for i, other in enumerate(self.points) if _is_later(other, point)), len(self.points))
         self.points.insert(index, point)
 

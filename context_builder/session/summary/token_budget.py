@@ -36,7 +36,7 @@ def fit(points: Sequence[Point], budget: int, count: Callable[[str], int]) -> li
 
 
 class _Fitting:
-    """``cost`` adds up the lines, so that a step costs one line to count; the whole is counted at the end."""
+    """Shortens points; ``cost`` adds up the lines, so that a step counts one line; the whole is counted at the end."""
 
     def __init__(self, points: Sequence[Point], count: Callable[[str], int]) -> None:
         self.points = list(points)
