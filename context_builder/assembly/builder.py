@@ -205,9 +205,9 @@ class ContextBuilder:
         await self._background.cancel()
 
     @classmethod
-    def new(cls, store: MemoryStore | None = None, **parts: Any) -> Self:
-        """Return a builder that takes its memories from ``store``; ``parts`` as for the constructor."""
-        return cls(store=store, **parts)
+    def new(cls, store: MemoryStore | None = None, **options: Any) -> Self:
+        """Return a builder that takes its memories from ``store``; ``options`` as for the constructor."""
+        return cls(store=store, **options)
 
     def with_strategy(self, strategy: ContextStrategy, *, optional: bool = False) -> Self:
         """Also ask ``strategy``; if an ``optional`` one fails, the context is built without it and says so."""

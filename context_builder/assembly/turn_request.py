@@ -97,7 +97,7 @@ class TurnRequest:
             history=turn.history,
             top_k=self._config.memories_wanted(retrieved.state),
             threshold=self._config.threshold,
-            said={turn.user_message.strip(): _BY_USER},
+            present_texts={turn.user_message.strip(): _BY_USER},
             refused=told,
             masked=[(self._given.user_message, turn.user_message)] if turn.altered else [],
         )

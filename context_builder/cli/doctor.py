@@ -97,11 +97,11 @@ async def _redis(app: App) -> CheckAnswer:
 async def _model(app: App) -> CheckAnswer:
     from context_builder.analysis.analyst import AnalystMessage
 
-    said = AnalystMessage(1, "Doctor", "How does DNA replication work in living cells?")
+    message = AnalystMessage(1, "Doctor", "How does DNA replication work in living cells?")
     started = time.perf_counter()
-    result = await app.parts.analyst.extract_keywords([said])
+    result = await app.dependencies.analyst.extract_keywords([message])
     seconds = time.perf_counter() - started
-    if result.analyst != app.parts.analyst.name:
+    if result.analyst != app.dependencies.analyst.name:
         raise AnalystUnavailable(f"{app.model_is.what}: no answer, {result.analyst} stood in")
     return CheckAnswer(f"{app.model_is.what}: {len(result.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint)
 
@@ -109,9 +109,9 @@ async def _model(app: App) -> CheckAnswer:
 async def _archive(app: App) -> CheckAnswer:
     from context_builder.storage.migrations import migrations
 
-    await app.parts.archive.check()
+    await app.dependencies.archive.check()
     _, *numbered = migrations()
-    applied = await app.parts.archive.applied()
+    applied = await app.dependencies.archive.applied()
     lacking = [name for name in numbered if applied and name not in applied]
     if applied is not None and not applied:
         advice = "its migrations cannot be seen; `context-builder migrate` applies what it lacks"
@@ -125,7 +125,7 @@ async def _archive(app: App) -> CheckAnswer:
 async def _memory(app: App) -> CheckAnswer:
     from context_builder.memory.memory import MemoryQuery
 
-    memory = app.parts.memory
+    memory = app.dependencies.memory
     if memory is None:
         return CheckAnswer("there is none")
     await memory.search(MemoryQuery("doctor", limit=1))

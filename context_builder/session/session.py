@@ -72,15 +72,15 @@ class Session:
         client: Redis,
         session_id: str,
         rules: SessionConfig,
-        parts: SessionDependencies,
+        dependencies: SessionDependencies,
         recorder: Recorder | None = None,
     ) -> None:
         self.session_id = session_id
         self.ready = asyncio.Event()
         self.told_to_stop = asyncio.Event()
         self._rules = rules
-        self._count_tokens = parts.count_tokens
-        self._clock = parts.clock
+        self._count_tokens = dependencies.count_tokens
+        self._clock = dependencies.clock
         self._store = SessionStore(client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         history = CommitHistory()
@@ -88,8 +88,8 @@ class Session:
         self._recorder = recorder or NoRecorder()
         self._committer = Committer(self._store, self._clock, self._recorder, history)
         put = self._events.put_nowait
-        self.relays = Relays(self._store, parts.archive, parts.memory, self._clock, put)
-        self._jobs = Jobs(parts.analyst, parts.last_resort, rules, put)
+        self.relays = Relays(self._store, dependencies.archive, dependencies.memory, self._clock, put)
+        self._jobs = Jobs(dependencies.analyst, dependencies.last_resort, rules, put)
         self._batches: list[Batch] = []
         self._ending = False
         self._can_count = False

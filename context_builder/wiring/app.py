@@ -42,7 +42,7 @@ class App:
 
     settings: Settings
     redis: Redis
-    parts: SessionDependencies
+    dependencies: SessionDependencies
     warm_up: Callable[[], Coroutine[Any, Any, None]]
     """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
     the archive."""
@@ -61,7 +61,7 @@ class App:
         """Return a session ready to be served; recorded in the file ``record``, or in the configured folder."""
         path = record or recording_of(session_id, self.settings)
         recorder = FileRecorder(self.recordings, path, ENCODING) if path else None
-        return Session(self.redis, session_id, self.settings.session, self.parts, recorder)
+        return Session(self.redis, session_id, self.settings.session, self.dependencies, recorder)
 
 
 @asynccontextmanager

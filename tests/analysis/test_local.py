@@ -89,7 +89,7 @@ async def labels(analyst: Analyst) -> tuple[str, str]:
 @pytest.mark.engines
 async def test_openai_then_the_local_model_then_text(app: App, servers: tuple[ModelServer, ModelServer]) -> None:
     openai, local = servers
-    analyst = app.parts.analyst
+    analyst = app.dependencies.analyst
     request = SummaryRequest(MESSAGES)
     assert await labels(analyst) == ("openai", "openai")
     openai.model.fault = Fault.ERROR_500
@@ -100,7 +100,7 @@ async def test_openai_then_the_local_model_then_text(app: App, servers: tuple[Mo
     assert await labels(analyst) == ("text", "text")
     with pytest.raises(AnalystUnavailable):  # text analysis does not sum up unasked
         await analyst.summarize(request)
-    assert (await app.parts.last_resort.summarize(request)).analyst == "text"
+    assert (await app.dependencies.last_resort.summarize(request)).analyst == "text"
 
 
 @pytest.mark.engines
@@ -108,7 +108,7 @@ async def test_each_model_has_a_breaker_of_its_own(app: App, servers: tuple[Mode
     openai, local = servers
     openai.model.fault = Fault.ERROR_500
     for _ in range(5):
-        assert await labels(app.parts.analyst) == ("local", "local")
+        assert await labels(app.dependencies.analyst) == ("local", "local")
     assert len(openai.model.requests) == 3
     assert len(local.model.requests) > 10
 
@@ -118,13 +118,13 @@ async def test_the_local_model_works_alone(servers: tuple[ModelServer, ModelServ
     _, local = servers
     environ = {"REDIS_URL": redis_server.url, "LOCAL_MODEL_URL": local.base_url, "LLM_ATTEMPTS": "1"}
     async with open_app(load_settings(environ, env_file=None)) as app:
-        assert isinstance(app.parts.analyst, FallbackAnalyst)
+        assert isinstance(app.dependencies.analyst, FallbackAnalyst)
         assert app.model_is.what == f"the model server at 127.0.0.1:{local.port}; plain text analysis when it fails"
-        assert await labels(app.parts.analyst) == ("local", "local")
+        assert await labels(app.dependencies.analyst) == ("local", "local")
         local.stop()
         try:
             with pytest.raises(AnalystUnavailable, match="check LOCAL_MODEL_URL"):
-                await app.parts.analyst.summarize(SummaryRequest(MESSAGES))
+                await app.dependencies.analyst.summarize(SummaryRequest(MESSAGES))
         finally:
             local.start()
 
@@ -138,11 +138,11 @@ async def test_a_real_small_model_answers_in_form_or_not_at_all(
     environ = {"REDIS_URL": redis_server.url, "LOCAL_MODEL_URL": small_model.base_url}
     messages = said(*TEXTS, HOSTILE)
     async with open_app(load_settings(environ, env_file=None)) as app:
-        keywords = await app.parts.analyst.extract_keywords(messages)
-        domains = await app.parts.analyst.infer_domains(messages)
+        keywords = await app.dependencies.analyst.extract_keywords(messages)
+        domains = await app.dependencies.analyst.infer_domains(messages)
         summary = SummaryResult((), "nobody")
         with suppress(ReplyInvalid):  # so small a model may well cite what it was not given
-            summary = await app.parts.analyst.summarize(SummaryRequest(messages))
+            summary = await app.dependencies.analyst.summarize(SummaryRequest(messages))
     assert (keywords.analyst, domains.analyst) == ("local", "local")
     assert len(keywords.keywords) == len(messages)
     assert set(domains.confidence) <= set(DOMAINS)

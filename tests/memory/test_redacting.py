@@ -90,5 +90,5 @@ async def test_a_daemons_sessions_are_redacted_when_prompts_are(
 ) -> None:
     environ = {"REDIS_URL": redis_server.url, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
     async with open_app(load_settings({**environ, "CONTEXT_REDACT": redact}, env_file=None)) as app:
-        assert app.parts.memory is not None
-        assert isinstance(app.parts.memory.store, RedactingMemory) is wrapped
+        assert app.dependencies.memory is not None
+        assert isinstance(app.dependencies.memory.store, RedactingMemory) is wrapped

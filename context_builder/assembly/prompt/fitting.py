@@ -25,9 +25,9 @@ class Draft:
 
     ``required`` are the messages that are always there. ``candidates`` are lists, one a source; of the memories among
     them the ``top_k`` best of at least ``threshold`` similarity are taken, all without these. ``history`` are chat
-    messages, oldest first. ``order`` says which section is kept first. ``said`` are texts that ``required`` tells
-    already, each with where; ``told_anyway`` is a section that tells its items although another one does.
-    ``refused`` and ``masked`` are what redaction did to ``required``.
+    messages, oldest first. ``order`` says which section is kept first. ``present_texts`` are texts that
+    ``required`` holds already, each with where; ``told_anyway`` is a section that keeps its items although another has
+    them. ``refused`` and ``masked`` are what redaction did to ``required``.
     """
 
     query: str
@@ -38,7 +38,7 @@ class Draft:
     history: Sequence[Message] = ()
     top_k: int | None = None
     threshold: float | None = None
-    said: Mapping[str, str] = field(default_factory=dict)
+    present_texts: Mapping[str, str] = field(default_factory=dict)
     told_anyway: ContextType | None = None
     refused: Sequence[Receipt] = ()
     masked: Sequence[tuple[str, str]] = ()
@@ -106,8 +106,8 @@ class Fitted:
         spoken = sum(counter.message(before) - counter.message(after) for before, after in self.history.masked)
         return redacted + masked + spoken, redacted
 
-    def untold(self, kind: ContextType, said: Mapping[str, str]) -> list[Item]:
-        """Return a section's items that neither an earlier section nor ``said`` contains wholly.
+    def untold(self, kind: ContextType, present_texts: Mapping[str, str]) -> list[Item]:
+        """Return a section's items that neither an earlier section nor ``present_texts`` contains wholly.
 
         The others get a receipt in ``told`` that says where they are.
         """
@@ -124,7 +124,7 @@ class Fitted:
         }
         left = []
         for item in items:
-            words = said if kind is ContextType.SEMANTIC else {}
+            words = present_texts if kind is ContextType.SEMANTIC else {}
             why = (
                 present.get(item.id)
                 or present.get(item.text)
@@ -159,27 +159,27 @@ class Fitting:
         history tells too makes room; should the history then have no room for it after all, the memory comes back for
         good. Raises :class:`~context_builder.errors.TokenLimitExceeded` when the required messages are over.
         """
-        said = dict(selection.draft.said)
+        present_texts = dict(selection.draft.present_texts)
         lost: set[str] = set()
         while True:
-            fitted = self._once(selection, limit, said)
+            fitted = self._once(selection, limit, present_texts)
             memories = fitted.taken(ContextType.SEMANTIC)
-            heard = fitted.heard() if memories or len(said) > len(selection.draft.said) else set()
-            if gone := {words for words, why in said.items() if why == _IN_HISTORY and words not in heard}:
+            heard = fitted.heard() if memories or len(present_texts) > len(selection.draft.present_texts) else set()
+            if gone := {words for words, why in present_texts.items() if why == _IN_HISTORY and words not in heard}:
                 lost |= gone
-                said = {words: why for words, why in said.items() if words not in gone}
+                present_texts = {words: why for words, why in present_texts.items() if words not in gone}
             elif twice := {words for item in memories for words in _wordings(item) if words in heard} - lost:
-                said |= dict.fromkeys(twice, _IN_HISTORY)
+                present_texts |= dict.fromkeys(twice, _IN_HISTORY)
             else:
                 return fitted
 
-    def _once(self, selection: Selection, limit: int, said: Mapping[str, str]) -> Fitted:
+    def _once(self, selection: Selection, limit: int, present_texts: Mapping[str, str]) -> Fitted:
         draft = selection.draft
         budget = TokenBudget(self._counter.prompt(draft.required), limit, draft.config.choose)
         fitted = Fitted(selection, limit, History(draft.history, self._policy))
         for kind in draft.order:
             dialogue = kind is ContextType.RECENT and draft.history
-            items = fitted.history if dialogue else fitted.untold(kind, said)
+            items = fitted.history if dialogue else fitted.untold(kind, present_texts)
             fitted.allocations[kind] = budget.fill(section_of(kind, items, self._counter))
         return fitted
 

@@ -59,8 +59,8 @@ def _agreement(figures: dict[str, dict[str, Any]]) -> Iterable[Text]:
     yield _line("points", f"{matched}, {points['only_left']:,} only left, {points['only_right']:,} only right")
 
 
-def _line(task: str, told: str) -> Text:
-    return Text.assemble((f"{task:<10}", "bold"), told)
+def _line(task: str, agreement: str) -> Text:
+    return Text.assemble((f"{task:<10}", "bold"), agreement)
 
 
 def _share(value: float | None) -> str:
