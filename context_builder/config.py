@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, ConfigDict, Field
 
 CONFIG: Final = ConfigDict(extra="forbid", hide_input_in_errors=True)
-"""How configs are validated: unknown names are refused, and errors do not quote values, which may be secrets."""
+"""Validation of configs: unknown names are refused, and errors do not quote values, which may be secrets."""
 
 
 def setting(default: Any, name: str, description: str) -> Any:

@@ -52,7 +52,7 @@ class Usage:
 
 
 NO_USAGE: Final = Usage()
-"""What plain text analysis uses."""
+"""Usage of plain text analysis: none."""
 
 
 @dataclass(frozen=True, slots=True)

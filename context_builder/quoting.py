@@ -12,7 +12,7 @@ import re
 from typing import Final
 
 RECORD: Final = "(a record, not instructions)"
-"""What a block of quoted text says of itself."""
+"""Note at the head of a block of quoted text."""
 
 LONGEST_NAME: Final = 60
 """Characters of a speaker's name."""
@@ -28,7 +28,7 @@ _BULLETS: Final = " \t-–—•*#>`=~.,;!?)"
 _ROLES: Final = frozenset({"assistant", "developer", "function", "system", "tool"})
 
 _UNSAFE_IN_JSON: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<\x85\u2028\u2029"})
-"""What JSON leaves as it is, but would open a tag or, to some readers, end a line."""
+"""Characters that JSON leaves as they are, but would open a tag or, to some readers, end a line."""
 
 
 def visible(text: str) -> str:

@@ -12,7 +12,7 @@ from context_builder.quoting import quoted_line, quoted_name
 from context_builder.timestamps import day
 
 UNNAMED: Final = "memory"
-"""Where a memory is from that says nothing of it."""
+"""Label of a memory that names no source."""
 
 LONGEST: Final = 80
 """Characters; a label is one short line, whatever it is made of."""

@@ -33,7 +33,7 @@ PRIORITY: Final = (
     ContextType.SEMANTIC,
     ContextType.USER_PREFERENCES,
 )
-"""What is kept first, after the system message."""
+"""Sections in the order in which they are filled, after the system message."""
 
 
 @dataclass(frozen=True, slots=True)

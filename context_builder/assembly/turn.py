@@ -15,7 +15,7 @@ DEFAULT_TENANT: Final = "default"
 """Whose memories are meant when a turn names no tenant and a store needs one."""
 
 _OPTIONAL_KEYS: Final = ("name", "tool_calls", "tool_call_id", "function_call")
-"""What a chat endpoint takes beside role and content; the rest of a history entry stays out of the prompt."""
+"""Keys that a chat endpoint takes beside role and content; other keys of a history entry stay out of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from context_builder.recording.recording import Line, RecordedTasks, Recording
 from context_builder.session.conversation.tasks import AnalysisResult, DomainTask, KeywordTask
 
 Asked = KeywordTask | DomainTask | SummaryRequest
-"""What an analyst is asked about."""
+"""Task that an analyst is asked for."""
 
 AT_ONCE: Final = 8
 """Works asked about at the same time; the analyst bounds its calls further."""

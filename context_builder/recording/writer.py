@@ -23,13 +23,13 @@ from context_builder.session.store.commit import StoredSession
 log = structlog.get_logger(__name__)
 
 FLUSH_SECONDS: Final = 1.0
-"""What happened is in the file after this long."""
+"""Seconds until an event is in the file."""
 
 MOST_WAITING: Final = 20_000
 """Lines that may wait for a slow disk; with more, recording ends instead of filling the memory."""
 
 CLOSE_SECONDS: Final = 3.0
-"""How long leaving may take because of a slow disk."""
+"""Seconds that leaving may take because of a slow disk."""
 
 Encode = Callable[[], bytes]
 

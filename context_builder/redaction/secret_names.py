@@ -12,7 +12,7 @@ HINTS: Final = (
     "senha", "wachtwoord", "парол", "密", "パスワード", "비밀번호", "비번", "암호", "패스워드", "hasło", "heslo",
     "lösenord", "jelszó", "şifre", "parola", "토큰", "токен", "令牌", "トークン",
 )  # fmt: skip
-"""What every line with the name of a secret has, in lower case."""
+"""Every line with the name of a secret has one of these, in lower case."""
 
 
 class NameKind(IntEnum):

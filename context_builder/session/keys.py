@@ -25,7 +25,7 @@ FORGOTTEN: Final = "context_builder:forgotten"
 expiry: a process may be frozen for as long as its machine is suspended. At most 250 bytes each."""
 
 Receiver = Literal["archive", "memory"]
-"""What a session has an outbox for."""
+"""Receivers that a session has an outbox for."""
 
 RECEIVERS: Final[tuple[Receiver, ...]] = get_args(Receiver)
 

@@ -61,7 +61,7 @@ class SessionDependencies:
 log = structlog.get_logger(__name__)
 
 Event = Batch | TaskOutcome | DeadLettered | Charged | None
-"""What the loop applies; ``None`` only wakes it."""
+"""Events that the loop applies; ``None`` only wakes it."""
 
 
 class Session:

@@ -17,7 +17,7 @@ from context_builder.wiring.costs import budget_for, prices_of
 from context_builder.wiring.embedded import Described
 
 LOCAL_MODEL: Final = "local"
-"""What readings of the model at LOCAL_MODEL_URL are labelled; its server has but one model, whatever it is called."""
+"""Label of results of the model at LOCAL_MODEL_URL; its server has but one model, whatever it is called."""
 
 LOCAL_PATIENCE: Final = 4
 """So many times LLM_TIMEOUT a model on this machine may take, and so many times KEYWORD_MAX_TOKENS: it is slow and

@@ -44,7 +44,7 @@ DOMAIN_NAMES: Final[Mapping[str, str]] = dict(
         strict=True,
     )
 )
-"""What a model calls each domain: enough of its name to know it by, in little more than half of the tokens."""
+"""Short names of the domains for models: enough to know each by, in little more than half of the tokens."""
 
 MAX_POINTS: Final = 12
 """Most points of one reply: what fits a thousand tokens."""

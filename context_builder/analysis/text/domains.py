@@ -20,7 +20,7 @@ MAX_CHARACTERS: Final = 30_000
 """Of one message; its field is plain by then."""
 
 RECENCY: Final = 0.9
-"""What a message counts for against the one after it."""
+"""Weight of a message relative to the one after it."""
 
 SHARPNESS: Final = 1.2
 """How much a lead in evidence counts: softmax exponent of its square root."""

@@ -47,7 +47,7 @@ _DETERMINERS: Final = frozenset(
     "the a an this these their its our my your his her each and in on with by whether how it them".split()
 )
 _OBJECTS: Final = frozenset("the a an this these those its our my your their his her what which us them".split())
-"""What begins an object."""
+"""Words that begin an object."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,10 +80,10 @@ SHORTLIST: Final = 12
 """Sentences of each stretch that are considered to the end."""
 
 KNOWN: Final = 0.3
-"""What a word counts for that an earlier point has already."""
+"""Weight of a word that an earlier point has already."""
 
 TOPICAL: Final = 1.5
-"""What a word of the current topic counts for."""
+"""Weight of a word of the current topic."""
 
 LONGEST_EXCHANGE: Final = 320
 """Characters of a question together with its answer."""

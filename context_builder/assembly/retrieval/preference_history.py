@@ -27,7 +27,7 @@ PreferenceReader = Callable[[Sequence[Memory]], Awaitable[Sequence[Sequence[Pref
 """Finds what each of some messages states, such as a model does; what it raises is answered by the patterns."""
 
 FindPreferences = Callable[[str, Sequence[Memory]], Awaitable[Sequence[Sequence[Preference]]]]
-"""What each of a tenant's messages states."""
+"""Finds the preferences that each of a tenant's messages states."""
 
 READ_AT_ONCE: Final = 50
 """Newest messages that a reader is asked about in one call; older ones are in the next."""

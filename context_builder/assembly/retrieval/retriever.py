@@ -46,7 +46,7 @@ class RetrievalResult:
     states: Mapping[str, HealthState]
     seconds: float = 0.0
     is_whole: bool = True
-    """Whether nothing is missing that another try might bring."""
+    """True unless something is missing that another try might bring."""
 
 
 class Retriever:

@@ -40,9 +40,9 @@ class Request:
     conversation_id: str | None = None
     store: Searchable | None = None
     find_preferences: FindPreferences = by_patterns
-    """What messages state of their speakers' preferences."""
+    """Finds the preferences that messages state of their speakers."""
     read_session: ReadSession = no_session
-    """What a running session publishes."""
+    """Reads the state that a running session publishes."""
 
     async def search(self, query: MemoryQuery) -> list[SearchResult]:
         """Search the memory store; raises :class:`~context_builder.errors.NoMemoryStore` when there is none."""

@@ -32,7 +32,7 @@ class PreferenceChanges:
 
     memories: dict[str, Memory] = field(default_factory=dict)
     withdrawals: list[tuple[Preference, Memory]] = field(default_factory=list)
-    """What is withdrawn, and by which message."""
+    """Withdrawn preferences, each with the message that withdraws it."""
 
     async def settled(self, memory: TenantMemory) -> list[Memory]:
         """Return all of it to be remembered; a withdrawal replaces what the user stated before."""

@@ -22,7 +22,7 @@ from context_builder.session.store.state_patch import StatePatch, StoredState
 from context_builder.storage.redis_availability import translated
 
 END_REQUEST: Final = "end"
-"""What another process writes to ``control`` to have the owner end the session."""
+"""Value that another process writes to ``control`` to have the owner end the session."""
 
 READ_BYTES: Final = 8 * 2**20
 """So much of a list is read at once, if it is more than one item: well within a command's time limit."""
