@@ -205,3 +205,30 @@ def test_a_checkpoint_of_a_newer_version_is_refused(clock: ManualClock) -> None:
     fields["head"] = orjson.dumps({**head, "schema_version": 2, "counters": "in another form"})
     with pytest.raises(StoreError, match=r"session monday was written by a newer version \(schema 2\); upgrade"):
         checkpoint.restore("monday", fields, 0, SessionConfig(), clock.now(), words)
+
+
+def test_a_summary_of_messages_without_numbers_is_continued(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    subject.receive([message(None, timestamp=None), advice()], clock.now())
+    summarize(subject, clock)
+    again = continued(subject, clock)
+    assert again.summary.wire() == subject.summary.wire()
+    assert again.summary.wire()["covers_messages"] == [0, 0]
+    hear(again, clock, 4)
+    summarize(again, clock)
+    assert again.summary.wire()["covers_messages"] == [4, 4]
+
+
+def test_dead_letters_of_outboxes_are_counted_by_receiver_in_the_continued_session(clock: ManualClock) -> None:
+    subject = lively(clock)
+    for count, receiver in enumerate(subject.undeliverable, start=1):
+        subject.dead_lettered(receiver, count)
+    assert continued(subject, clock).undeliverable == subject.undeliverable
+
+
+def test_an_ended_session_stays_ended_and_its_last_reading_stands(clock: ManualClock) -> None:
+    subject = lively(clock)
+    subject.end(clock.now())
+    again = continued(subject, clock)
+    assert again.ended_at == subject.ended_at == clock.now().wall
+    assert again.domain_tracker.latest == subject.domain_tracker.latest

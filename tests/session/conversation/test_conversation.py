@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.analyst import DomainResult
+from context_builder.session.conversation.changes import Changes
+from context_builder.session.conversation.responses import Responses
+from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.testing import ManualClock
-from tests.session.saying import BIOLOGY, advice, conversation, hear, infer, keywords_for, message, summarize
+from tests.session.saying import ARRIVAL, BIOLOGY, advice, conversation, hear, infer, keywords_for, message, summarize
 
 LAW = DomainResult({"Political Science / Law": 0.8}, ("patent",), "stub")
 
@@ -208,3 +211,15 @@ def test_responses_are_in_the_buffer_and_in_a_list_of_the_newest(clock: ManualCl
     assert {"c:2", "c:3"} <= set(changes.fields)
     assert "c:1" in changes.dropped
     assert subject.highest_number == 0
+
+
+def test_responses_are_bounded_in_bytes_too_but_the_newest_is_always_there() -> None:
+    responses, changes = Responses(10, 1000), Changes()
+    for entry_id in range(1, 9):
+        said = advice("x" * 150, message_number=entry_id)
+        responses.add(BufferedMessage(entry_id, said, ARRIVAL), said, changes)
+        assert sum(map(len, responses.records.values())) <= 1000
+    assert list(responses.records) == [6, 7, 8]
+    said = advice("x" * 2000)
+    responses.add(BufferedMessage(9, said, ARRIVAL), said, changes)
+    assert list(responses.records) == [9]

@@ -135,3 +135,13 @@ def test_what_is_not_summarized_yet_comes_first_when_the_session_ends() -> None:
     subject.close()
     work = next_summary_task(subject, clock)
     assert ([entry.number for entry in work.entries], work.again) == ([6], False)
+
+
+def test_after_a_degraded_reading_what_is_said_next_is_summarized_all_the_same() -> None:
+    clock = ManualClock()
+    subject = degraded(clock)
+    model_works(subject, clock, 5)
+    work = next_summary_task(subject, clock)
+    subject.finish(work, SummaryResult((), "text", degraded=True), clock.now())
+    model_works(subject, clock, 6)
+    assert texts(subject) == [(1, 2, 3, 4), (5,), (6,)]

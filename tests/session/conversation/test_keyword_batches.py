@@ -173,3 +173,19 @@ async def test_a_session_has_no_more_calls_in_flight_than_it_may(live: Live, lim
     assert sum(map(len, made)) <= limit
     calls.gate.set()
     await live.until("everything is summarized all the same", message_count=6)
+
+
+def test_asking_when_there_is_nothing_to_ask_uses_up_no_calls(clock: ManualClock) -> None:
+    subject = conversation(clock, keyword_jobs=2)
+    assert [asked(subject, clock) for _ in range(5)] == [[]] * 5
+    hear(subject, clock, 1)
+    assert asked(subject, clock) == [1]
+
+
+def test_no_more_are_asked_about_than_there_is_room_for_in_another_call(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    hear(subject, clock, 1, 2, 3)
+    assert subject.next_keyword_task(clock.now(), most=2) is None
+    work = subject.next_keyword_task(clock.now(), most=3)
+    assert work is not None
+    assert len(work.messages) == 3

@@ -9,12 +9,14 @@ import pytest
 
 from context_builder.analysis.analyst import DraftPoint, PointKind, SummaryResult
 from context_builder.demo import load_demo
+from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import as_row
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.memory_batch import MemoryBatch, of_message
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import decode
+from context_builder.session.summary.compression import LEVELS
 from context_builder.testing import ManualClock
 from tests.session.saying import (
     START,
@@ -167,3 +169,30 @@ def test_a_session_that_feeds_no_memory_leaves_nothing_in_the_outbox(clock: Manu
     hear(subject, clock, 1)
     summarize(subject, clock)
     assert subject.take_changes().memory_outbox == []
+
+
+def test_of_what_is_delivered_late_only_what_still_holds_is_kept(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    hear(subject, clock, 1, 2, 3)
+    batch = summarize_as(subject, clock, *(DraftPoint(f"point {n}", (n,)) for n in (1, 2, 3)))
+    shortened, merged, _gone = subject.summary.ledger.points
+    present = [replace(shortened, text="1", level=LEVELS), replace(merged, text="2; 3", level=LEVELS + 1)]
+    late = MemoryBatch.decode(batch.encode()).at_present(present)
+    assert [memory.text for memory in late.memories if memory.kind == "point"] == ["point 1"]
+    assert [memory.kind for memory in late.memories].count("message") == 3
+    assert late.at_present([]).session_id == batch.session_id
+    kept = [replace(merged, level=LEVELS + 1)]
+    assert [memory.text for memory in points(batch.at_present(kept))] == ["point 2"]
+
+
+def test_what_is_no_batch_says_so() -> None:
+    with pytest.raises(EntryUnreadable, match="not a memory batch: error"):
+        MemoryBatch.decode(b"anything else")
+
+
+def test_what_the_assistant_said_is_remembered_as_the_assistants(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    subject.receive([advice(message_number=3), message(1, metadata={"user_id": "u-1"})], clock.now())
+    summarize(subject, clock)
+    known = [memory.metadata for memory in remembered(subject).memories if memory.kind == "message"]
+    assert known == [{"message_number": 3, "consilience": True}, {"message_number": 1, "user_id": "u-1"}]

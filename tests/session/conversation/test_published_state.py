@@ -301,3 +301,11 @@ def test_types_hold_for_hostile_input(fields: list[dict[str, Any]]) -> None:
     if subject.buffer.entries:
         summarize(subject, clock)
     assert state_of(subject, clock)["rolling_summary"]["message_count"] == state["received_messages"]
+
+
+def test_an_empty_session_has_counted_nothing(clock: ManualClock) -> None:
+    state = state_of(conversation(clock), clock)
+    counted = "received_messages dead_letters messages_since_summary messages_since_domain_inference pending_messages"
+    assert [state[name] for name in (*counted.split(), "highest_message_number", "domain_calls_skipped")] == [0] * 7
+    assert set(state["undeliverable"].values()) == {0}
+    assert (state["cost"]["dollars"], state["ended_at"], state["topic_changed_at"]) == (0, None, None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from context_builder.analysis.analyst import AnalystMessage, DomainResult
 from context_builder.analysis.text import TextAnalyst
+from context_builder.costs import Usage
 from context_builder.domains import DOMAINS
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation import checkpoint
@@ -79,6 +80,21 @@ def test_an_excursion_is_no_change() -> None:
 
 def test_taking_up_the_topic_again_after_small_talk_is_no_change() -> None:
     assert topic(BIOLOGY, NOTHING, NOTHING, NOTHING, BIOLOGY, BIOLOGY).changed_at is None
+
+
+def test_each_topic_that_settles_is_a_change_of_its_own() -> None:
+    physics = DomainResult({"Physics / Astronomy": 0.9}, ("star",), "stub")
+    assert topic(BIOLOGY, LAW, LAW, physics, physics).changed_at == 3.0
+
+
+def test_two_excursions_with_the_topic_between_them_are_no_change() -> None:
+    assert topic(BIOLOGY, LAW, BIOLOGY, LAW, BIOLOGY).changed_at is None
+
+
+def test_an_active_domain_stays_until_it_has_faded_further_than_it_takes_to_enter() -> None:
+    faint = DomainResult({"Biology / Life Sciences": 0.25}, (), "stub")
+    assert list(topic(BIOLOGY, faint, faint, faint).current) == ["Biology / Life Sciences"]
+    assert list(topic(LAW, faint).current) == ["Political Science / Law"]
 
 
 _readings = st.dictionaries(st.sampled_from(DOMAINS), st.floats(0, 1, allow_nan=False), max_size=5)
@@ -187,6 +203,24 @@ async def test_without_a_reading_or_with_another_topic_the_model_is_asked(gate: 
     assert await asked(gate, COURTS, BIOLOGY)
     assert await asked(gate, CELLS + CELLS + COURTS, BIOLOGY)
     assert not await asked(gate, COURTS, LAW)
+
+
+async def test_a_reading_that_is_repeated_costs_nothing_and_says_that_it_is_repeated(gate: DomainGate) -> None:
+    paid = DomainResult({BIO: 0.9}, ("DNA",), "stub", usage=Usage("gpt", calls=1, prompt_tokens=90))
+    again = await gate.repeated(DomainTask(CELLS, 5, 5, paid, in_doubt=False))
+    assert again is not None
+    assert (again.usage, again.repeated) == (Usage(), True)
+    assert (again.confidence, again.keywords) == (paid.confidence, paid.keywords)
+
+
+async def test_the_newest_messages_by_themselves_may_tell_of_another_topic(gate: DomainGate) -> None:
+    talk, newest = [*CELLS * 3, *COURTS], len(COURTS)
+    assert await gate.repeated(DomainTask(CELLS * 3, 5, newest, BIOLOGY, in_doubt=False)) is not None
+    assert await gate.repeated(DomainTask(talk, 5, newest, BIOLOGY, in_doubt=False)) is None
+
+
+async def test_agreement_on_the_second_domain_of_a_reading_is_none(gate: DomainGate) -> None:
+    assert await asked(gate, COURTS, DomainResult({BIO: 0.9, "Political Science / Law": 0.8}, (), "stub"))
 
 
 async def test_agreement_ends_a_doubt_and_silence_about_everything_does_not(gate: DomainGate) -> None:

@@ -98,6 +98,17 @@ def test_age_is_that_of_the_first_arrival_even_if_a_late_message_is_first_in_ord
     assert Buffer(3, 1000).oldest_entered(keep_last=0) is None
 
 
+def test_a_late_message_among_those_that_are_not_published_is_not_published_either() -> None:
+    buffer = filled(said(1, 1), said(3, 3), limit=2)
+    buffer.pin(buffer.ordered())
+    for entry_id, number in ((3, 4), (4, 5)):
+        buffer.insert(BufferedMessage(entry_id, said(number, number), ARRIVAL))
+    buffer.insert(BufferedMessage(5, said(2, 2), ARRIVAL))
+    assert [entry.number for entry in buffer.published()] == [4, 5]
+    assert [entry.number for entry in buffer.overflow()] == [2]
+    assert [entry.number for entry in buffer.ordered()] == [1, 3, 4, 5]
+
+
 def is_out_of_place(late: Message, earlier: list[Message]) -> int | None:
     """The contract's sentence, word for word."""
     for index, other in enumerate(earlier):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from context_builder.errors import MessageError
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.messages.message import Message, decode
+from context_builder.session.messages.message import Message, decode, from_fields
 from tests.session.saying import ARRIVAL, advised, at, raw, spoken
 
 LIMIT = 262_144
@@ -247,3 +247,11 @@ def _violations(entry: dict[str, Any]) -> Iterator[str]:
     if type(entry["confidence"]) is not float:
         yield "confidence"
     datetime.fromisoformat(entry["timestamp"])
+
+
+def test_whole_numbers_of_metadata_stay_numbers_and_lists_of_any_depth_can_be_published() -> None:
+    nested: list[object] = []
+    for _ in range(900):
+        nested = [nested]
+    heard = from_fields({"text": "hello", "metadata": {"n": -1000, "deep": nested}}, ARRIVAL)
+    assert json.loads(orjson.dumps(heard.metadata))["n"] == -1000

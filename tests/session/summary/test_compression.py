@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.session.summary.compression import LEVELS, condense
+from context_builder.session.summary.compression import LEVELS, condense, essence
 
 SAID = "I think that we should really sequence TP53 in 48 of the samples, because Okazaki did not see p.R175H."
 
@@ -45,3 +46,18 @@ def test_condensing_never_adds_words(text: str, level: int) -> None:
 def test_identifiers_and_numbers_stay_verbatim(identifiers: list[str]) -> None:
     text = "well, " + " and then there was ".join(identifiers)
     assert [word for word in condense(text, LEVELS).split() if word != "well,"] == identifiers
+
+
+def test_contractions_of_function_words_go_and_possessives_stay() -> None:
+    assert condense("we're sure that’s the helicase's job, it'll unwind", 1) == "helicase's job, unwind"
+
+
+@pytest.mark.parametrize("negated", ["didn't", "didn’t", "DON'T", "cannot"])
+def test_a_contracted_negation_is_one_too(negated: str) -> None:
+    text = f"the many long preceding words here certainly suggest helicase {negated} bind anything else afterwards"
+    assert negated in condense(text, LEVELS).split()
+
+
+def test_words_told_before_or_elsewhere_make_way_first() -> None:
+    assert essence("helix turns helix quickly", {}, content=3) == "helix turns quickly"
+    assert essence("helix turns quickly", {"helix": 2, "turns": 1}, content=2) == "turns quickly"

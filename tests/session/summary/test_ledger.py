@@ -84,8 +84,11 @@ def test_points_of_a_recorder_that_restarted_go_last() -> None:
 
 def test_a_point_may_restate_an_earlier_one_and_keeps_its_sources() -> None:
     made = ledger(point("we may sequence TP53", 1), point("something else", 2))
-    made.add([point("we will sequence TP53", 5, replaces=1)], heard(9))
+    made.add(
+        [point("we will sequence TP53", 1, replaces=1)], {1: BufferedMessage(5, message(5, speaker="Bob"), ARRIVAL)}
+    )
     assert [(p.text, p.ids) for p in made.points] == [("we will sequence TP53", (1, 5)), ("something else", (2,))]
+    assert made.points[0].speakers == ("Alice", "Bob")
 
 
 def test_restating_what_is_not_there_is_a_new_point() -> None:
@@ -142,7 +145,9 @@ def test_a_single_endless_point_is_cut_with_a_mark() -> None:
 
 _texts = st.text(max_size=60) | st.lists(st.sampled_from(["TP53", "we", "binds", "12", "x" * 50])).map(" ".join)
 _drafts = st.lists(st.builds(point, _texts, st.integers(1, 9), st.integers(1, 9), replaces=st.integers(1, 20)))
-_counts = st.sampled_from([words, len, lambda text: len(text.encode())])
+_counts = st.sampled_from(
+    [words, len, lambda text: len(text.encode()), lambda text: words(text) + 5 * ("\n" in text.strip())]
+)
 
 
 @given(st.lists(_drafts, max_size=4), st.integers(1, 60), _counts, st.text(min_size=1, max_size=80))
@@ -153,3 +158,43 @@ def test_the_budget_is_never_exceeded(readings: list[list[DraftPoint]], budget: 
         made.add(drafts, about)
         assert count(made.render()) <= budget
         assert all(1 <= len(p.ids) <= 5 for p in made.points)
+
+
+def test_points_of_messages_without_numbers_may_be_restated() -> None:
+    about = entries(message(None), message(None, "no longer"), message(7))
+    made = ledger(point("we may", 1), about=about)
+    made.add([point("we will", 2, replaces=1)], about)
+    made.add([point("we do", 3, replaces=2)], about)
+    assert [(p.ids, p.messages, p.first_number) for p in made.points] == [((1, 2, 3), (7,), 7)]
+
+
+def test_of_many_sources_the_earliest_two_and_the_latest_three_stay() -> None:
+    made = ledger(point("first", 1, 2, 3, 4))
+    made.add([point("last", 5, 6, 7, 8, replaces=1)], heard(9))
+    assert made.points[0].ids == (1, 2, 6, 7, 8)
+
+
+def test_the_tail_tells_kinds_and_speakers() -> None:
+    made = ledger(point("sequence TP53", 1, kind=PointKind.DECISION))
+    [known] = made.tail(9)
+    assert (known.id, known.kind, known.speakers) == (1, PointKind.DECISION, ("Alice",))
+
+
+@pytest.mark.parametrize(("second", "kind"), [(PointKind.DECISION, PointKind.DECISION), (PointKind.QUESTION, "claim")])
+def test_what_points_of_one_kind_are_merged_into_is_of_that_kind(second: PointKind, kind: str) -> None:
+    about = heard(2)
+    made = ledger(
+        point("people gradually measured several remarkable results with TP1 and TP2", 1, kind=PointKind.DECISION),
+        point("others gradually measured several remarkable results with TP3 and TP4", 2, kind=second),
+        budget=14,
+        about=about,
+    )
+    [merged] = made.points
+    assert (merged.ids, merged.kind) == ((1, 2), kind)
+
+
+def test_an_empty_ledger_is_taken_over() -> None:
+    restored = Ledger(1000, words)
+    restored.restore([])
+    restored.add([point("one", 1)], heard(1))
+    assert restored.points[0].id == 1

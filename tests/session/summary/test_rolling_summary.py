@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import orjson
 
@@ -11,7 +12,7 @@ from context_builder.costs import Usage
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.tasks import SummaryTask
 from context_builder.testing import ManualClock
-from tests.session.saying import advice, conversation, hear, infer, message, numbers, points_of, summarize
+from tests.session.saying import START, advice, conversation, hear, infer, message, numbers, points_of, summarize
 
 # When a summary is due
 
@@ -324,3 +325,23 @@ def test_closing_does_not_wait_for_a_failing_model(clock: ManualClock) -> None:
     subject.close()
     assert subject.summary_due(clock.now())
     assert summarize(subject, clock).last_resort
+
+
+def test_the_archived_row_tells_the_hull_of_what_was_said_in_whatever_order_it_came(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    for heard in ((5, 6), (2, 9), (4,)):
+        hear(subject, clock, *heard)
+        summarize(subject, clock)
+    row = subject.take_changes().outbox[-1]
+    assert (row.covers_message_start, row.covers_message_end, row.message_count) == (2, 9, 5)
+    read = [datetime.fromisoformat(moment or "") for moment in (row.time_range_start, row.time_range_end)]
+    assert [moment.timestamp() for moment in read] == [START + 2, START + 9]
+    assert all(moment.tzinfo is not None for moment in read)
+
+
+def test_a_summary_of_messages_without_numbers_covers_none(clock: ManualClock) -> None:
+    subject = conversation(clock)
+    subject.receive([message(None), advice()], clock.now())
+    summarize(subject, clock)
+    [row] = subject.take_changes().outbox
+    assert (row.covers_message_start, row.covers_message_end, row.message_count) == (0, 0, 2)
