@@ -166,6 +166,7 @@ class Committer:
     async def _put(self) -> Committed:
         commit, revision = self._writing, self._store.revision + 1
         committed = await self._store.commit(commit)
+        self._wrong_key = ""  # a commit looks at all of them
         now = self._clock.now()
         self._history.position = committed.position
         (self._history.unidentified.fell_back if commit.anew else self._history.unidentified.held)(now)
@@ -212,4 +213,4 @@ class Committer:
             waited = round(self._clock.now().monotonic - self._away_since.monotonic, 2)
             if waited >= WORTH_TELLING or self._vain_tries > 1:
                 log.warning("redis.back", session_id=self._store.keys.session_id, waited_seconds=waited)
-            self._away_since, self._vain_tries, self._wrong_key = None, 0, ""
+            self._away_since, self._vain_tries = None, 0
