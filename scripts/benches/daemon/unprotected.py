@@ -22,6 +22,7 @@ PARTS = {
     "redis.call('HMGET', checkpoint, 'revision', 'by', 'position')": "{from_revision, from_writer}",
     "(redis.call('HGET', forgotten, forgotten_field) or '') ~= from_mark": "false",
     "  if acknowledged > 0 then": "  if false then",
+    "  redis.call('LTRIM', input, 0, -(acknowledged + 1))": "",
     "  send('SADD', seen, identities)": "  at = at + identities",
     "  if identities > 0 then": "  if false then",
 }
