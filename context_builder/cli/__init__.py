@@ -2,34 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from context_builder import __version__
-from context_builder.cli.build import build
-from context_builder.cli.cost import cost
-from context_builder.cli.dead import dead
-from context_builder.cli.demo import demo
-from context_builder.cli.diff import diff
-from context_builder.cli.doctor import doctor
-from context_builder.cli.end import end
-from context_builder.cli.engines import engines
-from context_builder.cli.explain import explain_command
-from context_builder.cli.forget import forget
-from context_builder.cli.local_model import local_model
-from context_builder.cli.migrate import migrate
-from context_builder.cli.playback import replay_log
-from context_builder.cli.replay import replay_command
-from context_builder.cli.run import record, run_session
-from context_builder.cli.send import send
-from context_builder.cli.sessions import sessions
-from context_builder.cli.settings import settings
-from context_builder.cli.state import state
-from context_builder.cli.watch import watch
+
+_LIVE, _LOOK, _KEEP = "While people talk", "Looking", "Keeping house"
+COMMANDS: Final = {
+    "run": ("run", "run_session", _LIVE),
+    "record": ("run", "record", _LIVE),
+    "demo": ("demo", "demo", _LIVE),
+    "send": ("send", "send", _LIVE),
+    "replay": ("replay", "replay_command", _LIVE),
+    "end": ("end", "end", _LIVE),
+    "watch": ("watch", "watch", _LOOK),
+    "state": ("state", "state", _LOOK),
+    "explain": ("explain", "explain_command", _LOOK),
+    "build": ("build", "build", _LOOK),
+    "replay-log": ("playback", "replay_log", _LOOK),
+    "diff": ("diff", "diff", _LOOK),
+    "cost": ("cost", "cost", _LOOK),
+    "sessions": ("sessions", "sessions", _LOOK),
+    "doctor": ("doctor", "doctor", _LOOK),
+    "dead": ("dead", "dead", _KEEP),
+    "forget": ("forget", "forget", _KEEP),
+    "engines": ("engines", "engines", _KEEP),
+    "local-model": ("local_model", "local_model", _KEEP),
+    "migrate": ("migrate", "migrate", _KEEP),
+    "settings": ("settings", "settings", _KEEP),
+}
+"""Of each command: the module here that holds it, its function, and the part of the help in which it stands."""
+
+
+class _LoadedCommands(Mapping[str, Any]):
+    """Loads a command's module when the command is asked for: one that is to be quick does not load all others."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return _load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+@cache
+def _load(name: str) -> Any:
+    module, function, panel = COMMANDS[name]
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    alone.command(name, rich_help_panel=panel)(getattr(import_module(f"{__name__}.{module}"), function))
+    return get_command(alone)
+
+
+class _Commands(TyperGroup):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "commands": _LoadedCommands()})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        del ctx
+        return [*self.commands]
+
 
 app = typer.Typer(
     name="context-builder",
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -54,32 +99,3 @@ def _options(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(2)
-
-
-_LIVE, _LOOK, _KEEP = "While people talk", "Looking", "Keeping house"
-for _name, _command, _panel in (
-    ("run", run_session, _LIVE),
-    ("record", record, _LIVE),
-    ("demo", demo, _LIVE),
-    ("send", send, _LIVE),
-    ("replay", replay_command, _LIVE),
-    ("end", end, _LIVE),
-    ("watch", watch, _LOOK),
-    ("state", state, _LOOK),
-    ("explain", explain_command, _LOOK),
-    ("build", build, _LOOK),
-    ("replay-log", replay_log, _LOOK),
-    ("diff", diff, _LOOK),
-    ("cost", cost, _LOOK),
-    ("sessions", sessions, _LOOK),
-    ("doctor", doctor, _LOOK),
-    ("dead", dead, _KEEP),
-    ("forget", forget, _KEEP),
-    ("engines", engines, _KEEP),
-    ("local-model", local_model, _KEEP),
-    ("migrate", migrate, _KEEP),
-    ("settings", settings, _KEEP),
-):
-    app.command(_name, rich_help_panel=_panel)(_command)
-
-COMMANDS = frozenset(command.name for command in app.registered_commands)
