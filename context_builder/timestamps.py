@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Final
+
+BEYOND_DOUBT: Final = 900.0
+"""Seconds; clocks are changed by more, so where one reading is this near to the arrival the other is not nearer."""
 
 
 def moment(value: object, *, near: float | None = None) -> datetime | None:
@@ -47,6 +51,10 @@ def day(time: datetime) -> str:
 
 def epoch(value: object, *, near: float | None = None) -> float | None:
     """Return the epoch seconds of :func:`moment`."""
+    if near is not None and isinstance(value, datetime):  # of almost every message, which is said as it arrives
+        with suppress(ValueError, OverflowError, OSError):
+            if abs((time := value.timestamp()) - near) < BEYOND_DOUBT:
+                return time
     read = moment(value, near=near)
     return None if read is None else read.timestamp()
 

@@ -89,7 +89,7 @@ class Buffer:
     def touched(self, entry: BufferedMessage) -> None:
         """Note that the entry changed; with its new size there may be too much to publish."""
         before, self._sizes[entry.id] = self._sizes[entry.id], _size(entry)
-        if entry not in self._order[: self._first]:
+        if not self._first or entry not in self._order[: self._first]:
             self._bytes += self._sizes[entry.id] - before
             self._fit()
 

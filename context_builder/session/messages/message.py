@@ -169,11 +169,10 @@ def _moment(value: Any, now: Instant) -> tuple[str, float]:
     """Return ``value`` and its epoch seconds, or the arrival time when it is no readable ISO 8601."""
     if isinstance(value, str) and value.isascii() and value.isprintable():  # fromisoformat takes any separator
         try:
-            datetime.fromisoformat(value)
+            time = epoch(datetime.fromisoformat(value), near=now.wall)
         except ValueError:
             return now.iso(), now.wall
-        read = epoch(value, near=now.wall)
-        return value, now.wall if read is None else read
+        return value, now.wall if time is None else time
     return now.iso(), now.wall
 
 

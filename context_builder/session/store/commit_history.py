@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from hashlib import blake2b
@@ -53,7 +53,7 @@ class UnidentifiedDeliveries:
     """
 
     def __init__(self) -> None:
-        self._taken: dict[bytes, float] = {}
+        self._taken: OrderedDict[bytes, float] = OrderedDict()
 
     def __contains__(self, position: bytes) -> bool:
         return position in self._taken
@@ -62,7 +62,7 @@ class UnidentifiedDeliveries:
         """Note the positions in the input at which deliveries without identity were taken in."""
         self._taken.update(dict.fromkeys(positions, now.monotonic))
         while len(self._taken) > MOST_POSITIONS:
-            del self._taken[next(iter(self._taken))]
+            self._taken.popitem(last=False)
 
     def held(self, now: Instant) -> None:
         """Note that Redis has everything now, and forget what it took so long ago that it cannot lose it.
@@ -70,11 +70,11 @@ class UnidentifiedDeliveries:
         So an equal message after a wiped Redis is new, unless it comes within seconds.
         """
         while self._taken and next(iter(self._taken.values())) < now.monotonic - SECONDS:
-            del self._taken[next(iter(self._taken))]
+            self._taken.popitem(last=False)
 
     def fell_back(self, now: Instant) -> None:
         """Note that Redis lost some of it, and gives it again from now on."""
-        self._taken = dict.fromkeys(self._taken, now.monotonic)
+        self._taken = OrderedDict.fromkeys(self._taken, now.monotonic)
 
     def encode(self, more: Sequence[bytes]) -> bytes:
         """Return the newest positions, with those of ``more``, for the checkpoint."""
@@ -103,7 +103,7 @@ class CommitHistory:
         self.position = b""
         self._given: deque[_Given] = deque()
         self._size = 0
-        self._identities: dict[bytes, float] = {}
+        self._identities: OrderedDict[bytes, float] = OrderedDict()
 
     def __contains__(self, identity: bytes) -> bool:
         return identity in self._identities
@@ -138,4 +138,4 @@ class CommitHistory:
         while self._given[0].moment < earliest or (self._size > BYTES and len(self._given) > 1):
             self._size -= self._given.popleft().lists.size
         while len(self._identities) > IDENTITIES and next(iter(self._identities.values())) < earliest:
-            del self._identities[next(iter(self._identities))]
+            self._identities.popitem(last=False)
