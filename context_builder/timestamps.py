@@ -52,9 +52,11 @@ def day(time: datetime) -> str:
 def epoch(value: object, *, near: float | None = None) -> float | None:
     """Return the epoch seconds of :func:`moment`."""
     if near is not None and isinstance(value, datetime):  # of almost every message, which is said as it arrives
-        with suppress(ValueError, OverflowError, OSError):
+        try:
             if abs((time := value.timestamp()) - near) < BEYOND_DOUBT:
                 return time
+        except (ValueError, OverflowError, OSError):
+            return None
     read = moment(value, near=near)
     return None if read is None else read.timestamp()
 

@@ -162,9 +162,11 @@ class Buffer:
 
     def _fit(self) -> None:
         """Publish no more than there is room for."""
-        while self.published_count > self._limit or (self._bytes > self._max_bytes and self.published_count > 1):
+        published = self.published_count
+        while published > self._limit or (self._bytes > self._max_bytes and published > 1):
             self._bytes -= self._sizes[self._order[self._first].id]
             self._first += 1
+            published -= 1
 
     def _late_index(self, entry: BufferedMessage) -> int | None:
         """Return where a late listener message belongs: before the first with a higher number and a later time."""
