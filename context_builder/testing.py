@@ -18,7 +18,7 @@ from context_builder.analysis.analyst import (
     SummaryRequest,
     SummaryResult,
 )
-from context_builder.archive.archive import SummaryRow
+from context_builder.archive.archive import SAME_BY, SummaryRow, as_record
 from context_builder.clock import Instant
 from context_builder.errors import AnalystError, ArchiveError, MemoryStoreError
 from context_builder.memory.memory import Feedback, Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
@@ -92,7 +92,7 @@ class StubAnalyst(Analyst):
 
 
 class InMemoryArchive:
-    """Keeps rows in a dictionary. While ``failure`` is set every delivery raises it."""
+    """Keeps rows in a dictionary, as a database holds them. While ``failure`` is set every call raises it."""
 
     name = "memory"
 
@@ -103,13 +103,19 @@ class InMemoryArchive:
 
     async def deliver(self, row: SummaryRow) -> int:
         self.deliveries += 1
-        if self.failure is not None:
-            raise self.failure
-        while self.rows.setdefault((row.session_id, row.summary_seq), row) != row:
-            row = row.model_copy(update={"summary_seq": row.summary_seq + 1})
+        await self.check()
+        row = SummaryRow(**as_record(row))
+        if (row.session_id, row.summary_seq) in self.rows:
+            by_seq = {seq: kept for (session_id, seq), kept in self.rows.items() if session_id == row.session_id}
+            same = [seq for seq, kept in by_seq.items() if all(getattr(kept, by) == getattr(row, by) for by in SAME_BY)]
+            if same:
+                return max(same)
+            row = row.model_copy(update={"summary_seq": max(by_seq) + 1})
+        self.rows[row.session_id, row.summary_seq] = row
         return row.summary_seq
 
     async def forget(self, session_id: str) -> int:
+        await self.check()
         gone = [key for key in self.rows if key[0] == session_id]
         for key in gone:
             del self.rows[key]

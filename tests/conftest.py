@@ -16,10 +16,9 @@ from redis.asyncio import Redis
 from context_builder.storage.migrations import apply
 from context_builder.storage.redis import client_for
 from tests.services.postgres_server import PostgresServer
-from tests.services.postgrest import PROJECT, PostgrestFront
+from tests.services.postgrest import PostgrestFront, serving_project
 from tests.services.redis_server import RedisServer
 from tests.services.small_model import SmallModelServer, started_or_skipped
-from tests.services.waiting import wait_until
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -103,14 +102,10 @@ async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def supabase_project(database_url: str, database: asyncpg.Connection) -> AsyncIterator[PostgrestFront]:
+async def supabase_project(database_url: str) -> AsyncIterator[PostgrestFront]:
     """A Supabase project without any table of ours."""
-    await database.execute(PROJECT)
-    front = PostgrestFront(database_url)
-    front.start()
-    await wait_until(lambda: front.started, "the HTTP front listens")
-    yield front
-    front.stop()
+    async with serving_project(database_url) as front:
+        yield front
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ class Archive(Protocol):
         """Keep the row, and return the ``summary_seq`` it is kept under. Delivering a row again changes nothing.
 
         That is another one than the row's when there is another row under that already, because Redis lost the
-        session, or its last moments: then it is the session's next free number.
+        session, or its last moments: then it is the one after the session's highest.
         """
         ...
 

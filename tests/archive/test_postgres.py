@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -30,28 +28,6 @@ async def archive(database_url: str) -> AsyncIterator[PostgresArchive]:
     await archive.close()
 
 
-async def test_a_summary_is_kept_as_it_was(
-    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
-) -> None:
-    await apply(database_url)
-    row = summary(covers_message_end=2**53 - 1)
-    await archive.deliver(row)
-
-    kept = dict(await database.fetchrow("SELECT * FROM context_summaries"))
-    assert kept.pop("created_at") is not None
-    kept["domains_covered"] = json.loads(kept["domains_covered"])
-    assert kept == row.model_dump()
-
-
-async def test_delivering_again_changes_nothing(
-    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
-) -> None:
-    await apply(database_url)
-    assert [await archive.deliver(summary(seq)) for seq in (1, 2, 1)] == [1, 2, 1]
-    texts = await database.fetch("SELECT summary_text FROM context_summaries ORDER BY summary_seq")
-    assert [record["summary_text"] for record in texts] == [summary(1).summary_text, summary(2).summary_text]
-
-
 async def test_a_summary_that_another_process_delivers_meanwhile_is_kept_once(
     archive: PostgresArchive, database_url: str, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,35 +47,6 @@ async def test_a_summary_that_another_process_delivers_meanwhile_is_kept_once(
     assert await archive.deliver(another) == 2
     assert await database.fetchval("SELECT count(*) FROM context_summaries") == 2
     await elsewhere.close()
-
-
-async def test_another_summary_under_a_number_that_is_taken_gets_the_next_free_one_once(
-    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
-) -> None:
-    await apply(database_url)
-    for row in (summary(1), summary(2), summary(7, session_id="session-2")):
-        await archive.deliver(row)
-    another = summary(1, summary_text="another")
-    assert await asyncio.gather(archive.deliver(another), archive.deliver(another)) == [3, 3]
-    texts = await database.fetch(
-        "SELECT summary_text FROM context_summaries WHERE summary_seq <= 3 ORDER BY summary_seq"
-    )
-    assert [record["summary_text"] for record in texts] == [summary(1).summary_text, summary(2).summary_text, "another"]
-
-
-async def test_forgetting_a_session_leaves_the_others(archive: PostgresArchive, database_url: str) -> None:
-    await apply(database_url)
-    for row in (summary(1), summary(2), summary(1, session_id="session-2")):
-        await archive.deliver(row)
-    assert await archive.forget("session-1") == 2
-    assert await archive.forget("session-1") == 0
-    assert await archive.forget("session-2") == 1
-
-
-async def test_a_text_with_a_nul_or_with_sql_is_only_text(archive: PostgresArchive, database_url: str) -> None:
-    await apply(database_url)
-    await archive.deliver(summary(1, summary_text="a\x00b'); DROP TABLE context_summaries; --"))
-    assert await archive.forget("session-1") == 1
 
 
 @pytest.mark.parametrize("domains", ["text", "jsonb", "text[]"])
@@ -167,18 +114,6 @@ async def test_a_network_that_goes_dead_does_not_hang_the_archive_and_is_survive
         await archive.deliver(summary(2))
         assert await archive.forget("session-1") == 2
         await archive.close()
-
-
-async def test_a_statement_that_is_stuck_is_given_up_and_the_next_succeeds(
-    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
-) -> None:
-    await apply(database_url)
-    async with database.transaction():
-        await database.execute("LOCK TABLE context_summaries")
-        with pytest.raises(ArchiveUnavailable, match="does not answer in time"):
-            await archive.deliver(summary())
-    await archive.deliver(summary())
-    assert await archive.forget("session-1") == 1
 
 
 async def test_it_recovers_when_its_connections_are_cut(

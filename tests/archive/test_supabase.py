@@ -24,30 +24,13 @@ def service(project: PostgrestFront) -> SupabaseArchive:
     return SupabaseArchive(project.url, api_key("service_role"))
 
 
-async def test_a_summary_delivered_twice_is_one_row(
-    supabase_project: PostgrestFront, database_url: str, database: asyncpg.Connection
-) -> None:
-    await apply(database_url)
-    archive = service(supabase_project)
-    await archive.check()
-    for row in (summary(1), summary(2), summary(1)):
-        await archive.deliver(row)
-    kept = [dict(record) for record in await database.fetch("SELECT * FROM context_summaries ORDER BY summary_seq")]
-    assert [record["summary_seq"] for record in kept] == [1, 2]
-    assert json.loads(kept[0]["domains_covered"]) == summary().domains_covered
-    assert kept[0]["time_range_start"] == summary().time_range_start
-    await archive.close()
-
-
-async def test_another_summary_under_a_number_that_is_taken_gets_the_next_free_one_once(
+async def test_an_older_row_without_a_number_is_not_counted(
     supabase_project: PostgrestFront, database_url: str, database: asyncpg.Connection
 ) -> None:
     await apply(database_url)
     archive = service(supabase_project)
     await database.execute("INSERT INTO context_summaries (session_id, summary_text) VALUES ('session-1', 'older')")
-    another = summary(1, summary_text="another")
-    assert [await archive.deliver(row) for row in (summary(1), summary(2), another, another)] == [1, 2, 3, 3]
-    assert await database.fetchval(COUNT) == 4
+    assert [await archive.deliver(row) for row in (summary(1), summary(1, summary_text="another"))] == [1, 2]
     await archive.close()
 
 
@@ -58,16 +41,6 @@ async def test_what_was_applied_is_known_where_it_can_be_seen(
     assert await archive.applied() == frozenset()
     applied = await apply(database_url)
     assert await archive.applied() == {*applied}
-    await archive.close()
-
-
-async def test_forgetting_a_session_counts_its_rows(supabase_project: PostgrestFront, database_url: str) -> None:
-    await apply(database_url)
-    archive = service(supabase_project)
-    for row in (summary(1), summary(2), summary(1, session_id="session-2")):
-        await archive.deliver(row)
-    assert await archive.forget("session-1") == 2
-    assert await archive.forget("session-1") == 0
     await archive.close()
 
 

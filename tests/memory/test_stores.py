@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
-import asyncpg
 import pytest
 
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore
@@ -18,7 +17,7 @@ from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.memory.supabase import SupabaseMemory
 from context_builder.storage.migrations import apply
 from context_builder.testing import InMemoryStore
-from tests.services.postgrest import PROJECT, PostgrestFront, api_key
+from tests.services.postgrest import api_key, serving_project
 from tests.services.somabrain import SomaBrainServer
 from tests.services.waiting import wait_until
 
@@ -48,19 +47,11 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
 
 @asynccontextmanager
 async def in_database(url: str, *, supabase: bool) -> AsyncIterator[MemoryStore]:
-    connection = await asyncpg.connect(url)
-    await connection.execute(PROJECT)
-    await connection.close()
-    await apply(url)
-    front = PostgrestFront(url)
-    opened = SupabaseMemory(front.url, api_key("service_role")) if supabase else PostgresMemory(url)
-    if supabase:
-        front.start()
-        await wait_until(lambda: front.started, "the HTTP front listens")
-    yield opened
-    await opened.close()
-    if supabase:
-        front.stop()
+    async with serving_project(url) as front:
+        await apply(url)
+        opened = SupabaseMemory(front.url, api_key("service_role")) if supabase else PostgresMemory(url)
+        yield opened
+        await opened.close()
 
 
 @asynccontextmanager

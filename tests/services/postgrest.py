@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from context_builder.engines.engine import LOOPBACK, free_port
+from tests.services.waiting import wait_until
 
 SECRET = b"the-secret-that-signs-this-projects-keys"
 
@@ -184,6 +185,19 @@ class PostgrestFront:
                 yield connection
         finally:
             await connection.close()
+
+
+@asynccontextmanager
+async def serving_project(database_url: str) -> AsyncIterator[PostgrestFront]:
+    """Make the database a Supabase project's, and serve it."""
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(PROJECT)
+    await connection.close()
+    front = PostgrestFront(database_url)
+    front.start()
+    await wait_until(lambda: front.started, "the HTTP front listens")
+    yield front
+    front.stop()
 
 
 async def _known_table(connection: asyncpg.Connection, request: Request) -> tuple[str, Sequence[str]]:
