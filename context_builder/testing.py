@@ -174,7 +174,7 @@ class InMemoryStore:
                 told.get(memory.id),
             )
             for memory in self.kept.get(tenant_id, {}).values()
-            if _passes(memory, query.filter)
+            if query.filter.passes(memory)
         ]
         fits = [one for one in found if one.score > 0 and one.score >= query.threshold]
         return sorted(fits, key=lambda one: (one.score, _age(one.memory)), reverse=True)[: query.limit]
@@ -192,7 +192,7 @@ class InMemoryStore:
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         await self._answer()
         kept = self.kept.get(tenant_id, {})
-        gone = [name for name, one in kept.items() if name in ids or (filter is not None and _passes(one, filter))]
+        gone = [name for name, one in kept.items() if name in ids or (filter is not None and filter.passes(one))]
         for name in gone:
             del kept[name]
             self.feedback.get(tenant_id, {}).pop(name, None)
@@ -206,17 +206,6 @@ class InMemoryStore:
 def _is_outdated(memory: Memory, kept: Memory | None) -> bool:
     """Return whether ``kept`` is a preference that was stated after ``memory``."""
     return kept is not None and kept.kind == PREFERENCE and bool(kept.time and memory.time and kept.time > memory.time)
-
-
-def _passes(memory: Memory, where: MemoryFilter) -> bool:
-    return (
-        where.session_id in (None, memory.session_id)
-        and where.lets_through(memory.user_id, memory.metadata.get("persona_id"))
-        and (not where.kinds or memory.kind in where.kinds)
-        and set(where.tags) <= set(memory.tags)
-        and (where.since is None or (memory.time is not None and memory.time >= where.since))
-        and (where.until is None or (memory.time is not None and memory.time < where.until))
-    )
 
 
 def _age(memory: Memory) -> tuple[float, int]:

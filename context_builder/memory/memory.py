@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from context_builder.errors import ArchiveError, EngineError, MemoryUnavailable
 from context_builder.storage.deferred import Deferred
+from context_builder.timestamps import in_utc
 
 
 def point_id(session_id: str, number: int, time: float) -> str:
@@ -57,9 +58,21 @@ class MemoryFilter:
     until: datetime | None = None
     with_unowned: bool = False
 
-    def lets_through(self, user_id: str | None, persona_id: str | None) -> bool:
-        """Return whether the filter admits what belongs to this user and persona, or to none."""
-        owned = ((self.user_id, user_id), (self.persona_id, persona_id))
+    def passes(self, memory: Memory) -> bool:
+        """Return whether the memory meets the filter."""
+        time = memory.time and in_utc(memory.time)
+        return (
+            self.session_id in (None, memory.session_id)
+            and self._passes_owners(memory)
+            and (not self.kinds or memory.kind in self.kinds)
+            and set(self.tags) <= set(memory.tags)
+            and (self.since is None or (time is not None and time >= in_utc(self.since)))
+            and (self.until is None or (time is not None and time < in_utc(self.until)))
+        )
+
+    def _passes_owners(self, memory: Memory) -> bool:
+        persona_id = memory.metadata.get("persona_id")
+        owned = ((self.user_id, memory.user_id), (self.persona_id, None if persona_id is None else str(persona_id)))
         if self.with_unowned:
             return all(owner in (None, named) for named, owner in owned)
         return all(named in (None, owner) for named, owner in owned)

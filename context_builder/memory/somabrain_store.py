@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -11,7 +12,6 @@ from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rat
 from context_builder.memory.rows import storable
 from context_builder.memory.somabrain import Payload, SomaBrainClient
 from context_builder.memory.somabrain_answer import SomaBrainEntry, read_entries
-from context_builder.timestamps import in_utc
 
 BATCH: Final = 200
 """Most memories in one call."""
@@ -58,7 +58,7 @@ class SomaBrainStore:
         best: dict[str, SearchResult] = {}
         for found in map(_result, read_entries(await self._client.recall(asked))):
             known = best.get(found.memory.id)
-            if _passes(found.memory, where) and (known is None or found.score > known.score):
+            if _passes(where, found.memory) and (known is None or found.score > known.score):
                 best[found.memory.id] = found
         if query.text.strip():
             ordered = sorted(best.values(), key=lambda found: -found.score)
@@ -115,16 +115,9 @@ def _result(entry: SomaBrainEntry) -> SearchResult:
     return SearchResult(memory, min(max(entry.score or 0.0, 0.0), 1.0), ("somabrain",))
 
 
-def _passes(memory: Memory, where: MemoryFilter) -> bool:
+def _passes(where: MemoryFilter, memory: Memory) -> bool:
     """Return whether the memory meets the filter; one that tells no session is left to SomaBrain's own filter."""
-    return (
-        (where.session_id is None or memory.session_id in (None, where.session_id))
-        and where.lets_through(memory.user_id, _name(memory.metadata.get("persona_id")))
-        and (not where.kinds or memory.kind in where.kinds)
-        and set(where.tags) <= set(memory.tags)
-        and (where.since is None or (memory.time is not None and memory.time >= in_utc(where.since)))
-        and (where.until is None or (memory.time is not None and memory.time < in_utc(where.until)))
-    )
+    return (where if memory.session_id is not None else replace(where, session_id=None)).passes(memory)
 
 
 def _name(value: object) -> str | None:

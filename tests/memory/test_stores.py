@@ -103,6 +103,17 @@ async def test_what_belongs_to_others_is_not_found(store: MemoryStore, where: Me
     assert await ids(store, MemoryQuery("tortoise"), "other") == set()
 
 
+async def test_filters_read_numbers_as_names_and_times_without_offset_as_local(store: MemoryStore) -> None:
+    await store.remember("lab", [replace(SAGES, metadata={"persona_id": 7})])
+    local = NOW.astimezone().replace(tzinfo=None)
+    for where, met in (
+        (MemoryFilter(persona_id="7", since=local), {"sage's"}),
+        (MemoryFilter(persona_id="70"), set()),
+        (MemoryFilter(until=local), set()),
+    ):
+        assert await ids(store, MemoryQuery("tortoise", filter=where)) == met
+
+
 async def test_a_memory_comes_back_as_it_was(store: MemoryStore) -> None:
     kept = replace(SAID, speaker="Zoë", position=7, tags=("a", "b"), metadata={"n": 1.5})
     await store.remember("lab", [kept])
