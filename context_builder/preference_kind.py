@@ -19,7 +19,7 @@ class PreferenceKind(StrEnum):
     NAME = "name"
     LANGUAGE = "language"
 
-    def told(self, what: str) -> str:
+    def phrase(self, what: str) -> str:
         """Return the preference for ``what``, in the third person."""
         return _FORMS[self].format(what)
 

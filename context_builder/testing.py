@@ -165,13 +165,13 @@ class InMemoryStore:
         self.searches.append(query)
         await self._answer()
         asked = _words(query.text)
-        told = self.feedback.get(tenant_id, {})
+        feedback = self.feedback.get(tenant_id, {})
         found = [
             SearchResult(
                 memory,
                 (len(asked & _words(memory.text)) / len(asked)) ** 0.25 if asked else 1.0,
                 ("words",),
-                told.get(memory.id),
+                feedback.get(memory.id),
             )
             for memory in self.kept.get(tenant_id, {}).values()
             if query.filter.passes(memory)
@@ -181,13 +181,13 @@ class InMemoryStore:
 
     async def rate(self, tenant_id: str, ratings: Sequence[Rating]) -> None:
         await self._answer()
-        told, kept = self.feedback.setdefault(tenant_id, {}), self.kept.get(tenant_id, {})
+        feedback, kept = self.feedback.setdefault(tenant_id, {}), self.kept.get(tenant_id, {})
         for rating in ratings:
             if rating.id in kept:
                 by_user = self._ratings.setdefault((tenant_id, rating.id), {})
                 by_user[rating.user_id] = rating
                 mean = fmean(one.score for one in by_user.values())
-                told[rating.id] = Feedback(mean, len(by_user), max(one.time for one in by_user.values()))
+                feedback[rating.id] = Feedback(mean, len(by_user), max(one.time for one in by_user.values()))
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         await self._answer()

@@ -96,12 +96,12 @@ class Grounding:
         identifiers: for each one that it drops, another of its kind must come from the messages ``cited``.
         """
         before, evidences = _Evidence(known), [self._read(place) for place in cited]
-        if not self._shares(text, [before]) or _told_part(text, [before, *evidences]) <= REPLACEMENT_PART:
+        if not self._shares(text, [before]) or _share_in_evidence(text, [before, *evidences]) <= REPLACEMENT_PART:
             return False
-        told = {word for evidence in evidences for word in evidence.words}
+        evidence_words = {word for evidence in evidences for word in evidence.words}
         identified = _identifiers(known)
         dropped = identified - {word for word, _ in _terms(text)}
-        gained = (_identifiers(text) - identified) & told
+        gained = (_identifiers(text) - identified) & evidence_words
         return all(
             sum(word.isdecimal() is number for word in dropped) <= sum(word.isdecimal() is number for word in gained)
             for number in (True, False)
@@ -118,30 +118,30 @@ class Grounding:
         Numbers alone are not enough, as an error's code may be one of the talk's.
         """
         identifiers = _identifiers(text)
-        told = {
+        information = {
             (word, dense): _bits(word, dense=dense, identifies=word in identifiers)
             for word, dense in _terms(text)
             if word not in self._names
         }
-        shared = {word: bits for (word, dense), bits in told.items() if bits and _occurs(word, dense, evidence)}
+        shared = {word: bits for (word, dense), bits in information.items() if bits and _occurs(word, dense, evidence)}
         if all(word.isdecimal() for word in shared):
             return False
-        return math.fsum(shared.values()) >= max(SHARED_BITS, SHARED_PART * math.fsum(told.values()))
+        return math.fsum(shared.values()) >= max(SHARED_BITS, SHARED_PART * math.fsum(information.values()))
 
 
 def is_told_in(phrase: str, text: str) -> bool:
     """Return whether ``text`` has the words of ``phrase``, or at least most of what these tell."""
-    return _told_part(phrase, [_Evidence(text)]) > 1 / 2
+    return _share_in_evidence(phrase, [_Evidence(text)]) > 1 / 2
 
 
-def _told_part(text: str, evidence: Sequence[_Evidence]) -> float:
+def _share_in_evidence(text: str, evidence: Sequence[_Evidence]) -> float:
     """Return the part of the words of ``text``, by information, that ``evidence`` has; 0 without words."""
     identifiers = _identifiers(text)
-    told = {
+    information = {
         (word, dense): 1.0 + _bits(word, dense=dense, identifies=word in identifiers) for word, dense in _terms(text)
     }
-    found = math.fsum(bits for (word, dense), bits in told.items() if _occurs(word, dense, evidence))
-    return found / math.fsum(told.values()) if told else 0.0
+    found = math.fsum(bits for (word, dense), bits in information.items() if _occurs(word, dense, evidence))
+    return found / math.fsum(information.values()) if information else 0.0
 
 
 def _occurs(word: str, dense: bool, evidence: Sequence[_Evidence]) -> bool:  # noqa: FBT001 (as _terms gives it)

@@ -30,7 +30,7 @@ from context_builder.assembly.retrieval.retriever import HealthProvider, OnDegra
 from context_builder.assembly.retrieval.somabrain_source import SomaBrain, SomaBrainSource
 from context_builder.assembly.retrieval.source import MemorySource, RecordStore
 from context_builder.assembly.retrieval.store_source import StoreSource
-from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, Request, no_session
+from context_builder.assembly.strategies.strategy import ContextStrategy, ReadSession, StrategyRequest, no_session
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn, tenant
 from context_builder.assembly.turn_request import TurnRequest, preferences_for
 from context_builder.clock import Clock, SystemClock
@@ -156,7 +156,7 @@ class ContextBuilder:
         """
         if self._store is None:
             return []
-        request = Request("", self._pipeline.now(), tenant_id, user_id, find_preferences=self._find_preferences)
+        request = StrategyRequest("", self._pipeline.now(), tenant_id, user_id, find_preferences=self._find_preferences)
         retrieved = await self._retriever.retrieve(None, {"preferences": preferences_for(request)})
         return list(retrieved.found.get("preferences", ()))
 
@@ -252,7 +252,7 @@ class ContextBuilder:
         query = options.query
         if self._config.redact_user_message:
             query = self._policy.text(query).text or ""
-        request = Request(
+        request = StrategyRequest(
             query=query,
             now=self._pipeline.now(),
             tenant_id=options.tenant_id,

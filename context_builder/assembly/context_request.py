@@ -21,7 +21,7 @@ from context_builder.assembly.retrieval.gather import Failure
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.assembly.retrieval.store_source import StoreAccess
-from context_builder.assembly.strategies.strategy import ContextStrategy, Request
+from context_builder.assembly.strategies.strategy import ContextStrategy, StrategyRequest
 from context_builder.assembly.turn import DEFAULT_TENANT
 from context_builder.errors import EmptyContext, NoMemoryStore, StrategyError, TokenLimitExceeded
 
@@ -68,7 +68,7 @@ class ContextRequest:
         config: AssemblyConfig,
         counter: MessageTokenCounter,
         policy: RedactionPolicy,
-        request: Request,
+        request: StrategyRequest,
     ) -> None:
         self.limit = config.limit(options.token_limit, DEFAULT_TOKEN_LIMIT)
         self._options = options
@@ -111,7 +111,7 @@ class ContextRequest:
             candidates=found,
             order=PRIORITY,
             config=self._config,
-            told_anyway=ContextType.USER_PREFERENCES,
+            keeps_duplicates=ContextType.USER_PREFERENCES,
             refused=refused,
         )
 
@@ -175,7 +175,7 @@ class ContextRequest:
         )
 
 
-def _asking(strategy: ContextStrategy, request: Request) -> AskStrategy:
+def _asking(strategy: ContextStrategy, request: StrategyRequest) -> AskStrategy:
     """Return a function that asks a strategy, and fails if this is no coroutine or offers something else."""
 
     async def ask(store: StoreAccess) -> list[Candidate]:

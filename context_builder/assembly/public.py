@@ -20,10 +20,10 @@ from context_builder.assembly.strategies import (
     ContextStrategy,
     QueryStrategy,
     RecentMessagesStrategy,
-    Request,
     RollingSummaryStrategy,
     SemanticSearchStrategy,
     SessionMessagesStrategy,
+    StrategyRequest,
     UserPreferencesStrategy,
 )
 from context_builder.tokens.counter import estimate_tokens
@@ -48,7 +48,6 @@ __all__ = [
     "QueryStrategy",
     "Receipt",
     "RecentMessagesStrategy",
-    "Request",
     "RetrievalQuery",
     "RollingSummaryStrategy",
     "SemanticSearchStrategy",
@@ -56,6 +55,7 @@ __all__ = [
     "Signal",
     "SomaBrain",
     "SomabrainHealthState",
+    "StrategyRequest",
     "TokenWindowManager",
     "UserPreferencesStrategy",
     "added",

@@ -72,8 +72,8 @@ def _is_after(response: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     one, other = response.get("id"), entry.get("id")
     if isinstance(one, int) and isinstance(other, int):
         return one > other
-    responded, heard = (moment(message.get("timestamp")) or LONG_AGO for message in (response, entry))
-    return responded > heard
+    responded_at, received_at = (moment(message.get("timestamp")) or LONG_AGO for message in (response, entry))
+    return responded_at > received_at
 
 
 def message_name(place: object) -> str:

@@ -25,7 +25,7 @@ from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalR
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.assembly.retrieval.store_source import StoreAccess
 from context_builder.assembly.strategies.builtin import UserPreferencesStrategy
-from context_builder.assembly.strategies.strategy import Request
+from context_builder.assembly.strategies.strategy import StrategyRequest
 from context_builder.assembly.turn import DEFAULT_TENANT, Turn
 from context_builder.quoting import quoted_name
 
@@ -80,14 +80,14 @@ class TurnRequest:
         if not turn.preferences or turn.user_id is None:
             return {}
         tenant_id = turn.tenant_id or DEFAULT_TENANT
-        request = Request(turn.query, now, tenant_id, turn.user_id, find_preferences=self._find_preferences)
+        request = StrategyRequest(turn.query, now, tenant_id, turn.user_id, find_preferences=self._find_preferences)
         return {_PREFERENCES: preferences_for(request)}
 
     def draft(self, retrieved: RetrievalResult) -> Draft:
         turn, (config, order) = self._turn, self._planned()
-        told: list[Receipt] = []
+        refused: list[Receipt] = []
         if turn.altered:
-            told.append(Receipt(USER, USER, Outcome.WITHHELD if turn.withheld else Outcome.REDACTED, turn.altered))
+            refused.append(Receipt(USER, USER, Outcome.WITHHELD if turn.withheld else Outcome.REDACTED, turn.altered))
         return Draft(
             query=turn.query,
             required=self._ends(),
@@ -98,7 +98,7 @@ class TurnRequest:
             top_k=self._config.memories_wanted(retrieved.state),
             threshold=self._config.threshold,
             present_texts={turn.user_message.strip(): _BY_USER},
-            refused=told,
+            refused=refused,
             masked=[(self._given.user_message, turn.user_message)] if turn.altered else [],
         )
 
@@ -187,7 +187,7 @@ class TurnRequest:
         return self._counter.text(content if type(content) is str else plain(content))
 
 
-def preferences_for(request: Request) -> AskStrategy:
+def preferences_for(request: StrategyRequest) -> AskStrategy:
     """Find the preferences of the request's user."""
 
     def ask(store: StoreAccess) -> Awaitable[Sequence[Candidate]]:

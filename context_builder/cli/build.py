@@ -123,16 +123,16 @@ def document(built: BuiltContext, counted: str, *, explain: bool) -> dict[str, A
     """Return the JSON that programs read; with ``explain`` receipts too, and those of what more tokens would add.
     ``counted`` names the encoding that tokens are counted in.
     """
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "messages": built.messages,
         "token_counts": built.token_counts,
         "encoding": counted,
         "debug": built.debug,
     }
     if explain:
-        told["receipts"] = [one._asdict() for one in built.receipts]
-        told[f"added_by_{MORE}"] = [one._asdict() for one in built.added_by(MORE)]
-    return told
+        fields["receipts"] = [one._asdict() for one in built.receipts]
+        fields[f"added_by_{MORE}"] = [one._asdict() for one in built.added_by(MORE)]
+    return fields
 
 
 def show(built: BuiltContext, console: Console, assumed: str = "") -> None:
@@ -161,9 +161,9 @@ def explanation(built: BuiltContext) -> RenderableType:
     for heading in ("tokens", "score", *signals):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("why, and how it begins")
-    for (told, *_), group in groupby(built.receipts, key=lambda one: (bool(one.text), one.section, one.reason)):
+    for (is_shown, *_), group in groupby(built.receipts, key=lambda one: (bool(one.text), one.section, one.reason)):
         alike = list(group)
-        if told or len(alike) < 3:
+        if is_shown or len(alike) < 3:
             for one in alike:
                 table.add_row(*_row(one, signals))
         else:

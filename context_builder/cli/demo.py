@@ -150,12 +150,12 @@ async def _settle(seen: Seen, stop: asyncio.Event) -> None:
 
 async def _tell(client: SessionClient, console: Console, seen: Seen, stop: asyncio.Event) -> None:
     """Write plain lines for a log: one when the domains change or a summary is made."""
-    told = None
+    shown = None
     while not await stopped(stop, INTERVAL):
         seen.look(await client.snapshot())
         page = Published(seen.latest)
-        if (news := ([domain for domain, _ in page.domains], page.summaries)) != told:
-            told = news
+        if (news := ([domain for domain, _ in page.domains], page.summaries)) != shown:
+            shown = news
             domains = ", ".join(f"{short_name(domain)} {confidence:.0%}" for domain, confidence in page.domains)
             console.print(
                 f"{page.received} messages, {page.summaries} summaries, about: {domains or 'not known yet'}",

@@ -49,8 +49,8 @@ async def _end(session_id: str) -> None:
         counted = f"{_counted(summary.message_count, 'message')}, {_counted(summary.seq, 'summary')} archived"
         typer.echo(f"Session {session_id} is closed: {counted}.")
         if refused := sum(session.conversation.undeliverable.values()):
-            told = f"{_counted(refused, 'entry')} refused for good since it began"
-            typer.echo(f"{told}: `context-builder dead {session_id}`", err=True)
+            refusals = f"{_counted(refused, 'entry')} refused for good since it began"
+            typer.echo(f"{refusals}: `context-builder dead {session_id}`", err=True)
 
 
 def _closed_but(session_id: str, waiting: int, receiver: str) -> str:

@@ -57,8 +57,8 @@ async def _forget(session_id: str) -> None:
         if owner is not None:  # it notices with its next commit; until then it may still deliver something
             typer.echo(f"Waiting until {describe(owner)} leaves …", err=True)
             if not (has_died(owner) or await is_left(catalog, session_id, settings.session.lease)):
-                told = "it will not restore the session, but may still deliver what it was delivering"
-                typer.echo(f"{describe(owner)} does not answer; should it wake up, {told}", err=True)
+                risk = "it will not restore the session, but may still deliver what it was delivering"
+                typer.echo(f"{describe(owner)} does not answer; should it wake up, {risk}", err=True)
             await delivered.forget()
         recording = recording_of(session_id, settings)
         was_recorded = recording is not None and delete(recording)

@@ -159,12 +159,12 @@ def progress(console: Console, total: int) -> Iterator[OnProgress]:
 
 
 def _lines(console: Console) -> OnProgress:
-    told = 0
+    reported = 0
 
     def tell(done: int, total: int) -> None:
-        nonlocal told
-        if (tenths := done * 10 // total) > told:
-            told = tenths
+        nonlocal reported
+        if (tenths := done * 10 // total) > reported:
+            reported = tenths
             console.print(f"{done} of {total} messages pushed", highlight=False)
 
     return tell

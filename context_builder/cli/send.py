@@ -44,11 +44,11 @@ async def say(client: SessionClient, text: str, speaker: str | None) -> str:
     now = datetime.now()
     if speaker is None:
         await client.push(contributed(text, now))
-        told = "sent as Consilience"
+        outcome = "sent as Consilience"
     else:
         number = await client.next_number()
         await client.push(spoken(client.session_id, number, speaker, text, now))
-        told = f"sent as message {number}"
+        outcome = f"sent as message {number}"
     if await client.owner() is None:
-        told += f"; nobody runs {client.session_id} now, it waits for: context-builder run {client.session_id}"
-    return told
+        outcome += f"; nobody runs {client.session_id} now, it waits for: context-builder run {client.session_id}"
+    return outcome

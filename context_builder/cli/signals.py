@@ -41,9 +41,9 @@ def stopping_signals(stop: Callable[[], object]) -> Iterator[None]:
 async def within_grace(coroutine: Coroutine[Any, Any, None], told_to_stop: asyncio.Event) -> None:
     """Run the coroutine; once ``told_to_stop`` is set, for ``GRACE`` seconds at most."""
     task = asyncio.create_task(coroutine, name="session")
-    told = asyncio.create_task(told_to_stop.wait(), name="told to stop")
+    stopping = asyncio.create_task(told_to_stop.wait(), name="told to stop")
     try:
-        await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             await asyncio.wait({task}, timeout=GRACE)
         if not task.done():
@@ -56,4 +56,4 @@ async def within_grace(coroutine: Coroutine[Any, Any, None], told_to_stop: async
         await asyncio.wait({task})  # which gives the session's lease back
         raise
     finally:
-        told.cancel()
+        stopping.cancel()

@@ -49,8 +49,8 @@ class _Answer(BaseModel):
     @property
     def prompt_tokens(self) -> int | None:
         """Return the tokens that the server says it embedded; None where it tells no figure that can be true."""
-        told = self.usage.get("prompt_tokens") if isinstance(self.usage, dict) else None
-        return told if type(told) is int and 0 <= told <= MOST_TOKENS else None
+        tokens = self.usage.get("prompt_tokens") if isinstance(self.usage, dict) else None
+        return tokens if type(tokens) is int and 0 <= tokens <= MOST_TOKENS else None
 
 
 class OpenAIEmbedder:

@@ -186,7 +186,7 @@ def own_words(text: str) -> Iterator[str]:
 def is_of_others(sentence: str, start: int) -> bool:
     """Return whether the words from ``start`` on are about somebody else, or only supposed."""
     before = sentence[max(0, start - _NEARBY) : start]
-    tellers = (told["who"] for told in _REPORTED.finditer(before))
+    tellers = (reported["who"] for reported in _REPORTED.finditer(before))
     return (
         any(who is None or who.lower() not in ("i", "i've", "i'd") for who in tellers)
         or _UNSURE.search(before) is not None

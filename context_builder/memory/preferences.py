@@ -46,15 +46,15 @@ class Preference:
         """Return the preference of this kind for ``what``."""
         words = " ".join(what.lower().split())
         topic = _TOPICS.get(kind) or (topic_of(what) if kind in _BY_TOPIC else words)
-        return cls(topic, kind.told(what), withdrawn)
+        return cls(topic, kind.phrase(what), withdrawn)
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Return the preference that ``text`` tells as :meth:`PreferenceKind.told` does, or in other words."""
-        kinds = {kind.told(""): kind for kind in PreferenceKind}
-        if (told := max(filter(text.startswith, kinds), key=len, default=None)) is None:
+        """Return the preference that ``text`` tells as :meth:`PreferenceKind.phrase` does, or in other words."""
+        kinds = {kind.phrase(""): kind for kind in PreferenceKind}
+        if (prefix := max(filter(text.startswith, kinds), key=len, default=None)) is None:
             return cls(" ".join(text.lower().split()), text)
-        return cls.of(kinds[told], text[len(told) :])
+        return cls.of(kinds[prefix], text[len(prefix) :])
 
     def withdraws(self, text: str) -> bool:
         """Return whether it takes back ``text``: "no longer tea" takes back green tea, and not coffee."""

@@ -120,6 +120,6 @@ def _memory(row: Row) -> Memory:
 
 
 def _feedback(row: Row) -> Feedback | None:
-    if not (told := row.get("feedback")):
+    if not (feedback := row.get("feedback")):
         return None
-    return Feedback(float(told["score"]), int(told["count"]), datetime.fromisoformat(told["timestamp"]))
+    return Feedback(float(feedback["score"]), int(feedback["count"]), datetime.fromisoformat(feedback["timestamp"]))

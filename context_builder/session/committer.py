@@ -47,8 +47,8 @@ class Committer:
         self._away_since: Instant | None = None
         self._vain_tries = 0
         self._wrong_key = ""
-        self._described = clock.now()
-        self._wanted = self._writing = Commit(conversation_state=b"", active_at=0.0)
+        self._described_at = clock.now()
+        self._incremental = self._next_attempt = Commit(conversation_state=b"", active_at=0.0)
         self._stopping = False
         self._committed_at = float("-inf")
 
@@ -83,7 +83,7 @@ class Committer:
         Raises :class:`LeaseLost` when the session belongs to somebody else, and
         :class:`StoreUnavailable` only when told to stop: what is not acknowledged then is read again by the next run.
         """
-        self._wanted = self._writing = self._describe(conversation, batches, publish=publish)
+        self._incremental = self._next_attempt = self._describe(conversation, batches, publish=publish)
         started = time.perf_counter()
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
@@ -98,7 +98,7 @@ class Committer:
         unidentified = [position for batch in batches for position in batch.unidentified]
         if unidentified:
             changes.fields["unidentified"] = self._history.unidentified.encode(unidentified)
-        now = self._described = self._clock.now()
+        now = self._described_at = self._clock.now()
         written = changes.dirty or bool(batches)
         published = changes.dirty or publish
         return Commit(
@@ -157,42 +157,42 @@ class Committer:
         """
         held, revision = await self._store.held(), self._store.revision
         self._check(held)
-        self._writing = self._wanted
+        self._next_attempt = self._incremental
         if self._store.lineage.is_behind(held):
             log.error("store.fell_back", session_id=self._store.keys.session_id, revision=revision, held=held.revision)
-            self._writing = self._complete(conversation, held.revision)
+            self._next_attempt = self._full_rewrite(conversation, held.revision)
         self._store.rebase(held)
 
     async def _put(self) -> Committed:
-        commit, revision = self._writing, self._store.revision + 1
+        commit, revision = self._next_attempt, self._store.revision + 1
         committed = await self._store.commit(commit)
         self._wrong_key = ""  # a commit looks at all of them
         now = self._clock.now()
         self._history.position = committed.position
-        (self._history.unidentified.fell_back if commit.anew else self._history.unidentified.held)(now)
+        (self._history.unidentified.fell_back if commit.rewrite else self._history.unidentified.held)(now)
         if commit.head:
-            self._history.keep(revision, self._wanted, now)
+            self._history.keep(revision, self._incremental, now)
         if commit.state is not None and committed.state_present:
-            self._recorder.published(revision, commit.state, self._described)
+            self._recorder.published(revision, commit.state, self._described_at)
         return committed
 
-    def _complete(self, conversation: Conversation, held: int) -> Commit:
+    def _full_rewrite(self, conversation: Conversation, held: int) -> Commit:
         """Return the commit with everything that Redis, fallen back to revision ``held``, has lost."""
-        wanted, now = self._wanted, self._clock.now()
-        self._described = now
+        commit, now = self._incremental, self._clock.now()
+        self._described_at = now
         conversation.everything_changed()
         everything = conversation.take_changes()
-        everything.follow(wanted.changes)
-        everything.fields["unidentified"] = self._history.unidentified.encode(wanted.unidentified)
+        everything.follow(commit.changes)
+        everything.fields["unidentified"] = self._history.unidentified.encode(commit.unidentified)
         return replace(
-            wanted,
+            commit,
             state=session_state(conversation, self._store.revision + 1, now),
             head=checkpoint.write_head(conversation),
             order=checkpoint.write_order(conversation),
             changes=everything,
-            identities=[*self._history.identities, *wanted.identities],
-            anew=True,
-            again=self._history.lists_after(held),
+            identities=[*self._history.identities, *commit.identities],
+            rewrite=True,
+            replayed=self._history.lists_after(held),
             pending=conversation.buffer.pending,
         )
 

@@ -205,16 +205,16 @@ class Session:
         log.info("session.stopped", session_id=self.session_id, revision=self._store.revision)
 
     async def _acquire(self, *, takeover: bool, wait: bool) -> bool:
-        told: str | None = None
+        reported: str | None = None
         while not self.told_to_stop.is_set():
             try:
                 await self._committer.acquire(takeover=takeover)
             except SessionOwned as owned:
                 if not wait:
                     raise
-                if str(owned) != told and not self._ending:  # its owner was asked to end it
-                    told = str(owned)
-                    log.warning("session.waiting", reason=told, hint="--takeover takes it, --no-wait gives up")
+                if str(owned) != reported and not self._ending:  # its owner was asked to end it
+                    reported = str(owned)
+                    log.warning("session.waiting", reason=reported, hint="--takeover takes it, --no-wait gives up")
                 await self._next_event(self._rules.tick)
             else:
                 return True

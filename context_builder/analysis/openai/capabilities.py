@@ -41,12 +41,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Tells which parts of the API may be used; ``schema_told`` puts the schema into the prompt."""
+    """Tells which parts of the API may be used; ``schema_in_prompt`` puts the schema into the prompt."""
 
     max_completion_tokens: bool = True
     temperature: bool = True
     json_schema: bool = True
-    schema_told: bool = False
+    schema_in_prompt: bool = False
 
     def refused_part(self, refusal: str) -> str | None:
         """Return the part in use that a server's refusal is about, if the refusal names one."""
@@ -58,18 +58,18 @@ class Capabilities:
 
     def without(self, part: str) -> Capabilities:
         if part == "json_schema":
-            return replace(self, json_schema=False, schema_told=True)
+            return replace(self, json_schema=False, schema_in_prompt=True)
         return replace(self, **{part: False})
 
     def request(self, question: Question, json_mode: Prompt) -> dict[str, Any]:
         """Return the arguments of a chat completion that asks ``question``."""
         schema = schema_of(question.reply)
-        told = f"\n\n{json_mode.fill(schema=json.dumps(schema))}" if self.schema_told else ""
+        schema_text = f"\n\n{json_mode.fill(schema=json.dumps(schema))}" if self.schema_in_prompt else ""
         strict = {"name": question.task, "strict": True, "schema": schema}
         return {
             "model": question.options.model,
             "messages": [
-                {"role": "system", "content": question.stable + told},
+                {"role": "system", "content": question.stable + schema_text},
                 {"role": "user", "content": question.varying},
             ],
             "response_format": {"type": "json_schema", "json_schema": strict}

@@ -137,7 +137,7 @@ class ModelClient:
             reply = parse_reply(question.reply, content)
         except ReplyInvalid:
             model = question.options.model
-            self._capabilities[model] = replace(self._capabilities.get(model, Capabilities()), schema_told=True)
+            self._capabilities[model] = replace(self._capabilities.get(model, Capabilities()), schema_in_prompt=True)
             raise
         return read(reply)
 

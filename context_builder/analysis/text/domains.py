@@ -75,12 +75,12 @@ def score_domains(texts: Sequence[str]) -> Evidence:
         length += fresh * len(spoken)
         for weights in _terms(spoken, known):
             times[id(weights)] = weights, times.get(id(weights), (weights, 0.0))[1] + fresh
-    heard = [0.0] * len(DOMAINS)
+    scores = [0.0] * len(DOMAINS)
     for weights, count in times.values():
-        told = math.log2(1 + count) / math.sqrt(len(weights))
+        damped = math.log2(1 + count) / math.sqrt(len(weights))
         for domain, weight in weights.items():
-            heard[domain] += told * weight**2
-    return Evidence(tuple(heard), length)
+            scores[domain] += damped * weight**2
+    return Evidence(tuple(scores), length)
 
 
 def _terms(spoken: Sequence[str], known: Lexicon) -> Iterator[Weights]:

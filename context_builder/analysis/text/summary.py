@@ -235,16 +235,16 @@ def _gain(sentence: Sentence, weight: dict[str, float]) -> float:
 def _selected(shortlist: Sequence[tuple[int, int, Sentence]], count: int, weight: dict[str, float]) -> list[int]:
     """Return the places of the sentences that cover most together."""
     open_weight = dict(weight)
-    heard: Counter[int] = Counter()
+    taken: Counter[int] = Counter()
     left = list(shortlist)
     chosen: list[int] = []
     while left and len(chosen) < count:
-        best = max(left, key=lambda item: _gain(item[2], open_weight) / (1 + heard[item[0]]))
+        best = max(left, key=lambda item: _gain(item[2], open_weight) / (1 + taken[item[0]]))
         stretch, place, sentence = best
         if _gain(sentence, open_weight) <= 0:
             break
         left.remove(best)
-        heard[stretch] += 1
+        taken[stretch] += 1
         chosen.append(place)
         for found in sentence.stems:
             open_weight[found] = 0.0

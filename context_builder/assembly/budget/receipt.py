@@ -52,8 +52,8 @@ def receipts_of(part: Allocation) -> Iterator[Receipt]:
     name = part.section.name
     for item in part.taken:
         outcome, reason = _what_happened(item)
-        told = receipt(item.id, item.candidate, name, outcome, reason, part.section.cost(item))
-        yield told._replace(text=item.text[:BEGINNING])
+        accepted = receipt(item.id, item.candidate, name, outcome, reason, part.section.cost(item))
+        yield accepted._replace(text=item.text[:BEGINNING])
     for item, reason in part.left:
         yield receipt(item.id, item.candidate, name, Outcome.DROPPED, reason)._replace(text=item.text[:BEGINNING])
 

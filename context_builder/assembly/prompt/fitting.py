@@ -26,8 +26,8 @@ class Draft:
     ``required`` are the messages that are always there. ``candidates`` are lists, one a source; of the memories among
     them the ``top_k`` best of at least ``threshold`` similarity are taken, all without these. ``history`` are chat
     messages, oldest first. ``order`` says which section is kept first. ``present_texts`` are texts that
-    ``required`` holds already, each with where; ``told_anyway`` is a section that keeps its items although another has
-    them. ``refused`` and ``masked`` are what redaction did to ``required``.
+    ``required`` holds already, each with where; ``keeps_duplicates`` is a section that keeps its items although
+    another has them. ``refused`` and ``masked`` are what redaction did to ``required``.
     """
 
     query: str
@@ -39,7 +39,7 @@ class Draft:
     top_k: int | None = None
     threshold: float | None = None
     present_texts: Mapping[str, str] = field(default_factory=dict)
-    told_anyway: ContextType | None = None
+    keeps_duplicates: ContextType | None = None
     refused: Sequence[Receipt] = ()
     masked: Sequence[tuple[str, str]] = ()
 
@@ -106,13 +106,13 @@ class Fitted:
         spoken = sum(counter.message(before) - counter.message(after) for before, after in self.history.masked)
         return redacted + masked + spoken, redacted
 
-    def untold(self, kind: ContextType, present_texts: Mapping[str, str]) -> list[Item]:
+    def without_duplicates(self, kind: ContextType, present_texts: Mapping[str, str]) -> list[Item]:
         """Return a section's items that neither an earlier section nor ``present_texts`` contains wholly.
 
-        The others get a receipt in ``told`` that says where they are.
+        The others get a receipt in ``duplicates`` that says where they are.
         """
         items = self.selection.items.get(kind, ())
-        if kind is self.selection.draft.told_anyway:
+        if kind is self.selection.draft.keeps_duplicates:
             return list(items)
         present = {
             name: f"told by the {part.section.name}"
@@ -136,7 +136,7 @@ class Fitted:
                 self.duplicates.append(_receipt(item, kind, why))
         return left
 
-    def heard(self) -> set[str]:
+    def history_texts(self) -> set[str]:
         """Return the texts of the history's items, and the contents of their messages."""
         kept = [item for item in self.taken(ContextType.RECENT) if not item.clipped]
         spoken = [message for item in kept if item.answers for message in (item.message or {}, *item.answers)]
@@ -164,11 +164,13 @@ class Fitting:
         while True:
             fitted = self._once(selection, limit, present_texts)
             memories = fitted.taken(ContextType.SEMANTIC)
-            heard = fitted.heard() if memories or len(present_texts) > len(selection.draft.present_texts) else set()
-            if gone := {words for words, why in present_texts.items() if why == _IN_HISTORY and words not in heard}:
+            spoken = (
+                fitted.history_texts() if memories or len(present_texts) > len(selection.draft.present_texts) else set()
+            )
+            if gone := {words for words, why in present_texts.items() if why == _IN_HISTORY and words not in spoken}:
                 lost |= gone
                 present_texts = {words: why for words, why in present_texts.items() if words not in gone}
-            elif twice := {words for item in memories for words in _wordings(item) if words in heard} - lost:
+            elif twice := {words for item in memories for words in _wordings(item) if words in spoken} - lost:
                 present_texts |= dict.fromkeys(twice, _IN_HISTORY)
             else:
                 return fitted
@@ -179,7 +181,7 @@ class Fitting:
         fitted = Fitted(selection, limit, History(draft.history, self._policy))
         for kind in draft.order:
             dialogue = kind is ContextType.RECENT and draft.history
-            items = fitted.history if dialogue else fitted.untold(kind, present_texts)
+            items = fitted.history if dialogue else fitted.without_duplicates(kind, present_texts)
             fitted.allocations[kind] = budget.fill(section_of(kind, items, self._counter))
         return fitted
 

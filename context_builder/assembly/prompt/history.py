@@ -41,8 +41,8 @@ class History:
             if len(messages[begin]) > 2 or messages[begin].get("role") in _ANSWERS:
                 begin = self._call(begin)
                 if missing := _missing(messages, begin, end):
-                    told = Receipt(_span(begin, end), HISTORY, Outcome.DROPPED, f"{missing} is not there")
-                    self._refused.append(told)
+                    dropped = Receipt(_span(begin, end), HISTORY, Outcome.DROPPED, f"{missing} is not there")
+                    self._refused.append(dropped)
                     self._seen_from = end = begin
                     continue
             self._begins.append(begin)

@@ -76,11 +76,11 @@ class Helpfulness:
     name: ClassVar[str] = "feedback"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        told = candidate.metadata.get("feedback")
-        score = told.get("score") if isinstance(told, Mapping) else None
-        if told is None or not isinstance(score, int | float) or not 0 <= score <= 1:
+        feedback = candidate.metadata.get("feedback")
+        score = feedback.get("score") if isinstance(feedback, Mapping) else None
+        if feedback is None or not isinstance(score, int | float) or not 0 <= score <= 1:
             return 0.5
-        return 0.5 + (score - 0.5) * recency(told, query.now, self.days)
+        return 0.5 + (score - 0.5) * recency(feedback, query.now, self.days)
 
 
 def ranking_signals(config: AssemblyConfig) -> tuple[RankingSignal, ...]:

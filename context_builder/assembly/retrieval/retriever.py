@@ -109,14 +109,14 @@ class Retriever:
         report(self._metrics, "observe_retrieval", seconds, sum(map(len, given)))
         self._learn(state, remembered, access, began)
         unasked = [f"{name}: not asked: {its.value}" for name, its in states.items() if queries and name not in queries]
-        told = [reason, *unasked, *(f"{failure.name}: {failure.message}" for failure in remembered.failures)]
+        reasons = [reason, *unasked, *(f"{failure.name}: {failure.message}" for failure in remembered.failures)]
         failures = [*remembered.failures, *found.failures]
         return RetrievalResult(
             candidates=tuple(remembered.answers.values()),
             found=found.answers,
             failures=found.failures,
             state=state,
-            outcome="; ".join(filter(None, told)) or "ok",
+            outcome="; ".join(filter(None, reasons)) or "ok",
             states=states,
             seconds=seconds,
             is_whole=not failures and all(its is HealthState.NORMAL for its in states.values()),

@@ -64,8 +64,11 @@ def candidate_of(found: SearchResult, kind: ContextType = ContextType.SEMANTIC) 
     metadata = {"type": memory.kind, **memory.metadata}
     if (time := moment(memory.time)) is not None:
         metadata["timestamp"] = time.isoformat()
-    if (told := found.feedback) is not None:
-        metadata["feedback"] = {"score": told.score, "timestamp": told.time.isoformat() if told.time else None}
+    if (feedback := found.feedback) is not None:
+        metadata["feedback"] = {
+            "score": feedback.score,
+            "timestamp": feedback.time.isoformat() if feedback.time else None,
+        }
     return Candidate(
         id=memory.id,
         text=memory.text,

@@ -8,15 +8,15 @@ from context_builder.assembly.strategies.builtin import (
     SessionMessagesStrategy,
     UserPreferencesStrategy,
 )
-from context_builder.assembly.strategies.strategy import ContextStrategy, Request
+from context_builder.assembly.strategies.strategy import ContextStrategy, StrategyRequest
 
 __all__ = [
     "ContextStrategy",
     "QueryStrategy",
     "RecentMessagesStrategy",
-    "Request",
     "RollingSummaryStrategy",
     "SemanticSearchStrategy",
     "SessionMessagesStrategy",
+    "StrategyRequest",
     "UserPreferencesStrategy",
 ]

@@ -20,7 +20,7 @@ from context_builder.assembly.session_state import (
     published_messages,
     summarized,
 )
-from context_builder.assembly.strategies.strategy import ContextStrategy, Request
+from context_builder.assembly.strategies.strategy import ContextStrategy, StrategyRequest
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, SearchResult
 from context_builder.memory.preferences import KIND
 from context_builder.timestamps import moment
@@ -37,7 +37,7 @@ class UserPreferencesStrategy:
     def __init__(self, count: int = 20) -> None:
         self._count = count
 
-    async def candidates(self, request: Request) -> Sequence[Candidate]:
+    async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]:
         if (user_id := request.user_id) is None:
             return []
         wheres = [MemoryFilter(user_id=user_id, kinds=(KIND,)), MemoryFilter(user_id=user_id, kinds=("message",))]
@@ -74,7 +74,7 @@ class SemanticSearchStrategy:
         self._threshold = threshold
         self._within_conversation = within_conversation
 
-    async def candidates(self, request: Request) -> Sequence[Candidate]:
+    async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]:
         if not request.query.strip():
             return []
         where = request.where()
@@ -90,7 +90,7 @@ class RollingSummaryStrategy:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    async def candidates(self, request: Request) -> Sequence[Candidate]:
+    async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]:
         return summarized(self._state)
 
 
@@ -102,7 +102,7 @@ class RecentMessagesStrategy:
     def __init__(self, count: int = 10) -> None:
         self._count = count
 
-    async def candidates(self, request: Request) -> Sequence[Candidate]:
+    async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]:
         if request.conversation_id is None:
             return []
         state = await request.read_session(request.tenant_id, request.conversation_id)
@@ -122,7 +122,7 @@ class SessionMessagesStrategy:
         self._state = state
         self._count = count
 
-    async def candidates(self, request: Request) -> Sequence[Candidate]:
+    async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]:
         return published_messages(self._state)[: self._count]
 
 
@@ -144,7 +144,7 @@ class QueryStrategy:
     def __init__(self, state: State | None = None) -> None:
         self._state = state
 
-    async def candidates(self, request: Request) -> Sequence[Candidate]:
+    async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]:
         asked = (one.candidates(request) for one in self.chosen(request.query))
         return [candidate for found in await asyncio.gather(*asked) for candidate in found]
 

@@ -30,7 +30,7 @@ async def no_session(tenant_id: str, session_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class StrategyRequest:
     """Holds whom and what a context is built for."""
 
     query: str
@@ -64,4 +64,4 @@ class ContextStrategy(Protocol):
     was added as optional.
     """
 
-    async def candidates(self, request: Request) -> Sequence[Candidate]: ...
+    async def candidates(self, request: StrategyRequest) -> Sequence[Candidate]: ...

@@ -71,20 +71,20 @@ def _absent(page: Published, now: float, view: View) -> RenderableType:
     """Return what is said of a session of which nothing is published, or no longer."""
     command = f"context-builder run {page.session_id}"
     if page.owned:
-        told = Text.assemble("It starts: ", running(page, now))
+        explanation = Text.assemble("It starts: ", running(page, now))
     elif page.ended:
         of = f"{page.ended.messages:,} messages, {archived(page.ended)}"
-        told = Text.assemble(
+        explanation = Text.assemble(
             f"It ended {clock_time(page.ended.at, now)}: {of}. Open it again with\n\n  ", (command, "bold")
         )
     else:
-        told = Text.assemble("No daemon runs it. Start one with\n\n  ", (command, "bold"))
+        explanation = Text.assemble("No daemon runs it. Start one with\n\n  ", (command, "bold"))
     if page.waiting:
-        told.append(f"\n\n{page.waiting:,} messages wait for it.", "yellow")
+        explanation.append(f"\n\n{page.waiting:,} messages wait for it.", "yellow")
     lines = [
         Text.assemble(("Session ", "dim"), (page.session_id, "bold"), (" publishes nothing.", "dim")),
         Text(),
-        told,
+        explanation,
     ]
     if view.notice:
         lines += [Text(), Text(view.notice, style="bold red")]

@@ -41,8 +41,8 @@ def running(page: Published, now: float) -> Text:
 def archived(ended: Ended) -> str:
     """Return what became of the summaries of a session that has ended."""
     stored = ended.summaries - ended.undelivered
-    told = f"{stored:,} {'summary' if stored == 1 else 'summaries'} archived"
-    return f"{told}, {ended.undelivered:,} to be" if ended.undelivered else told
+    text = f"{stored:,} {'summary' if stored == 1 else 'summaries'} archived"
+    return f"{text}, {ended.undelivered:,} to be" if ended.undelivered else text
 
 
 def clock_time(moment: float, now: float) -> str:
@@ -69,7 +69,7 @@ def silence_clock(page: Published, now: float, threshold: float) -> Text:
 def figures(page: Published, now: float, per_minute: float | None) -> list[Text]:
     """Return rates and lags, the most important first."""
     ago, pending, dead = page.published_ago(now), page.count("pending_messages"), page.dead_letters
-    told = [
+    shown = [
         _figure("messages", f"{page.received:,}"),
         _figure("a minute", "–" if per_minute is None else f"{per_minute:.0f}"),
         _figure("queued", f"{page.waiting:,}", "yellow" if page.waiting > _BEHIND else ""),
@@ -80,10 +80,10 @@ def figures(page: Published, now: float, per_minute: float | None) -> list[Text]
     ]
     spent, tokens = page.spent()
     if tokens:
-        told.append(_figure("cost", f"{dollars(spent)}, {tokens:,} tokens"))
+        shown.append(_figure("cost", f"{dollars(spent)}, {tokens:,} tokens"))
     if analysts := page.analysts():
-        told.append(_figure("analyst", _labels(analysts)))
-    return told
+        shown.append(_figure("analyst", _labels(analysts)))
+    return shown
 
 
 def flow(figures: Sequence[Text], width: int, rows: int) -> list[Text]:

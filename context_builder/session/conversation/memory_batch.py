@@ -62,9 +62,9 @@ def preferences_in(memories: Iterable[Memory]) -> PreferenceChanges:
                     if one.user_id == _user_of(memory) and _withdraws(preference, one):
                         stated.memories[one.id] = withdrawal(one, memory.id, memory.time)
                 continue
-            told = preference.as_memory(str(_user_of(memory)), source=memory.id, time=memory.time)
-            stated.memories.pop(told.id, None)
-            stated.memories[told.id] = replace(told, session_id=memory.session_id, speaker=memory.speaker)
+            remembered = preference.as_memory(str(_user_of(memory)), source=memory.id, time=memory.time)
+            stated.memories.pop(remembered.id, None)
+            stated.memories[remembered.id] = replace(remembered, session_id=memory.session_id, speaker=memory.speaker)
     return stated
 
 

@@ -29,7 +29,7 @@ local dead_max, dead_max_bytes = tonumber(take()), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
 local from_position, to_position = take(), take()
 local recent_max, recent_ttl_ms = tonumber(take()), take()
-local pending_trimmed, pending_left, anew = tonumber(take()), tonumber(take()), take()
+local pending_trimmed, pending_left, rewrite = tonumber(take()), tonumber(take()), take()
 
 -- What somebody else made of another type is told by name before anything is written: a script that fails half-way has
 -- written the first half. State and conversation state are strings that are overwritten whatever they are.
@@ -61,7 +61,7 @@ end
 -- remembers after a fall-back; those up to the newest one that is there are passed over.
 local function missing(key, newest, count)
   local last = at + count
-  local present = anew == '1' and redis.call('LINDEX', key, newest)
+  local present = rewrite == '1' and redis.call('LINDEX', key, newest)
   if present then
     for i = last, at + 1, -1 do
       if ARGV[i] == present then
@@ -90,7 +90,7 @@ if not written and to_revision ~= from_revision then
     end
   end
   local dead_bytes = redis.call('HGET', checkpoint, 'dead_bytes') or 0
-  if anew == '1' then -- what follows is all there is; a field that a lost commit dropped must not come back
+  if rewrite == '1' then -- what follows is all there is; a field that a lost commit dropped must not come back
     redis.call('DEL', checkpoint)
     redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
     if mark ~= '' then
@@ -100,7 +100,7 @@ if not written and to_revision ~= from_revision then
   send('HSET', checkpoint, tonumber(take()))
   send('HDEL', checkpoint, tonumber(take()))
   send('RPUSH', pending, missing(pending, -1, tonumber(take())))
-  if anew == '1' then -- what was summarized since is the oldest
+  if rewrite == '1' then -- what was summarized since is the oldest
     pending_trimmed = math.max(0, redis.call('LLEN', pending) - pending_left)
   end
   if pending_trimmed > 0 then
@@ -136,7 +136,7 @@ if not written and to_revision ~= from_revision then
   if acknowledged > 0 then
     position = to_position
   end
-  if anew == '1' and redis.call('LLEN', input) == acknowledged then -- nothing comes again: what follows is new
+  if rewrite == '1' and redis.call('LLEN', input) == acknowledged then -- nothing comes again: what follows is new
     position = redis.sha1hex(writer .. to_revision)
   end
   redis.call('HSET', checkpoint, 'revision', to_revision, 'by', writer, 'position', position)

@@ -70,8 +70,8 @@ class Commit:
     what became of them. ``active_at`` is the last message's time in epoch seconds. ``unidentified`` are the
     positions of new deliveries without identity. What is acknowledged leads from position ``begin`` to ``end``.
 
-    ``anew``, after a fall-back: the changes are all of the checkpoint, in place of what Redis holds; ``again`` was put
-    into the lists before, and ``pending`` messages are pending.
+    After a fall-back, ``rewrite`` says that the changes are all of the checkpoint, in place of what Redis holds;
+    ``replayed`` was put into the lists before, and ``pending`` messages are pending.
     """
 
     conversation_state: bytes
@@ -86,8 +86,8 @@ class Commit:
     unidentified: Sequence[bytes] = ()
     begin: bytes = b""
     end: bytes = b""
-    anew: bool = False
-    again: Lists = field(default_factory=Lists)
+    rewrite: bool = False
+    replayed: Lists = field(default_factory=Lists)
     pending: int = 0
 
     @property

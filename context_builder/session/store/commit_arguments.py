@@ -80,9 +80,9 @@ class CommitArguments:
             RECENT_MS,
             commit.changes.pending_trimmed,
             commit.pending,
-            int(commit.anew),
+            int(commit.rewrite),
         ]
-        lists = commit.again + commit.lists if commit.anew else commit.lists
+        lists = commit.replayed + commit.lists if commit.rewrite else commit.lists
         for values in (
             self._fields(),
             [*commit.changes.dropped],
@@ -100,7 +100,7 @@ class CommitArguments:
         """Return the checkpoint's fields that are set, and their values."""
         commit, lineage = self.commit, self.lineage
         fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []
-        if commit.anew or (commit.head and lineage.base.by != lineage.writer):
+        if commit.rewrite or (commit.head and lineage.base.by != lineage.writer):
             fields += ("ancestors", lineage.encode())
         for name, value in commit.changes.encoded_fields().items():
             fields += (name, value)

@@ -77,7 +77,7 @@ async def test_what_a_redis_that_fell_back_still_held_does_not_come_back(
     older = await live.redis.dump(KEYS.checkpoint)
     live.clock.advance(120)
     await live.until("it is summarized", message_count=3)
-    failed = fails_once(monkeypatch, lambda commit: commit.anew, after=False) if cut else []
+    failed = fails_once(monkeypatch, lambda commit: commit.rewrite, after=False) if cut else []
     await live.redis.restore(KEYS.checkpoint, 0, older, replace=True)
     await live.say(4)
     await live.shows(4)

@@ -213,8 +213,8 @@ async def test_what_the_lists_have_is_not_put_there_again(redis: Redis) -> None:
     mine = await owned(redis)
     await redis.rpush(KEYS.pending, b"1", b"2", b"3")
     await redis.rpush(KEYS.outbox, b"a")
-    again = Lists([b"2", b"3", b"4", b"5"], [b"b", b"c"], [b"m"], [b"x", b"y"])
-    await mine.commit(replace(WRITE, anew=True, again=again, pending=3))
+    replayed = Lists([b"2", b"3", b"4", b"5"], [b"b", b"c"], [b"m"], [b"x", b"y"])
+    await mine.commit(replace(WRITE, rewrite=True, replayed=replayed, pending=3))
     assert await redis.lrange(KEYS.pending, 0, -1) == [b"3", b"4", b"5"]  # the others were summarized since
     assert await redis.lrange(KEYS.outbox, 0, -1) == [b"a", b"b", b"c"]
     assert await redis.lrange(KEYS.memory_outbox, 0, -1) == [b"m"]
@@ -225,14 +225,14 @@ async def test_what_the_lists_have_is_not_put_there_again(redis: Redis) -> None:
 async def test_where_too_much_was_lost_what_is_left_stays(redis: Redis) -> None:
     mine = await owned(redis)
     await redis.rpush(KEYS.pending, b"1", b"2")
-    await mine.commit(replace(WRITE, anew=True, again=Lists([b"8", b"9"]), pending=9))
+    await mine.commit(replace(WRITE, rewrite=True, replayed=Lists([b"8", b"9"]), pending=9))
     assert await redis.lrange(KEYS.pending, 0, -1) == [b"1", b"2", b"8", b"9"]
 
 
 async def test_nothing_pending_leaves_no_list(redis: Redis) -> None:
     mine = await owned(redis)
     await redis.rpush(KEYS.pending, b"1", b"2")
-    await mine.commit(replace(WRITE, anew=True))
+    await mine.commit(replace(WRITE, rewrite=True))
     assert not await redis.exists(KEYS.pending)
 
 
@@ -256,7 +256,7 @@ async def test_who_continues_reads_what_was_written_last(redis: Redis) -> None:
 async def test_a_checkpoint_written_anew_still_knows_the_room_of_the_dead_letters(redis: Redis) -> None:
     mine = await owned(redis)
     await mine.commit(everything())
-    await mine.commit(replace(WRITE, anew=True))
+    await mine.commit(replace(WRITE, rewrite=True))
     assert await redis.hget(KEYS.checkpoint, "dead_bytes") == b"6"
 
 
