@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 ROLE: Final = "context_builder_app"
 
 _MAX_CONNECTIONS: Final = 4
-# Both for this transaction only: a pooled connection takes no tenant along. Without the role (a database
+IDLE_TIMEOUT: Final = 2.0
+"""Seconds after which the database ends a transaction whose program does not go on, frozen or cut off as it may be: the
+writers of a tenant wait for each other."""
+
+# All for this transaction only: a pooled connection takes no tenant along. Without the role (a database
 # whose owner may not make roles) the connection's own stays. The tenant is written in hexadecimal, which needs
 # no quoting, because a statement without parameters takes one round trip and not two.
 _AS_TENANT: Final = f"""
 SELECT set_config('context_builder.tenant', convert_from(decode('%s', 'hex'), 'UTF8'), true),
+       set_config('idle_in_transaction_session_timeout', '{IDLE_TIMEOUT * 1000:.0f}', true),
        (SELECT set_config('role', rolname, true) FROM pg_roles WHERE rolname = '{ROLE}')
 """  # noqa: S608 (only a constant)
 

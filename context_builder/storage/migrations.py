@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 _STATEMENT_TIMEOUT: Final = 60.0  # seconds; an existing table may be large
+_IDLE_TIMEOUT: Final = "10s"  # after which a program that stopped in between holds up no other one
 _LOCK: Final = 0x636F6E74657874  # "context", in ASCII: any number that no other program uses
 _APPLIED: Final = "SELECT EXISTS (SELECT FROM context_builder_migrations WHERE name = $1)"
 
@@ -44,6 +45,7 @@ async def apply(url: str) -> list[str]:
 
 async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql: str) -> bool:
     async with connection.transaction():
+        await connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}'")
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await connection.execute(ledger)
         if await connection.fetchval(_APPLIED, name):

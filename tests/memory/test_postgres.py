@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from structlog.testing import capture_logs
 
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresMemory
+from context_builder.memory.postgres import PostgresFunctions, PostgresMemory
 from tests.memory.vectors import LetterEmbedder
 
 pytestmark = pytest.mark.engines
@@ -226,3 +227,32 @@ async def test_a_server_without_pgvector_searches_words_alone_and_says_so_once(
             await hybrid.remember("acme", [Memory(text, text)])
     assert [entry["event"] for entry in logs] == ["memory.embeddings_unsupported"]
     assert [found.origins for found in await hybrid.search("acme", MemoryQuery("listen"))] == [("full_text",)]
+
+
+async def test_a_program_that_stops_within_a_call_holds_up_the_tenant_s_others_for_seconds_only(
+    migrated_url: str, memory: PostgresMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does that is frozen, or cut off, when the database has answered and nothing is committed yet."""
+    stopped, goes_on = asyncio.Event(), asyncio.Event()
+    answer = asyncpg.Connection.fetchval
+
+    async def answer_and_stop(connection: asyncpg.Connection, *arguments: Any) -> Any:
+        value = await answer(connection, *arguments)
+        stopped.set()
+        await goes_on.wait()
+        return value
+
+    frozen = PostgresFunctions(migrated_url)
+    monkeypatch.setattr(asyncpg.Connection, "fetchval", answer_and_stop)
+    call = asyncio.create_task(
+        frozen.call(
+            "context_memory_remember", "lab", {"memories": [{"id": "m0", "kind": "message", "text": "Ants dig."}]}
+        )
+    )
+    await stopped.wait()
+    monkeypatch.undo()
+    await memory.remember("lab", [Memory("m1", "Bees dance.")])
+    goes_on.set()
+    with pytest.raises(MemoryUnavailable):
+        await call
+    await frozen.close()
