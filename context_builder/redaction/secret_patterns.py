@@ -24,7 +24,7 @@ _LIKE_A_KEY: Final = re.compile(
 
 _SHORT_SECRETS: Final = (
     "authorization", "identified ", "securestring", " login ", "mysql", "sshpass", "redis-cli", "networkcredential(",
-    "directoryentry(",
+    "directoryentry(", "psexec", "sqlcmd ", "bcp ", "ldap", "mongo", "pass:",
 )  # fmt: skip
 """Words of lines in which a format is looked for without that."""
 
