@@ -42,6 +42,7 @@ _IS: Final = (
 _OPERATOR: Final = (
     r"(?P<compared>[!=]={1,2}|\|\||\?\?|(?<=[)\]]\s)or(?=\s[\"']))|(?P<assigned>:{1,3}=|[?+.|]{0,2}=>?)"
     rf"|(?P<told>:|(?<=\s){_IS}(?=[\s:])\s{{0,4}}:?)|(?P<called>\()|(?P<listed>,)|(?P<element>>)"
+    r"|(?P<dashed>(?<=\s)(?:-{1,8}>?|[–—→|])(?=\s))"
 )
 _WRAPPED: Final = (
     r"(?:(?:[@$bfruBFRUL]{1,2}|[\w.:\[\]]{0,30}(?:[Ss]tr(?:ing)?|from|bytes?|Secret\w{0,8})\()(?=[\"'`]))?"
@@ -81,6 +82,7 @@ _LEAST: Final = 4
 _LEAST_TOKEN: Final = 8
 _PATH: Final = re.compile(r"[\w.~-]*(?:/[\w.-]*){3,}")
 _FIRST_ARGUMENT: Final = re.compile(r"\(\s{0,2}[\"'`]$")
+_DASHES: Final = re.compile(r"(?:--|\s-)$")  # of an option, and of a parameter in PowerShell
 _SETTERS: Final = ("ENV", "setenv")  # of a Dockerfile, of csh
 _WORD_BEFORE: Final = re.compile(r"[A-Za-z][,;]? $")
 
@@ -91,12 +93,13 @@ class Syntax(Enum):
     COMPARED = "compared"  # name == value
     ASSIGNED = "assigned"  # name = value
     TOLD = "told"  # name: value, name is value
+    DASHED = "dashed"  # name - value, name -> value
     CALLED = "called"  # name("value")
     LISTED = "listed"  # name, value
     ELEMENT = "element"  # <name>value</name>
     STATED = "stated"  # name "value";
     BESIDE = "beside"  # name "value"
-    FLAG = "flag"  # --name value
+    FLAG = "flag"  # --name value, -Name value
     ARGUMENT = "argument"  # call("name", "value")
 
 
@@ -133,9 +136,17 @@ def is_secret_value(value: str, kind: NameKind, syntax: Syntax, *, quoted: bool)
         return len(value) >= _LEAST_TOKEN and is_like_a_password(value) and not is_label(value) and " " not in value
     if syntax == Syntax.LISTED:
         return is_random(value)
+    if syntax == Syntax.DASHED:  # talk goes on behind a dash: one word with letters and digits, or a random one
+        return _has_letters_and_digits(value) if kind == NameKind.PASSWORD else is_random(value)
     if not quoted and syntax in (Syntax.COMPARED, Syntax.CALLED):
         return False
     return (_is_password if kind == NameKind.PASSWORD else _is_token)(value, syntax, quoted=quoted)
+
+
+def _has_letters_and_digits(value: str) -> bool:
+    """Return whether a value is one word of letters and digits, and no label such as ``ticket-12``."""
+    has_both = any(map(str.isalpha, value)) and any(map(str.isdigit, value))
+    return has_both and is_like_a_password(value) and " " not in value and not is_label(value)
 
 
 def _is_password(value: str, syntax: Syntax, *, quoted: bool) -> bool:
@@ -194,7 +205,7 @@ def _match_after(line: str, start: int, end: int) -> tuple[re.Match[str] | None,
         return match, Syntax.STATED if match["stated"] else Syntax.BESIDE
     if start <= _BEFORE_ON_OWN_LINE and line[:start].isspace() and (match := _ON_OWN_LINE.match(line, end)):
         return match, Syntax.TOLD
-    is_set = line.startswith("--", max(start - 2, 0)) or line[: min(start, 12)].strip() in _SETTERS
+    is_set = _DASHES.search(line, max(start - 2, 0), start) or line[: min(start, 12)].strip() in _SETTERS
     if is_set and (match := _AFTER_FLAG.match(line, end)):
         return match, Syntax.FLAG
     return _TOLD_LATER.match(line, end), Syntax.TOLD
@@ -225,7 +236,7 @@ def _trimmed(bare: str, syntax: Syntax) -> str:
     """Return an unquoted value without what belongs to the sentence or the list around it."""
     if syntax == Syntax.LISTED:
         return bare.partition(",")[0]
-    return bare.rstrip(_AFTER_TOLD) if syntax == Syntax.TOLD else bare
+    return bare.rstrip(_AFTER_TOLD) if syntax in (Syntax.TOLD, Syntax.DASHED) else bare
 
 
 def _in_sentence(line: str, name: re.Match[str], kind: NameKind) -> Secret | None:

@@ -18,8 +18,8 @@ _DUMMY_PARTS: Final = (
 _DUMMY_WORDS: Final = frozenset(
     "abc access account add api app auth bar blank change client confirm create credential credentials db default"
     " demo edit empty enter false fill foo foobar forgot goes here hidden hide insert key login my n na new nil no"
-    " none null old omitted optional pass passphrase passwd password pw pwd real removed replace required reset"
-    " root secret see show some string tba tbd test the this todo token true undefined unknown unset update user"
+    " none not null old omitted optional pass passphrase passwd password pw pwd real removed replace required reset"
+    " root secret see set show some string tba tbd test the this todo token true undefined unknown unset update user"
     " username value with xxx yes your yours yyy".split()
 )
 _DUMMY: Final = re.compile(

@@ -50,6 +50,9 @@ WRITTEN = {
     "shell": "export API_TOKEN={}",
     "make": "API_TOKEN ?= {}",
     "option": "deploy --api-token {}",
+    "PowerShell": "Connect-Lab -User ann -ApiToken {}",
+    "behind a dash": "api token - {}",
+    "behind an arrow": "api token -> {} works",
     "header": "X-Octopus-ApiKey: {}",
     "query": "https://example.org/a?x=1&api_key={}&y=2",
     "connection string": "Server=db;User=sa;Password={};Encrypt=yes",
@@ -97,6 +100,14 @@ STAYS = (
     'confirm("password", "must have 8 signs")',
     "<key>password_hint</key>\n<value>blue2horse</value>",
     "bypass: 4711abc",
+    "password - 2FA codes",
+    "forgot the password - ticket #12345",
+    "new password - 12345678 times",
+    "| password | step-1 |",
+    "the token -> see page 2024-10-12",
+    "-password protected files",
+    "Connect-Lab -User ann -Password $password",
+    'const password = process.env.DB_PASSWORD || "not-set"',
     'const validKeyChars = "0123456789abcdefghijklmnopqrstuvwxyz_-."',
     "mongodb://user:password@localhost/database",
     "https://{user}:{pass}@example.org",
@@ -143,6 +154,13 @@ def test_a_named_value_is_masked(language, value):
 )
 def test_a_password_may_have_any_sign(written):
     assert "finds" not in REDACTOR.redact(written.format(PASSWORD))
+
+
+@pytest.mark.parametrize(
+    "written", ["wifi password - {}", "pw -> {}", "password ---- {}", "| password | {} |", "Connect-Lab -Password {}"]
+)
+def test_a_password_behind_a_dash_is_a_word_of_letters_and_digits(written):
+    assert "rain4u" not in REDACTOR.redact(written.format("rain4u!lab"))
 
 
 @pytest.mark.parametrize("text", STAYS)
