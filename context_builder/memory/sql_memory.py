@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from context_builder.errors import MemoryRejected
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Rating, SearchResult
 from context_builder.memory.rows import Row, as_condition, as_row, found_of, rating_rows, storable
 from context_builder.memory.sql_embeddings import SqlEmbeddings
+from context_builder.storage.sql_functions import SqlFunctions
 
 QUERY_TIME: Final = 0.2
 """Seconds in which a query is embedded, or not at all; it leaves a turn's search a third of its deadline."""
@@ -31,19 +32,6 @@ class SearchOptions:
     lead: bool = True
     rarity: bool = True
     fusion: float = 10.0
-
-
-class SqlFunctions(Protocol):
-    """Calls the SQL functions in some way. Raises :class:`~context_builder.errors.MemoryStoreError`."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
-        """Return the function's rows as JSON values; one for a function that returns a value."""
-        ...
-
-    async def close(self) -> None: ...
 
 
 class SqlMemory:

@@ -14,7 +14,9 @@ from structlog.testing import capture_logs
 
 from context_builder.errors import MemoryRejected, MemoryUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import PostgresFunctions, PostgresMemory
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.sql_functions import PostgresFunctions
+from context_builder.storage.store_errors import MEMORY_ERRORS
 from tests.memory.vectors import LetterEmbedder
 
 pytestmark = pytest.mark.engines
@@ -242,7 +244,7 @@ async def test_a_program_that_stops_within_a_call_holds_up_the_tenant_s_others_f
         await goes_on.wait()
         return value
 
-    frozen = PostgresFunctions(migrated_url)
+    frozen = PostgresFunctions(migrated_url, MEMORY_ERRORS)
     monkeypatch.setattr(asyncpg.Connection, "fetchval", answer_and_stop)
     call = asyncio.create_task(
         frozen.call(

@@ -6,7 +6,8 @@ import asyncpg
 import pytest
 
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
-from context_builder.memory.postgres import ROLE, PostgresMemory
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.sql_functions import ROLE
 
 pytestmark = pytest.mark.engines
 

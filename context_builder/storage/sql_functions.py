@@ -1,0 +1,105 @@
+"""The SQL functions of ``storage/sql``, called for a tenant in PostgreSQL, or over RPC in a Supabase project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from context_builder.storage.postgres import TIMEOUT, PostgresPool
+from context_builder.storage.store_errors import StoreErrors
+from context_builder.storage.supabase import SupabaseProject
+
+if TYPE_CHECKING:
+    import asyncpg
+
+ROLE: Final = "context_builder_app"
+
+_MAX_CONNECTIONS: Final = 4
+IDLE_TIMEOUT: Final = 2.0
+"""Seconds after which the database ends a transaction whose program does not go on, frozen or cut off as it may be: the
+writers of a tenant wait for each other."""
+
+# All for this transaction only: a pooled connection takes no tenant along. Without the role (a database
+# whose owner may not make roles) the connection's own stays. The tenant is written in hexadecimal, which needs
+# no quoting, because a statement without parameters takes one round trip and not two.
+_AS_TENANT: Final = f"""
+SELECT set_config('context_builder.tenant', convert_from(decode('%s', 'hex'), 'UTF8'), true),
+       set_config('idle_in_transaction_session_timeout', '{IDLE_TIMEOUT * 1000:.0f}', true),
+       (SELECT set_config('role', rolname, true) FROM pg_roles WHERE rolname = '{ROLE}')
+"""  # noqa: S608 (only a constant)
+
+
+class SqlFunctions(Protocol):
+    """Calls the SQL functions in some way. Raises the errors of the kind of store that it was made for."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
+        """Return the function's rows as JSON values; one for a function that returns a value."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class PostgresFunctions:
+    """Calls the functions at ``url``, each in a transaction of its tenant. Works through a transaction pooler."""
+
+    def __init__(self, url: str, errors: StoreErrors, *, timeout: float = TIMEOUT) -> None:
+        self._pool = PostgresPool(
+            url, errors, max_connections=_MAX_CONNECTIONS, timeout=timeout, reset=_nothing_to_reset
+        )
+
+    @property
+    def name(self) -> str:
+        return self._pool.name
+
+    async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
+        named = {"tenant": tenant_id} | {name: _encoded(value) for name, value in arguments.items()}
+        passed = ", ".join(f"{name} => ${place}" for place, name in enumerate(named, 1))
+        statement = f"SELECT coalesce(json_agg(r), '[]') FROM {function}({passed}) AS r"  # noqa: S608 (our names)
+        async with self._transaction() as connection:
+            await connection.execute(_AS_TENANT % tenant_id.encode().hex())
+            rows: list[Any] = json.loads(await connection.fetchval(statement, *named.values()))
+            return rows
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[asyncpg.Connection]:
+        async with self._pool.connected() as pool, pool.acquire() as connection, connection.transaction():
+            yield connection
+
+
+class SupabaseFunctions:
+    """Calls the functions in the project at ``url``; the service role that ``key`` gives names the tenant."""
+
+    def __init__(self, url: str, key: str, errors: StoreErrors, *, timeout: float = TIMEOUT) -> None:
+        self._project = SupabaseProject(url, key, errors, timeout=timeout)
+
+    @property
+    def name(self) -> str:
+        return self._project.name
+
+    async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
+        client = await self._project.client()
+        with self._project.translated():
+            request = client.rpc(function, {"tenant": tenant_id, **arguments}).execute()
+            answer = (await self._project.bounded(request)).data
+        return answer if isinstance(answer, list) else [answer]
+
+    async def close(self) -> None:
+        await self._project.close()
+
+
+async def _nothing_to_reset(_: asyncpg.Connection) -> None:
+    """Everything that a call sets is its transaction's."""
+
+
+def _encoded(value: Any) -> Any:
+    """asyncpg takes JSON as text, and arrays as lists."""
+    is_json = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
+    return json.dumps(value) if is_json else value
