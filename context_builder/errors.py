@@ -28,6 +28,10 @@ ContextBuilderError
 │   └── MemoryRejected      refuses this request or this caller; says why
 │       ├── MemoryDataRejected    refuses what this request holds, and will never take it
 │       └── CannotForget    has no way to delete what it keeps
+├── KnowledgeError          the knowledge store
+│   ├── KnowledgeUnavailable  cannot be reached in time; worth another try
+│   └── KnowledgeRejected   refuses this request or this caller; says why
+│       └── KnowledgeDataRejected  refuses what this request holds, and will never take it
 ├── Undeliverable           will never be delivered, though the receiver is well; also the two ...DataRejected
 │   └── EntryUnreadable     an outbox entry that is not what this version writes
 └── ContextError            a context that cannot be built
@@ -188,6 +192,22 @@ class MemoryDataRejected(MemoryRejected, Undeliverable):
 
 class CannotForget(MemoryRejected):
     """Raised when the memory store has no way to delete what it keeps."""
+
+
+class KnowledgeError(ContextBuilderError):
+    """Raised when the knowledge store did not do what was asked."""
+
+
+class KnowledgeUnavailable(KnowledgeError):
+    """Raised when the knowledge store cannot be reached, or did not answer in time."""
+
+
+class KnowledgeRejected(KnowledgeError):
+    """Raised when the knowledge store refuses a request for good."""
+
+
+class KnowledgeDataRejected(KnowledgeRejected):
+    """Raised when the knowledge store refuses a request for good because of the data in it."""
 
 
 class ContextError(ContextBuilderError):

@@ -11,6 +11,9 @@ from context_builder.errors import (
     ArchiveRejected,
     ArchiveUnavailable,
     ContextBuilderError,
+    KnowledgeDataRejected,
+    KnowledgeRejected,
+    KnowledgeUnavailable,
     MemoryDataRejected,
     MemoryRejected,
     MemoryUnavailable,
@@ -71,6 +74,23 @@ MEMORY_ERRORS: Final = StoreErrors(
     },
     api_advice={
         "PGRST202": "lacks the functions of the memory; run the SQL that `context-builder migrate` prints",
+        "42501": _KEY_REFUSED,
+        **_API,
+    },
+)
+
+KNOWLEDGE_ERRORS: Final = StoreErrors(
+    KnowledgeUnavailable,
+    KnowledgeRejected,
+    KnowledgeDataRejected,
+    advice={
+        "42P01": f"has no tables of knowledge; {_MIGRATE}",
+        "42883": f"lacks the functions of knowledge; {_MIGRATE}",
+        "42501": "does not let this role at this knowledge",
+        **_DATABASE,
+    },
+    api_advice={
+        "PGRST202": "lacks the functions of knowledge; run the SQL that `context-builder migrate` prints",
         "42501": _KEY_REFUSED,
         **_API,
     },

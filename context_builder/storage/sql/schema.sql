@@ -1,8 +1,48 @@
 -- What the migrations make, to be read; nothing applies this file. A test compares it with a database.
 
+CREATE TABLE context_artifact_erasures (
+    tenant_id text NOT NULL,
+    ref text NOT NULL,
+    version integer NOT NULL
+);
+CREATE TABLE context_artifacts (
+    tenant_id text NOT NULL,
+    ref text NOT NULL,
+    version integer NOT NULL,
+    is_current boolean NOT NULL DEFAULT true,
+    kind text NOT NULL,
+    title text NOT NULL,
+    content text NOT NULL,
+    digest bytea NOT NULL,
+    project_id text NOT NULL DEFAULT ''::text,
+    module_id text NOT NULL DEFAULT ''::text,
+    status text NOT NULL DEFAULT 'draft'::text,
+    sensitivity text NOT NULL DEFAULT 'internal'::text,
+    type text NOT NULL DEFAULT ''::text,
+    tags text[] NOT NULL DEFAULT '{}'::text[],
+    source text,
+    supersedes text,
+    created_at timestamp with time zone NOT NULL DEFAULT now(),
+    updated_at timestamp with time zone NOT NULL DEFAULT now()
+);
+CREATE TABLE context_assessments (
+    tenant_id text NOT NULL,
+    ref text NOT NULL,
+    assessor text NOT NULL,
+    quality double precision NOT NULL,
+    reason text NOT NULL DEFAULT ''::text,
+    assessed_at timestamp with time zone NOT NULL DEFAULT now()
+);
 CREATE TABLE context_builder_migrations (
     name text NOT NULL,
     applied_at timestamp with time zone NOT NULL DEFAULT now()
+);
+CREATE TABLE context_edges (
+    tenant_id text NOT NULL,
+    from_ref text NOT NULL,
+    to_ref text NOT NULL,
+    type text NOT NULL,
+    weight double precision NOT NULL DEFAULT 1
 );
 CREATE TABLE context_memories (
     tenant_id text NOT NULL,
@@ -57,18 +97,51 @@ CREATE TABLE context_summaries (
     domains_covered jsonb NOT NULL DEFAULT '[]'::jsonb,
     created_at timestamp with time zone NOT NULL DEFAULT now()
 );
+CREATE INDEX context_artifacts_scope ON context_artifacts USING btree (tenant_id, project_id, module_id, updated_at DESC) WHERE is_current;
+CREATE INDEX context_artifacts_superseding ON context_artifacts USING btree (tenant_id, supersedes) WHERE (is_current AND (supersedes IS NOT NULL));
+CREATE INDEX context_edges_from ON context_edges USING btree (tenant_id, from_ref, weight DESC);
+CREATE INDEX context_edges_to ON context_edges USING btree (tenant_id, to_ref, weight DESC);
 CREATE INDEX context_memories_keys ON context_memories USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate=off);
 CREATE INDEX context_memories_newest ON context_memories USING btree (tenant_id, said_at DESC NULLS LAST, "position" DESC NULLS LAST);
 CREATE INDEX context_memories_session ON context_memories USING btree (tenant_id, session_id, "position");
 CREATE INDEX context_memories_unembedded ON context_memories USING btree (tenant_id) WHERE (NOT embedded);
 CREATE INDEX context_memories_unowned ON context_memories USING btree (tenant_id) WHERE unowned;
 CREATE INDEX context_memories_user ON context_memories USING btree (tenant_id, user_id);
+CREATE UNIQUE INDEX context_artifact_erasures_pkey ON context_artifact_erasures USING btree (tenant_id, ref);
+CREATE UNIQUE INDEX context_artifacts_current ON context_artifacts USING btree (tenant_id, ref) WHERE is_current;
+CREATE UNIQUE INDEX context_artifacts_pkey ON context_artifacts USING btree (tenant_id, ref, version);
+CREATE UNIQUE INDEX context_assessments_pkey ON context_assessments USING btree (tenant_id, ref, assessor);
 CREATE UNIQUE INDEX context_builder_migrations_pkey ON context_builder_migrations USING btree (name);
+CREATE UNIQUE INDEX context_edges_pkey ON context_edges USING btree (tenant_id, from_ref, to_ref, type);
 CREATE UNIQUE INDEX context_memories_pkey ON context_memories USING btree (tenant_id, id);
 CREATE UNIQUE INDEX context_memory_frequencies_pkey ON context_memory_frequencies USING btree (tenant_id, word);
 CREATE UNIQUE INDEX context_memory_totals_pkey ON context_memory_totals USING btree (tenant_id);
 CREATE UNIQUE INDEX context_memory_vectors_pkey ON ONLY context_memory_vectors USING btree (tenant_id, id);
 CREATE UNIQUE INDEX context_summaries_session_id_summary_seq_key ON context_summaries USING btree (session_id, summary_seq);
+CREATE FUNCTION context_knowledge_artifact(a context_artifacts)
+    RETURNS jsonb;
+CREATE FUNCTION context_knowledge_assess(tenant text, assessments jsonb)
+    RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_erase(tenant text, artifact text, document text)
+    RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_find(tenant text, filter jsonb, most integer)
+    RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_get(tenant text, refs text[], wanted integer DEFAULT NULL::integer)
+    RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_index(tenant text, document text, passages jsonb)
+    RETURNS void;
+CREATE FUNCTION context_knowledge_link(tenant text, edges jsonb)
+    RETURNS bigint SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_neighbourhood(tenant text, seeds text[], depth integer, types text[], fan_out integer, most integer)
+    RETURNS jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text, passages jsonb)
+    RETURNS jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_quality(tenant text, refs text[])
+    RETURNS TABLE(ref text, quality double precision, assessors bigint) SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_space(tenant text)
+    RETURNS text;
+CREATE FUNCTION context_knowledge_unlink(tenant text, edges jsonb)
+    RETURNS bigint SECURITY DEFINER;
 CREATE FUNCTION context_memory_any(words text[])
     RETURNS tsquery;
 CREATE FUNCTION context_memory_by_embedding(tenant text, by_embedder text, query_embedding real[], condition text, depth integer)

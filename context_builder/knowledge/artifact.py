@@ -1,0 +1,120 @@
+"""An artifact is a document, a decision, a piece of code or the like; edges join what is known."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+MAX_CONTENT: Final = 2_000_000
+"""Characters of an artifact's content."""
+
+_REF: Final = re.compile(r"[A-Za-z0-9:._/@-]{1,512}")
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+def check_ref(ref: str) -> str:
+    """Return the ref itself. Raises :class:`ValueError` unless it is 1 to 512 of ``A-Z a-z 0-9 : . _ / @ -``."""
+    if _REF.fullmatch(ref) is None:
+        raise ValueError("a ref is 1 to 512 characters of A-Z a-z 0-9 : . _ / @ -")
+    return ref
+
+
+def _check_text(text: str) -> str:
+    if _UNSTORABLE.search(text):
+        raise ValueError("holds NUL or half of a surrogate pair")
+    return text
+
+
+Ref = Annotated[str, AfterValidator(check_ref)]
+Text = Annotated[str, AfterValidator(_check_text)]
+Name = Annotated[str, Field(max_length=200), AfterValidator(_check_text)]
+
+
+class ArtifactKind(StrEnum):
+    """Tells what an artifact is."""
+
+    DOCUMENT = "document"
+    CODE = "code"
+    BLUEPRINT = "blueprint"
+    PATTERN = "pattern"
+    CONTRACT = "contract"
+    DECISION = "decision"
+    RUNTIME_SIGNAL = "runtime_signal"
+    TASK = "task"
+
+
+class Status(StrEnum):
+    """Tells whether an artifact counts."""
+
+    DRAFT = "draft"
+    APPROVED = "approved"
+    SUPERSEDED = "superseded"
+    STALE = "stale"
+
+
+class Sensitivity(StrEnum):
+    """Tells how freely an artifact may be read; policies decide what follows from it."""
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+    CONFIDENTIAL = "confidential"
+    RESTRICTED = "restricted"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+
+class Artifact(_Model):
+    """Holds an artifact as its owner describes it; JSON names are camelCase. ``supersedes`` is the ref it replaces."""
+
+    kind: ArtifactKind
+    title: Annotated[Text, Field(min_length=1, max_length=1_000)]
+    content: Annotated[Text, Field(max_length=MAX_CONTENT)]
+    project_id: Name = ""
+    module_id: Name = ""
+    status: Status = Status.DRAFT
+    sensitivity: Sensitivity = Sensitivity.INTERNAL
+    type: Name = ""
+    tags: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    source: Annotated[Text, Field(max_length=2_000)] | None = None
+    supersedes: Ref | None = None
+
+
+class StoredArtifact(Artifact):
+    """Holds one version of an artifact as it is kept; times are ISO 8601 in UTC.
+
+    ``current`` is false of a version that was replaced by a newer one; ``superseded_by`` is the ref of another artifact
+    that replaces this one.
+    """
+
+    ref: Ref
+    version: int
+    current: bool
+    created_at: str
+    updated_at: str
+    superseded_by: str | None = None
+
+
+class Edge(_Model):
+    """Joins two refs, which need not exist yet; a heavier edge leads nearer."""
+
+    from_ref: Annotated[Ref, Field(alias="from")]
+    to_ref: Annotated[Ref, Field(alias="to")]
+    type: Annotated[Name, Field(min_length=1)]
+    weight: Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)] = 1.0
+
+
+class Assessment(_Model):
+    """Holds what an assessor thinks of an artifact: ``quality`` from 0 to 1. The latest of each assessor counts."""
+
+    ref: Ref
+    quality: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    assessor: Annotated[Name, Field(min_length=1)]
+    reason: Annotated[Text, Field(max_length=2_000)] = ""

@@ -1,0 +1,176 @@
+"""The knowledge store keeps artifacts, edges and assessments, apart by tenant, in PostgreSQL behind SQL functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple
+
+from context_builder.errors import KnowledgeRejected
+from context_builder.knowledge.artifact import Artifact, Assessment, Edge, StoredArtifact
+from context_builder.knowledge.passages import passages
+from context_builder.memory.memory import Memory
+from context_builder.memory.rows import Row, as_key, as_row, storable
+from context_builder.storage.sql_functions import SqlFunctions
+
+SEPARATOR: Final = "\x1f"
+"""Stands between a tenant and ``documents`` in the name of the space where its documents are searched."""
+
+
+def document_space(tenant_id: str) -> str:
+    """Return the tenant under which a memory store finds the passages of a tenant's artifacts."""
+    return f"{tenant_id}{SEPARATOR}documents"
+
+
+class PutResult(NamedTuple):
+    """Holds an artifact's version, and whether the call changed anything."""
+
+    version: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactFilter:
+    """Restricts which artifacts count; what is empty does not restrict. ``tags`` must all be there."""
+
+    project_id: str | None = None
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+class NearbyNode(NamedTuple):
+    """Holds a ref, and over how many edges it was reached."""
+
+    ref: str
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """Holds the nodes around some refs, nearest first, and the edges among them."""
+
+    nodes: tuple[NearbyNode, ...]
+    edges: tuple[Edge, ...]
+
+
+class KnowledgeStore:
+    """Keeps what is known. Every call raises :class:`~context_builder.errors.KnowledgeError`."""
+
+    def __init__(self, functions: SqlFunctions) -> None:
+        self._functions = functions
+
+    @property
+    def name(self) -> str:
+        return self._functions.name
+
+    async def put(self, tenant_id: str, ref: str, artifact: Artifact) -> PutResult:
+        """Store the artifact: new content makes the next version; what is equal changes nothing."""
+        document = _document(ref)
+        described = artifact.model_dump(mode="json") | {"ref": ref}
+        rows = [_passage(document, ref, artifact, place, text) for place, text in enumerate(_searchable(artifact))]
+        answer = await self._one(
+            "context_knowledge_put", tenant_id, artifact=described, document=document, passages=rows
+        )
+        return PutResult(int(answer["version"]), bool(answer["changed"]))
+
+    async def get(self, tenant_id: str, refs: Sequence[str], version: int | None = None) -> dict[str, StoredArtifact]:
+        """Return the artifacts that there are, by ref: their current version, or the one asked for."""
+        rows = await self._call("context_knowledge_get", tenant_id, refs=list(refs), wanted=version)
+        return {row["ref"]: StoredArtifact(**row) for row in rows}
+
+    async def erase(self, tenant_id: str, ref: str) -> bool:
+        """Erase all versions, passages, edges and assessments of an artifact; return whether there was one."""
+        return bool(await self._one("context_knowledge_erase", tenant_id, artifact=ref, document=_document(ref)))
+
+    async def find(self, tenant_id: str, where: ArtifactFilter, limit: int) -> list[StoredArtifact]:
+        """Return the current artifacts that meet the filter, the newest first."""
+        condition = {name: value for name, value in asdict(where).items() if value}
+        return [
+            StoredArtifact(**row)
+            for row in await self._call("context_knowledge_find", tenant_id, filter=storable(condition), most=limit)
+        ]
+
+    async def link(self, tenant_id: str, edges: Iterable[Edge]) -> int:
+        """Store the edges; return how many different ones these were."""
+        rows = [edge.model_dump(mode="json") for edge in edges]
+        return int(await self._one("context_knowledge_link", tenant_id, edges=rows)) if rows else 0
+
+    async def unlink(self, tenant_id: str, edges: Iterable[Edge]) -> int:
+        """Delete the edges, whatever their weight; return how many there were."""
+        rows = [edge.model_dump(mode="json") for edge in edges]
+        return int(await self._one("context_knowledge_unlink", tenant_id, edges=rows)) if rows else 0
+
+    async def assess(self, tenant_id: str, assessments: Iterable[Assessment]) -> None:
+        """Note what assessors think; the latest of each counts."""
+        if rows := [assessment.model_dump(mode="json") for assessment in assessments]:
+            await self._call("context_knowledge_assess", tenant_id, assessments=rows)
+
+    async def quality(self, tenant_id: str, refs: Sequence[str]) -> dict[str, float]:
+        """Return the mean quality, 0 to 1, of those that were assessed."""
+        rows = await self._call("context_knowledge_quality", tenant_id, refs=list(refs))
+        return {row["ref"]: float(row["quality"]) for row in rows}
+
+    async def neighbourhood(
+        self,
+        tenant_id: str,
+        seeds: Sequence[str],
+        *,
+        depth: int = 2,
+        edge_types: Sequence[str] = (),
+        fan_out: int = 25,
+        limit: int = 2_000,
+    ) -> Neighbourhood:
+        """Return what is at most ``depth`` edges away, in both directions, over edges of these types or of every type.
+
+        Of each node the ``fan_out`` heaviest edges are followed each way; at most ``limit`` nodes are returned.
+        """
+        found = await self._one(
+            "context_knowledge_neighbourhood",
+            tenant_id,
+            seeds=list(dict.fromkeys(seeds)),
+            depth=depth,
+            types=list(edge_types) or None,
+            fan_out=fan_out,
+            most=limit,
+        )
+        nodes = tuple(NearbyNode(node["ref"], node["steps"]) for node in found["nodes"])
+        return Neighbourhood(nodes, tuple(Edge(**edge) for edge in found["edges"]))
+
+    async def close(self) -> None:
+        await self._functions.close()
+
+    async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
+        if not tenant_id or SEPARATOR in tenant_id or storable(tenant_id) != tenant_id:
+            raise KnowledgeRejected("a tenant is named by text without control characters")
+        return await self._functions.call(function, tenant_id, arguments)
+
+    async def _one(self, function: str, tenant_id: str, **arguments: Any) -> Any:
+        return (await self._call(function, tenant_id, **arguments))[0]
+
+
+def _document(ref: str) -> str:
+    """Return the session under which the passages of an artifact are remembered."""
+    return as_key(ref) or ref
+
+
+def _searchable(artifact: Artifact) -> list[str]:
+    """Return what the artifact is found by; its title, where there is nothing else."""
+    return passages(artifact.content) or [artifact.title]
+
+
+def _passage(document: str, ref: str, artifact: Artifact, place: int, text: str) -> Row:
+    """Return a passage as a memory: said by the title, which so weighs as a speaker does, and is embedded with it."""
+    memory = Memory(
+        id=f"{document}#{place}",
+        text=text,
+        kind=artifact.kind.value,
+        session_id=document,
+        speaker=artifact.title,
+        position=place,
+        tags=artifact.tags,
+        metadata={"ref": ref},
+    )
+    return as_row(memory)

@@ -1,0 +1,327 @@
+-- Knowledge: artifacts with their versions, the edges between what is known, and what is thought of it, apart by tenant.
+--
+-- An artifact's passages are found as memories are, in a space of their own beside the tenant's memories: what was
+-- said is never mixed with documents, whose readers a policy decides. Functions run as their owner, as in 002.
+
+CREATE TABLE IF NOT EXISTS context_artifacts (
+    tenant_id   text NOT NULL,
+    ref         text NOT NULL,                -- chosen by the caller, unique within the tenant
+    version     integer NOT NULL,
+    is_current  boolean NOT NULL DEFAULT true, -- one version of each; the others are superseded by it
+    kind        text NOT NULL,
+    title       text NOT NULL,
+    content     text NOT NULL,
+    digest      bytea NOT NULL,               -- SHA-256 of the content: another one makes another version
+    project_id  text NOT NULL DEFAULT '',
+    module_id   text NOT NULL DEFAULT '',
+    status      text NOT NULL DEFAULT 'draft',
+    sensitivity text NOT NULL DEFAULT 'internal',
+    type        text NOT NULL DEFAULT '',
+    tags        text[] NOT NULL DEFAULT '{}',
+    source      text,
+    supersedes  text,                         -- ref of the artifact that this one replaces
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    updated_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, ref, version)
+);
+CREATE UNIQUE INDEX IF NOT EXISTS context_artifacts_current ON context_artifacts (tenant_id, ref) WHERE is_current;
+CREATE INDEX IF NOT EXISTS context_artifacts_scope ON context_artifacts (tenant_id, project_id, module_id, updated_at DESC)
+    WHERE is_current;
+CREATE INDEX IF NOT EXISTS context_artifacts_superseding ON context_artifacts (tenant_id, supersedes)
+    WHERE is_current AND supersedes IS NOT NULL;
+
+-- The last version of what was erased, so that the same ref never has the same version twice.
+CREATE TABLE IF NOT EXISTS context_artifact_erasures (
+    tenant_id text NOT NULL,
+    ref       text NOT NULL,
+    version   integer NOT NULL,
+    PRIMARY KEY (tenant_id, ref)
+);
+
+-- Ends need not be there yet: an edge waits for them.
+CREATE TABLE IF NOT EXISTS context_edges (
+    tenant_id text NOT NULL,
+    from_ref  text NOT NULL,
+    to_ref    text NOT NULL,
+    type      text NOT NULL,
+    weight    float8 NOT NULL DEFAULT 1,      -- above 0
+    PRIMARY KEY (tenant_id, from_ref, to_ref, type)
+);
+CREATE INDEX IF NOT EXISTS context_edges_from ON context_edges (tenant_id, from_ref, weight DESC);
+CREATE INDEX IF NOT EXISTS context_edges_to ON context_edges (tenant_id, to_ref, weight DESC);
+
+CREATE TABLE IF NOT EXISTS context_assessments (
+    tenant_id   text NOT NULL,
+    ref         text NOT NULL,
+    assessor    text NOT NULL,
+    quality     float8 NOT NULL,              -- 0 to 1
+    reason      text NOT NULL DEFAULT '',
+    assessed_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, ref, assessor)
+);
+
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{context_artifacts,context_artifact_erasures,context_edges,context_assessments}'::text[] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format('DROP POLICY IF EXISTS %I ON %I', name || '_tenant', name);
+        EXECUTE format($policy$CREATE POLICY %I ON %I
+            USING (tenant_id = nullif(current_setting('context_builder.tenant', true), ''))
+            WITH CHECK (tenant_id = nullif(current_setting('context_builder.tenant', true), ''))$policy$, name || '_tenant', name);
+    END LOOP;
+END
+$$;
+
+-- The space of a tenant's documents among the memories. No tenant has the separator in its name.
+CREATE OR REPLACE FUNCTION context_knowledge_space(tenant text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF strpos(tenant, chr(31)) > 0 THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'a tenant''s name holds no control characters';
+    END IF;
+    RETURN tenant || chr(31) || 'documents';
+END
+$$;
+
+-- Replaces the passages of a document, by which its artifact is found. Their positions begin at 0.
+CREATE OR REPLACE FUNCTION context_knowledge_index(tenant text, document text, passages jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    space text := context_knowledge_space(tenant);
+BEGIN
+    PERFORM set_config('context_builder.tenant', space, true);
+    DELETE FROM context_memories AS m
+    WHERE m.tenant_id = space AND m.session_id = document AND m.position >= jsonb_array_length(passages);
+    PERFORM context_memory_remember(space, passages);
+    PERFORM set_config('context_builder.tenant', tenant, true);
+END
+$$;
+
+-- What a program is shown of an artifact; "superseded_by" is the one that replaces it.
+CREATE OR REPLACE FUNCTION context_knowledge_artifact(a context_artifacts) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'ref', a.ref, 'version', a.version, 'current', a.is_current, 'kind', a.kind, 'title', a.title,
+        'content', a.content, 'project_id', a.project_id, 'module_id', a.module_id, 'status', a.status,
+        'sensitivity', a.sensitivity, 'type', a.type, 'tags', a.tags, 'source', a.source, 'supersedes', a.supersedes,
+        'created_at', a.created_at, 'updated_at', a.updated_at,
+        'superseded_by', (SELECT min(s.ref) FROM context_artifacts AS s
+                          WHERE s.tenant_id = a.tenant_id AND s.supersedes = a.ref AND s.is_current AND s.ref <> a.ref))
+$$;
+
+-- Stores an artifact, whose passages are memories of the document. What is equal changes nothing; other content makes the
+-- next version, and other metadata keeps the version. Answers the version, and whether anything changed.
+CREATE OR REPLACE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text, passages jsonb)
+RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    new  context_artifacts;
+    held context_artifacts;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    new := jsonb_populate_record(NULL::context_artifacts, artifact);
+    new.tenant_id := tenant;
+    new.digest := sha256(convert_to(new.content, 'UTF8'));
+    new.created_at := now();
+    new.updated_at := now();
+    new.is_current := true;
+    PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || new.ref, 0));
+    SELECT * INTO held FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = new.ref AND a.is_current;
+    IF held.digest = new.digest THEN
+        new.version := held.version;
+        new.created_at := held.created_at;
+        IF (new.kind, new.title, new.project_id, new.module_id, new.status, new.sensitivity, new.type, new.tags, new.source,
+            new.supersedes) IS NOT DISTINCT FROM
+           (held.kind, held.title, held.project_id, held.module_id, held.status, held.sensitivity, held.type, held.tags,
+            held.source, held.supersedes) THEN
+            RETURN jsonb_build_object('version', held.version, 'changed', false);
+        END IF;
+        DELETE FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = new.ref AND a.version = held.version;
+    ELSE
+        UPDATE context_artifacts AS a SET is_current = false, updated_at = now()
+        WHERE a.tenant_id = tenant AND a.ref = new.ref AND a.is_current;
+        new.version := 1 + greatest(
+            held.version, (SELECT e.version FROM context_artifact_erasures AS e WHERE e.tenant_id = tenant AND e.ref = new.ref), 0);
+    END IF;
+    INSERT INTO context_artifacts SELECT new.*;
+    PERFORM context_knowledge_index(tenant, document, passages);
+    RETURN jsonb_build_object('version', new.version, 'changed', true);
+END
+$$;
+
+-- The artifact's current version, or the one asked for; no row where there is none.
+CREATE OR REPLACE FUNCTION context_knowledge_get(tenant text, refs text[], wanted integer DEFAULT NULL)
+RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT context_knowledge_artifact(a) FROM context_artifacts AS a
+    WHERE a.tenant_id = tenant AND a.ref = ANY (refs)
+      AND CASE WHEN wanted IS NULL THEN a.is_current ELSE a.version = wanted END;
+END
+$$;
+
+-- Erases all versions, passages, edges and assessments of an artifact; answers whether it was there.
+CREATE OR REPLACE FUNCTION context_knowledge_erase(tenant text, artifact text, document text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    last integer;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || artifact, 0));
+    SELECT max(a.version) INTO last FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact;
+    IF last IS NULL THEN
+        RETURN false;
+    END IF;
+    INSERT INTO context_artifact_erasures AS e (tenant_id, ref, version) VALUES (tenant, artifact, last)
+    ON CONFLICT (tenant_id, ref) DO UPDATE SET version = EXCLUDED.version;
+    DELETE FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact;
+    DELETE FROM context_edges AS e WHERE e.tenant_id = tenant AND artifact IN (e.from_ref, e.to_ref);
+    DELETE FROM context_assessments AS s WHERE s.tenant_id = tenant AND s.ref = artifact;
+    PERFORM context_knowledge_index(tenant, document, '[]');
+    RETURN true;
+END
+$$;
+
+-- The current artifacts that meet a filter of equal fields, the newest first: {"kinds", "types", "statuses", "modules",
+-- "tags" (all of them), "project_id"}; what is left out does not restrict.
+CREATE OR REPLACE FUNCTION context_knowledge_find(tenant text, filter jsonb, most integer)
+RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT context_knowledge_artifact(a) FROM context_artifacts AS a
+    WHERE a.tenant_id = tenant AND a.is_current
+      AND (filter ->> 'project_id' IS NULL OR a.project_id = filter ->> 'project_id')
+      AND (filter -> 'kinds' IS NULL OR filter -> 'kinds' ? a.kind)
+      AND (filter -> 'types' IS NULL OR filter -> 'types' ? a.type)
+      AND (filter -> 'statuses' IS NULL OR filter -> 'statuses' ? a.status)
+      AND (filter -> 'modules' IS NULL OR filter -> 'modules' ? a.module_id)
+      AND (filter -> 'tags' IS NULL OR a.tags @> ARRAY(SELECT jsonb_array_elements_text(filter -> 'tags')))
+    ORDER BY a.updated_at DESC, a.ref LIMIT most;
+END
+$$;
+
+-- Stores edges, an array of {from_ref, to_ref, type, weight}; of two equal ones the last counts. Answers how many.
+CREATE OR REPLACE FUNCTION context_knowledge_link(tenant text, edges jsonb) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    stored bigint;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    INSERT INTO context_edges AS e (tenant_id, from_ref, to_ref, type, weight)
+    SELECT DISTINCT ON (r.from_ref, r.to_ref, r.type) tenant, r.from_ref, r.to_ref, r.type, coalesce(r.weight, 1)
+    FROM ROWS FROM (jsonb_to_recordset(edges) AS (from_ref text, to_ref text, type text, weight float8))
+         WITH ORDINALITY AS r (from_ref, to_ref, type, weight, place)
+    ORDER BY r.from_ref, r.to_ref, r.type, r.place DESC
+    ON CONFLICT (tenant_id, from_ref, to_ref, type) DO UPDATE SET weight = EXCLUDED.weight;
+    GET DIAGNOSTICS stored = ROW_COUNT;
+    RETURN stored;
+END
+$$;
+
+-- Deletes edges, an array of {from_ref, to_ref, type}; answers how many there were.
+CREATE OR REPLACE FUNCTION context_knowledge_unlink(tenant text, edges jsonb) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    gone bigint;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    DELETE FROM context_edges AS e USING jsonb_to_recordset(edges) AS r (from_ref text, to_ref text, type text)
+    WHERE e.tenant_id = tenant AND (e.from_ref, e.to_ref, e.type) = (r.from_ref, r.to_ref, r.type);
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    RETURN gone;
+END
+$$;
+
+-- Notes an assessor's latest opinion of each artifact: an array of {ref, assessor, quality, reason}.
+CREATE OR REPLACE FUNCTION context_knowledge_assess(tenant text, assessments jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    INSERT INTO context_assessments AS s (tenant_id, ref, assessor, quality, reason)
+    SELECT DISTINCT ON (r.ref, r.assessor) tenant, r.ref, r.assessor, r.quality, coalesce(r.reason, '')
+    FROM ROWS FROM (jsonb_to_recordset(assessments) AS (ref text, assessor text, quality float8, reason text))
+         WITH ORDINALITY AS r (ref, assessor, quality, reason, place)
+    ORDER BY r.ref, r.assessor, r.place DESC
+    ON CONFLICT (tenant_id, ref, assessor) DO UPDATE
+        SET quality = EXCLUDED.quality, reason = EXCLUDED.reason, assessed_at = now();
+END
+$$;
+
+-- The mean quality of each artifact that was assessed.
+CREATE OR REPLACE FUNCTION context_knowledge_quality(tenant text, refs text[])
+RETURNS TABLE (ref text, quality float8, assessors bigint) LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT s.ref, avg(s.quality), count(*) FROM context_assessments AS s
+    WHERE s.tenant_id = tenant AND s.ref = ANY (refs) GROUP BY s.ref;
+END
+$$;
+
+-- The neighbourhood of some refs over edges in both directions, at most so many steps away: of each node the heaviest
+-- edges are followed, at most "fan_out" each way, and at most "most" nodes are returned, the nearest first.
+-- Answers {"nodes": [{"ref", "steps"}], "edges": [{"from", "to", "type", "weight"}]}: the edges among these nodes.
+CREATE OR REPLACE FUNCTION context_knowledge_neighbourhood(
+    tenant text, seeds text[], depth integer, types text[], fan_out integer, most integer
+) RETURNS jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+DECLARE
+    nodes jsonb;
+    refs  text[];
+    among jsonb;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    WITH RECURSIVE reached (ref, steps) AS (
+        SELECT unnest(seeds), 0
+        UNION
+        SELECT next.ref, r.steps + 1 FROM reached AS r CROSS JOIN LATERAL (
+            (SELECT e.to_ref FROM context_edges AS e
+             WHERE e.tenant_id = tenant AND e.from_ref = r.ref AND (types IS NULL OR e.type = ANY (types))
+             ORDER BY e.weight DESC LIMIT fan_out)
+            UNION ALL
+            (SELECT e.from_ref FROM context_edges AS e
+             WHERE e.tenant_id = tenant AND e.to_ref = r.ref AND (types IS NULL OR e.type = ANY (types))
+             ORDER BY e.weight DESC LIMIT fan_out)
+        ) AS next (ref)
+        WHERE r.steps < depth
+    ), nearest AS (
+        SELECT r.ref, min(r.steps) AS steps FROM reached AS r GROUP BY r.ref ORDER BY 2, 1 LIMIT most
+    )
+    SELECT coalesce(jsonb_agg(jsonb_build_object('ref', n.ref, 'steps', n.steps) ORDER BY n.steps, n.ref), '[]'),
+           coalesce(array_agg(n.ref), '{}') INTO nodes, refs FROM nearest AS n;
+    SELECT coalesce(jsonb_agg(jsonb_build_object('from', e.from_ref, 'to', e.to_ref, 'type', e.type, 'weight', e.weight)), '[]')
+    INTO among FROM unnest(refs) AS r (ref) CROSS JOIN LATERAL (
+        SELECT * FROM context_edges AS o WHERE o.tenant_id = tenant AND o.from_ref = r.ref
+        AND (types IS NULL OR o.type = ANY (types)) ORDER BY o.weight DESC LIMIT fan_out
+    ) AS e WHERE e.to_ref = ANY (refs);
+    RETURN jsonb_build_object('nodes', nodes, 'edges', among);
+END
+$$;
+
+-- As at the end of 003: nobody reads the tables, and only who verifies the tenant may be called.
+DO $$
+DECLARE
+    fn     regprocedure;
+    caller name;
+BEGIN
+    FOR fn IN SELECT p.oid FROM pg_proc AS p
+              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_knowledge\_%'
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
+                       concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
+    END LOOP;
+    FOR caller IN SELECT rolname FROM pg_roles
+                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
+    LOOP
+        EXECUTE format('REVOKE ALL ON context_artifacts, context_artifact_erasures, context_edges, context_assessments
+                        FROM %I', caller);
+        FOR fn IN SELECT p.oid FROM pg_proc AS p
+                  WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_knowledge\_%'
+        LOOP
+            EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
+            IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
+               ~ 'context_knowledge_(put|get|erase|find|link|unlink|assess|quality|neighbourhood)$' THEN
+                EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
+            END IF;
+        END LOOP;
+    END LOOP;
+END
+$$;
