@@ -1,4 +1,4 @@
-"""Memories behind the SQL functions of ``context_builder/sql``, whichever way these are called."""
+"""Memories behind the SQL functions of ``context_builder/storage/sql``, whichever way these are called."""
 
 from __future__ import annotations
 

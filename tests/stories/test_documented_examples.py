@@ -177,7 +177,7 @@ async def test_the_other_programs_of_the_contract(redis_server: RedisServer, red
     listens["push"]("session-123", "Alice", "Hello there")
     assert answers["state_of"]("session-123") is None
     answers["say"]("session-123", "From a Biology perspective", priority="P0")
-    await ran(with_the_package, {"redis": redis})
+    await ran(with_the_package, at=redis_server.url)
     pushed = [json.loads(raw) for raw in reversed(await redis.lrange(Keys("session-123").input, 0, -1))]
     assert [validator("message").is_valid(fields) for fields in pushed] == [True] * 3
     assert [from_fields(fields, SystemClock().now()).consilience for fields in pushed] == [False, True, False]
