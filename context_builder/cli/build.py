@@ -39,9 +39,6 @@ COLOURS: Final = {
 MOST_NAMED: Final = 10
 """Candidates that are named where more tokens would add many."""
 
-_LONGEST: Final = 100_000
-"""Characters of one line of a prompt that are shown."""
-
 
 def build(
     session_id: Annotated[str, typer.Argument(help="Session that the prompt is for.", show_default=False)],
