@@ -21,6 +21,7 @@ from context_builder.cli.signals import stopped
 from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours, domain_colour, short_name
 from context_builder.cli.view.published import Published
+from context_builder.cli.view.status import counted
 from context_builder.cli.watch import INTERVAL, follow
 from context_builder.demo import load_demo
 from context_builder.session.client import SessionClient, Snapshot
@@ -158,7 +159,8 @@ async def _tell(client: SessionClient, console: Console, seen: Seen, stop: async
             shown = news
             domains = ", ".join(f"{short_name(domain)} {confidence:.0%}" for domain, confidence in page.domains)
             console.print(
-                f"{page.received} messages, {page.summaries} summaries, about: {domains or 'not known yet'}",
+                f"{counted(page.received, 'message')}, {counted(page.summaries, 'summary')}, "
+                f"about: {domains or 'not known yet'}",
                 highlight=False,
                 markup=False,
             )

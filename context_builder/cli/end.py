@@ -6,6 +6,7 @@ import typer
 
 from context_builder.cli.command import SESSION_ID, existing, run, settings_in_force
 from context_builder.cli.signals import stopping_signals, within_grace
+from context_builder.cli.view.status import counted
 
 
 def end(session_id: SESSION_ID) -> None:
@@ -46,21 +47,15 @@ async def _end(session_id: str) -> None:
         if session.relays.unremembered:
             raise MemoryUnavailable(_closed_but(session_id, session.relays.unremembered, "the long-term memory"))
         summary = session.conversation.summary
-        counted = f"{_counted(summary.message_count, 'message')}, {_counted(summary.seq, 'summary')} archived"
-        typer.echo(f"Session {session_id} is closed: {counted}.")
+        made = f"{counted(summary.message_count, 'message')}, {counted(summary.seq, 'summary')} archived"
+        typer.echo(f"Session {session_id} is closed: {made}.")
         if refused := sum(session.conversation.undeliverable.values()):
-            refusals = f"{_counted(refused, 'entry')} refused for good since it began"
+            refusals = f"{counted(refused, 'entry')} refused for good since it began"
             typer.echo(f"{refusals}: `context-builder dead {session_id}`", err=True)
 
 
 def _closed_but(session_id: str, waiting: int, receiver: str) -> str:
     return (
-        f"session {session_id} is closed, but {_counted(waiting, 'summary')} yet to go to {receiver}; "
+        f"session {session_id} is closed, but {counted(waiting, 'summary')} yet to go to {receiver}; "
         f"run `context-builder end {session_id}` when it is back (`context-builder doctor` looks)"
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    """Return a number with its noun, such as ``1 summary`` and ``2 summaries``."""
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count} {noun if count == 1 else many}"

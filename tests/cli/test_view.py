@@ -11,7 +11,7 @@ from rich.console import Console
 
 from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
-from context_builder.cli.view.status import duration
+from context_builder.cli.view.status import counted, duration
 from context_builder.session.client import Ended, Snapshot
 from tests.cli.samples import NOW, entries, sample, sample_conversation, sample_state
 
@@ -189,3 +189,11 @@ def test_a_picture_can_be_made(tmp_path: Path) -> None:
 )
 def test_durations_read_naturally(seconds: float, told: str) -> None:
     assert duration(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "told"),
+    [(0, "message", "0 messages"), (1, "summary", "1 summary"), (1200, "summary", "1,200 summaries")],
+)
+def test_what_is_counted_reads_naturally(count: int, noun: str, told: str) -> None:
+    assert counted(count, noun) == told

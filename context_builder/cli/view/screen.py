@@ -20,7 +20,16 @@ from context_builder.cli.view.conversation import ConversationView, DomainBars, 
 from context_builder.cli.view.memory import SummaryView, memory_line
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
-from context_builder.cli.view.status import archived, clock_time, duration, figures, flow, running, silence_clock
+from context_builder.cli.view.status import (
+    archived,
+    clock_time,
+    counted,
+    duration,
+    figures,
+    flow,
+    running,
+    silence_clock,
+)
 from context_builder.session.client import Snapshot
 
 WIDE: Final = 100
@@ -73,7 +82,7 @@ def _absent(page: Published, now: float, view: View) -> RenderableType:
     if page.owned:
         explanation = Text.assemble("It starts: ", running(page, now))
     elif page.ended:
-        of = f"{page.ended.messages:,} messages, {archived(page.ended)}"
+        of = f"{counted(page.ended.messages, 'message')}, {archived(page.ended)}"
         explanation = Text.assemble(
             f"It ended {clock_time(page.ended.at, now)}: {of}. Open it again with\n\n  ", (command, "bold")
         )
@@ -155,7 +164,7 @@ def _conversation(page: Published, view: View) -> Panel:
 
 
 def _memory_note(page: Published) -> str:
-    return f"{page.summarized:,} messages in {len(page.points):,} points" if page.points else ""
+    return f"{counted(page.summarized, 'message')} in {counted(len(page.points), 'point')}" if page.points else ""
 
 
 def _framed(content: RenderableType, title: str, note: str = "") -> Panel:

@@ -41,8 +41,14 @@ def running(page: Published, now: float) -> Text:
 def archived(ended: Ended) -> str:
     """Return what became of the summaries of a session that has ended."""
     stored = ended.summaries - ended.undelivered
-    text = f"{stored:,} {'summary' if stored == 1 else 'summaries'} archived"
+    text = f"{counted(stored, 'summary')} archived"
     return f"{text}, {ended.undelivered:,} to be" if ended.undelivered else text
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 summary`` and ``2 summaries``."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else many}"
 
 
 def clock_time(moment: float, now: float) -> str:
