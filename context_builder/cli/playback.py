@@ -45,7 +45,7 @@ async def _replay_log(recording: Recording, at: str, console: Console, *, as_jso
         print_json(state)
         return
     snapshot = Snapshot(rebuilt.session_id, state, orjson.loads(rebuilt.conversation))
-    console.print(overview(snapshot, rebuilt.at.wall, conversation=False, run_by=_heading(rebuilt)))
+    console.print(overview(snapshot, rebuilt.at.wall, console.width, conversation=False, run_by=_heading(rebuilt)))
 
 
 def instant(text: str, recording: Recording) -> float:

@@ -50,7 +50,7 @@ async def _state(session_id: str, console: Console, *, as_json: bool, conversati
             print_json(await published(client, conversation=conversation))
         else:
             snapshot = await client.snapshot()
-            console.print(overview(snapshot, time.time(), conversation=conversation))
+            console.print(overview(snapshot, time.time(), console.width, conversation=conversation))
 
 
 async def published(client: SessionClient, *, conversation: bool) -> JsonObject:
@@ -61,10 +61,13 @@ async def published(client: SessionClient, *, conversation: bool) -> JsonObject:
     return found
 
 
-def overview(snapshot: Snapshot, now: float, *, conversation: bool, run_by: Text | None = None) -> RenderableType:
-    """Return the state for people to read at epoch second ``now``. Raises :class:`StoreError` when there is none.
+def overview(
+    snapshot: Snapshot, now: float, width: int, *, conversation: bool, run_by: Text | None = None
+) -> RenderableType:
+    """Return the state for people to read at epoch second ``now``, figures within ``width`` columns.
 
-    ``run_by`` stands in for who runs the session, where that is not the question.
+    ``run_by`` stands in for who runs the session, where that is not the question. Raises :class:`StoreError` when there
+    is no state.
     """
     page = Published(snapshot)
     if not (page.ticking if conversation else page.known):
@@ -75,7 +78,7 @@ def overview(snapshot: Snapshot, now: float, *, conversation: bool, run_by: Text
     colours = SpeakerColours()
     return Group(
         Text.assemble((page.session_id, "bold"), "  ", run_by or running(page, now)),
-        *flow(figures(page, now, None), 100, rows=3),
+        *flow(figures(page, now, None), width, rows=3),
         *about,
         _heading("memory"),
         SummaryView(page.points, colours),

@@ -24,9 +24,9 @@ def client(redis: Redis) -> SessionClient:
     return SessionClient(redis, "point-arlen")
 
 
-def shown(snapshot: Snapshot, *, conversation: bool = False) -> str:
-    console = Console(file=io.StringIO(), width=100)
-    console.print(overview(snapshot, NOW, conversation=conversation))
+def shown(snapshot: Snapshot, *, width: int = 100, conversation: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(overview(snapshot, NOW, width, conversation=conversation))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -70,5 +70,6 @@ def test_people_read_all_points_and_the_newest_messages() -> None:
     text = shown(sample())
     for expected in ("point-arlen", "88%", "✓ decision", "Kelp canopy", "14 in the buffer", "Barnacle", "messages 43"):
         assert expected in text
+    assert "dead letters 0" in shown(sample(), width=80)
     assert "Kelp canopy" not in shown(sample(), conversation=True)
     assert "speaking" in shown(sample(), conversation=True)
