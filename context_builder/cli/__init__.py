@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from inspect import cleandoc
 from typing import Annotated, Any, Final
 
 import typer
@@ -59,8 +60,15 @@ class _LoadedCommands(Mapping[str, Any]):
 def _load(name: str) -> Any:
     module, function, panel = COMMANDS[name]
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    alone.command(name, rich_help_panel=panel)(getattr(import_module(f"{__name__}.{module}"), function))
+    command = getattr(import_module(f"{__name__}.{module}"), function)
+    alone.command(name, help=_unwrapped(command.__doc__), rich_help_panel=panel)(command)
     return get_command(alone)
+
+
+def _unwrapped(docstring: str) -> str:
+    """Return the docstring with each paragraph in one line, for terminals of any width; examples stay indented."""
+    paragraphs = cleandoc(docstring).split("\n\n")
+    return "\n\n".join(one if one.startswith(" ") else one.replace("\n", " ") for one in paragraphs)
 
 
 class _Commands(TyperGroup):
@@ -89,9 +97,9 @@ def _options(
 ) -> None:
     """Live conversation memory: one process per conversation keeps its state in Redis.
 
-    Start with [bold]context-builder demo[/], or [bold]context-builder run SESSION_ID[/] and, in another terminal,
-    [bold]context-builder watch SESSION_ID[/]. Settings come from the environment and from .env;
-    [bold]context-builder settings --env[/] lists them all.
+    Start with [bold]context-builder demo[/], or [bold]context-builder run SESSION_ID[/] and, in
+    another terminal, [bold]context-builder watch SESSION_ID[/]. Settings come from the
+    environment and from .env; [bold]context-builder settings --env[/] lists them all.
     """
     if version:
         typer.echo(__version__)

@@ -12,6 +12,7 @@ import typer
 from redis import Redis
 from typer.testing import CliRunner, Result
 
+from context_builder import cli
 from context_builder.cli.replay import replay_command
 from context_builder.cli.send import send
 from context_builder.cli.state import state
@@ -142,3 +143,8 @@ def test_ctrl_c_is_an_orderly_end(store: Redis, monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize("command", ["replay", "send", "state", "watch"])
 def test_help_shows_examples(command: str) -> None:
     assert f"\n     context-builder {command}" in invoke(command, "--help").output
+
+
+def test_help_fills_the_lines_of_a_wide_terminal() -> None:
+    shown = CliRunner().invoke(cli.app, ["build", "--help"], env={"COLUMNS": "200"}).output
+    assert "(summary, topic, messages at hand) and of what the memory finds for the query. The memory" in shown
