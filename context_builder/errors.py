@@ -6,6 +6,7 @@ ContextBuilderError
 ├── SessionIdError          a session id that could reach another session's keys
 ├── MessageError            a delivery that cannot become a message; carries the reason
 ├── PromptError             a prompt file is missing or incomplete; names the file
+├── PolicyError             a policy text is refused; names the text, line and column
 ├── EngineError             an embedded Redis or PostgreSQL could not be started
 ├── TranscriptError         a transcript file cannot be read; names file and line
 ├── RecordingError          a session's recording cannot be read or replayed; names the file
@@ -71,6 +72,20 @@ class MessageError(ContextBuilderError):
 
 class PromptError(ContextBuilderError):
     """Raised for a prompt file that is missing or lacks a placeholder."""
+
+
+class PolicyError(ContextBuilderError):
+    """Raised for a policy text that does not parse or fit the schema; ``line`` and ``column`` begin at 1.
+
+    The column counts characters; lines end with a line feed.
+    """
+
+    def __init__(self, name: str, line: int, column: int, message: str) -> None:
+        super().__init__(f"{name}, line {line}, column {column}: {message}")
+        self.name = name
+        self.line = line
+        self.column = column
+        self.message = message
 
 
 class EngineError(ContextBuilderError):

@@ -10,7 +10,7 @@ import pytest
 
 import context_builder
 
-VENDORS = ("openai", "supabase", "asyncpg", "redis", "tiktoken", "typer", "rich", "uvicorn", "starlette", "httpx")
+VENDORS = tuple("openai supabase asyncpg cedarpy redis tiktoken typer rich uvicorn starlette httpx".split())
 
 
 NAMES = [

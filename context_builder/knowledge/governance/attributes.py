@@ -1,0 +1,98 @@
+"""What policies may know: the attributes of an agent, of a source and of the context, and how Cedar is told them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import orjson
+
+from context_builder.timestamps import in_utc
+
+SENSITIVITIES: Final = ("public", "internal", "confidential", "restricted")
+
+
+class NotUnicode(Exception):
+    """Raised for an attribute with half of a surrogate pair, which Cedar cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Holds who asks, as the credential says; ``roles`` are Cedar's."""
+
+    tenant: str
+    roles: frozenset[str]
+    sub: str
+
+    def attributes(self) -> str:
+        """Return what Cedar is told of the agent, JSON. Raises :class:`NotUnicode`."""
+        return _json({"tenant": self.tenant, "roles": sorted(self.roles), "sub": self.sub})
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedSource:
+    """Holds what policies may know of a source; what is unknown is empty.
+
+    A ``sensitivity`` that is none of :data:`SENSITIVITIES` counts as ``restricted``.
+    """
+
+    ref: str
+    tenant: str
+    kind: str = ""
+    sensitivity: str = ""
+    status: str = ""
+    project: str = ""
+    module: str = ""
+    session: str = ""
+    tags: frozenset[str] = frozenset()
+
+    def attributes(self) -> str:
+        """Return what Cedar is told of the source beside its ref, JSON. Raises :class:`NotUnicode`, for a ref too."""
+        _json(self.ref)
+        return _json(
+            {
+                "tenant": self.tenant,
+                "kind": self.kind,
+                "sensitivity": self.sensitivity if self.sensitivity in SENSITIVITIES else "restricted",
+                "status": self.status,
+                "project": self.project,
+                "module": self.module,
+                "session": self.session,
+                "tags": sorted(self.tags),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionContext:
+    """Holds what the sources are wanted for, and when, to the millisecond; a time without an offset is local."""
+
+    intent: str
+    time: datetime
+
+    def attributes(self, read: frozenset[str]) -> str:
+        """Return Cedar's context, JSON, of the attributes that are ``read``; half of a surrogate pair becomes ``?``.
+
+        Cedar reads the context anew for each request, which takes half of the time where no policy reads any of it.
+        """
+        context: dict[str, object] = {}
+        if "intent" in read:
+            context["intent"] = self.intent.encode("utf-8", "replace").decode()
+        if "time" in read:
+            time = in_utc(self.time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            context["time"] = {"__extn": {"fn": "datetime", "arg": time}}
+        return json.dumps(context)
+
+
+def entity(kind: str, name: str, attributes: str) -> str:
+    """Return Cedar's entity, JSON. Raises :class:`NotUnicode`."""
+    return f'{{"uid": {_json({"type": kind, "id": name})}, "attrs": {attributes}, "parents": []}}'
+
+
+def _json(value: object) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:
+        raise NotUnicode from None
