@@ -46,7 +46,7 @@ class CheckAnswer:
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """Check Redis, model, archive, memory and clock; say what to do about each. Exit status 1 if one fails.
+    """Check Redis, model, archive, memory, embedder and clock; say what to do about each. Exit status 1 if one fails.
 
     Example:
 
@@ -133,6 +133,21 @@ async def _memory(app: App) -> CheckAnswer:
     return CheckAnswer(f"{app.memory_is.what}: it can be searched", advice)
 
 
+async def _embedder(app: App) -> CheckAnswer:
+    from context_builder.wiring.stores import WORDS_ALONE, embedder_of
+
+    embedder = None if app.settings.somabrain.base_url else embedder_of(app.settings)
+    if embedder is None:
+        return CheckAnswer("none of ours" if app.settings.somabrain.base_url else f"none: memories are {WORDS_ALONE}")
+    try:
+        await embedder.embed_query("doctor")  # which starts an embedded engine, and makes connections
+        started = time.perf_counter()
+        await embedder.embed_query("How does DNA replication work in living cells?")
+        return CheckAnswer(f"{embedder.name}: a query in {(time.perf_counter() - started) * 1000:.0f} ms")
+    finally:
+        await embedder.close()
+
+
 async def _refused_by(receiver: Receiver, app: App) -> str:
     """Return what to do about entries that archive or memory refused for good, naming the session with most."""
     from context_builder.session.keys import Keys
@@ -166,11 +181,20 @@ async def _clock(app: App) -> CheckAnswer:
     return CheckAnswer(f"{abs(skew):.2f} s from Redis' clock", advice)
 
 
-CHECKS: Final = {"redis": _redis, "model": _model, "archive": _archive, "memory": _memory, "clock": _clock}
+CHECKS: Final = {
+    "redis": _redis,
+    "model": _model,
+    "archive": _archive,
+    "memory": _memory,
+    "embedder": _embedder,
+    "clock": _clock,
+}
 ADVICE: Final = {
     "redis": "check REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
     "model": "check OPENAI_API_KEY and OPENAI_BASE_URL, and the names of the models",
     "archive": "check SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL; `context-builder migrate` makes the table",
     "memory": "`context-builder migrate` makes its tables; with SomaBrain, check SA01_SOMA_BASE_URL",
+    "embedder": "check EMBEDDING_MODEL, EMBEDDING_BASE_URL and EMBEDDING_API_KEY, or `context-builder engines`; "
+    "meanwhile memories are found by words alone",
     "clock": "check Redis",
 }

@@ -1,4 +1,4 @@
-"""``engines``: the Redis and PostgreSQL that come along."""
+"""``engines``: the Redis, the PostgreSQL and the embedding engine that come along."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def engines(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Stop them also while sessions run; do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Show, start or stop the embedded Redis and PostgreSQL. Stopping keeps their data.
+    """Show, start or stop the embedded Redis, PostgreSQL and embedding engine. Stopping keeps their data.
 
     Sessions that run on them would stand still until they are started again:
     stop names these and asks first. password prints the embedded Redis' password,
@@ -75,16 +75,21 @@ async def _running_sessions() -> list[str]:
 
 
 async def _engines(verb: EngineAction, *, as_json: bool) -> None:
+    from context_builder.engines.embeddings import EmbeddingEngine
     from context_builder.engines.engine import Engine
     from context_builder.engines.postgres import PostgresEngine
-    from context_builder.wiring.embedded import home_of, redis_engine
+    from context_builder.wiring.embedded import embedding_engine, home_of, redis_engine
 
     settings = settings_in_force()
     home = home_of(settings)
-    both: dict[str, Engine] = {"Redis": redis_engine(settings), "PostgreSQL": PostgresEngine(home)}
+    engines: dict[str, Engine] = {"Redis": redis_engine(settings), "PostgreSQL": PostgresEngine(home)}
+    embeddings = EmbeddingEngine(home)
+    is_running = await asyncio.to_thread(embeddings.running) is not None
+    if is_running or embedding_engine(settings) is not None:  # running, it may have been turned off since
+        engines["Embeddings"] = embeddings
     found: dict[str, str] = {}
     notes: dict[str, str] = {}
-    for name, engine in both.items():
+    for name, engine in engines.items():
         if verb is EngineAction.STOP:
             found[name] = "stopped" if await asyncio.to_thread(engine.stop) else "was not running"
         else:

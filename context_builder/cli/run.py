@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -79,15 +80,14 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
 
 
 def banner(session_id: str, app: App) -> str:
-    """Return four lines: what runs, which Redis, model and archive, and what to set for other ones.
+    """Return five lines: what runs, which Redis, model, archive and memory, and what to set for other ones.
 
-    A Redis with a password of its own has one more, for listeners, and a memory of its own too; one in the archive's
-    database goes without saying.
+    A Redis with a password of its own has one more, for listeners. Of a memory in the archive's database it goes
+    without saying where that is.
     """
     lines = [f"context-builder · listeners push to context_builder:{session_id}:input · Ctrl-C stops"]
-    parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is}
-    if not app.memory_is.what.startswith(app.archive_is.what):
-        parts["Memory"] = app.memory_is
+    memory = replace(app.memory_is, what=app.memory_is.what.removeprefix(f"{app.archive_is.what}, "))
+    parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is, "Memory": memory}
     for label, part in parts.items():
         lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
         if part.access:

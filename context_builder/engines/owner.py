@@ -33,7 +33,7 @@ def owner_of(folder: Path) -> Owner | None:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             if os.fstat(handle).st_uid == 0:
-                _give(handle, _unprivileged())
+                _give(handle, unprivileged())
             status = os.fstat(handle)
         finally:
             os.close(handle)
@@ -50,7 +50,7 @@ def is_open_to_all(program: Path) -> bool:
     return all(path.stat().st_mode & _READ_AND_ENTER == _READ_AND_ENTER for path in chain)
 
 
-def _unprivileged() -> Owner:
+def unprivileged() -> Owner:
     import pwd
 
     try:

@@ -21,7 +21,7 @@ class EmbeddingOptions:
     model: ModelName | None = setting(
         None,
         "EMBEDDING_MODEL",
-        "Embedding model that finds memories by meaning; without one, they are found by words alone. name",
+        "Embedding model that finds memories by meaning; without one, see EMBEDDED_EMBEDDINGS. name",
     )
     base_url: HttpUrl | None = setting(
         None, "EMBEDDING_BASE_URL", "Base URL of the server of EMBEDDING_MODEL; default: OPENAI_BASE_URL. URL"

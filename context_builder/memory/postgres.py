@@ -20,7 +20,7 @@ class PostgresMemory(SqlMemory):
         *,
         timeout: float = TIMEOUT,
         query_time: float = QUERY_TIME,
+        in_background: bool = False,
     ) -> None:
-        super().__init__(
-            PostgresFunctions(url, MEMORY_ERRORS, timeout=timeout), embedder, options, query_time=query_time
-        )
+        functions = PostgresFunctions(url, MEMORY_ERRORS, timeout=timeout)
+        super().__init__(functions, embedder, options, query_time=query_time, in_background=in_background)

@@ -18,6 +18,9 @@ from context_builder.memory.rows import Row, embedding_text, storable
 
 log = structlog.get_logger(__name__)
 
+_AT_ONCE: Final = 8
+"""Memories that are embedded in the background between two calls of the database."""
+
 _HARMLESS: Final = "text"
 """Probe text: an embedder that refuses this too refuses everything, not the text it was given."""
 
@@ -44,6 +47,8 @@ class SqlEmbeddings:
         self._queries = guard_calls_to(embedder.name, monotonic=monotonic)
         self._memories = guard_calls_to(embedder.name, monotonic=monotonic)
         self._supported: dict[int, bool] = {}
+        self._unfilled: dict[str, None] = {}
+        self._filling: asyncio.Task[None] | None = None
 
     @property
     def name(self) -> str:
@@ -90,8 +95,29 @@ class SqlEmbeddings:
             return 0
         return len(made)
 
+    def fill_in_background(self, tenant_id: str) -> None:
+        """Embed all of the tenant's memories without an embedding, while others go on."""
+        self._unfilled[tenant_id] = None
+        if self._filling is None or self._filling.done():
+            self._filling = asyncio.create_task(self._fill_all(), name="memory embeddings")
+
     async def close(self) -> None:
+        if self._filling is not None:
+            self._filling.cancel()
+            await asyncio.wait([self._filling])
         await self._embedder.close()
+
+    async def _fill_all(self) -> None:
+        while self._unfilled:
+            tenant_id = next(iter(self._unfilled))
+            del self._unfilled[tenant_id]  # what is remembered from now on puts it back
+            try:
+                while await self.fill(tenant_id, _AT_ONCE) == _AT_ONCE:
+                    pass
+            except MemoryStoreError as error:
+                self._warn(f"{error}: the latest memories are found by words alone until more is remembered")
+            except Exception as error:  # noqa: BLE001 nobody waits for this: the log is where its end is told
+                log.error("memory.embedding_failed", embedder=self.name, kind=type(error).__name__)
 
     async def _embedded(self, texts: Sequence[str]) -> list[Embedding]:
         """Return the texts' embeddings; an empty one, for good, where the embedder refuses a text and takes others."""

@@ -39,8 +39,9 @@ class SqlMemory:
 
     With an ``embedder`` they are found by meaning too. It is done without while it fails. Memories are stored first
     and found by their words alone until they are embedded, which is tried whenever something is remembered, for what
-    was left before as well, a batch at a time. A query that is not embedded within ``query_time`` seconds looks for
-    words alone. A warning and the ``origins`` say so.
+    was left before as well, a batch at a time; ``in_background``, for an embedder that is slow and costs nothing, all
+    of them, and nobody waits for it. A query that is not embedded within ``query_time`` seconds looks for words alone.
+    A warning and the ``origins`` say so.
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class SqlMemory:
         *,
         batch: int = 200,
         query_time: float = QUERY_TIME,
+        in_background: bool = False,
     ) -> None:
         self._functions = functions
         self._embeddings = SqlEmbeddings(embedder, self._call, query_time=query_time) if embedder else None
         self._options = storable(asdict(options or SearchOptions()))
         self._batch = batch
+        self._in_background = in_background
 
     @property
     def name(self) -> str:
@@ -67,7 +70,11 @@ class SqlMemory:
             if self._embeddings is not None:
                 rows = [row | {"embedder": self._embeddings.name} for row in rows]
             await self._call("context_memory_remember", tenant_id, memories=rows)
-            if self._embeddings is not None and await self._embeddings.fill(tenant_id, self._batch) == self._batch:
+            if self._embeddings is None:
+                continue
+            if self._in_background:
+                self._embeddings.fill_in_background(tenant_id)
+            elif await self._embeddings.fill(tenant_id, self._batch) == self._batch:
                 await self._embeddings.fill(tenant_id, self._batch)
 
     async def search(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
@@ -97,9 +104,9 @@ class SqlMemory:
         return int((await self._call("context_memory_forget", tenant_id, **arguments))[0]) if arguments else 0
 
     async def close(self) -> None:
-        await self._functions.close()
         if self._embeddings is not None:
             await self._embeddings.close()
+        await self._functions.close()
 
     async def _newest(self, tenant_id: str, query: MemoryQuery) -> list[SearchResult]:
         condition = as_condition(query.filter)

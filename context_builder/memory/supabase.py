@@ -21,7 +21,7 @@ class SupabaseMemory(SqlMemory):
         *,
         timeout: float = TIMEOUT,
         query_time: float = QUERY_TIME,
+        in_background: bool = False,
     ) -> None:
-        super().__init__(
-            SupabaseFunctions(url, key, MEMORY_ERRORS, timeout=timeout), embedder, options, query_time=query_time
-        )
+        functions = SupabaseFunctions(url, key, MEMORY_ERRORS, timeout=timeout)
+        super().__init__(functions, embedder, options, query_time=query_time, in_background=in_background)

@@ -91,6 +91,12 @@ class MemorySettings:
         "EMBEDDING_QUERY_TIME",
         "Longest wait for a query's embedding; after it, memories are found by words alone. seconds",
     )
+    embedded_embeddings: bool = setting(
+        True,
+        "EMBEDDED_EMBEDDINGS",
+        "Whether a small model that the project starts (extra embedded) finds memories by meaning "
+        "when no EMBEDDING_MODEL is set. true or false",
+    )
 
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
@@ -129,7 +135,7 @@ class ProcessSettings:
     """Tells what a process keeps on disk, serves over HTTP and logs."""
 
     home: Path | None = setting(
-        None, "CONTEXT_BUILDER_HOME", "Data folder of the embedded Redis and PostgreSQL; default: the user's. path"
+        None, "CONTEXT_BUILDER_HOME", "Data folder of the embedded engines; default: the user's. path"
     )
     record_dir: Path | None = setting(
         None, "RECORD_DIR", "Folder in which every session is recorded, what people say included. path"

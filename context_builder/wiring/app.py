@@ -26,7 +26,7 @@ from context_builder.storage.redis import answers, check_server, client_for, hos
 from context_builder.storage.urls import printable
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
-from context_builder.wiring.embedded import Described, redis_engine, restart_when_killed
+from context_builder.wiring.embedded import Described, redis_engine, restart_when_killed, start_embeddings
 from context_builder.wiring.published_states import PublishedStates
 from context_builder.wiring.stores import archive_of, memory_of
 
@@ -45,7 +45,7 @@ class App:
     dependencies: SessionDependencies
     warm_up: Callable[[], Coroutine[Any, Any, None]]
     """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
-    the archive."""
+    the archive, the embedded embedding engine."""
     redis_is: Described
     model_is: Described
     archive_is: Described
@@ -93,6 +93,8 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
                 await asyncio.to_thread(count_tokens, "")
             with suppress(ArchiveError):  # the archiver tries again, and tells
                 await archive.check()
+            if settings.session.feed_memory:
+                await start_embeddings(settings)
 
         yield App(settings, redis, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
 
@@ -160,6 +162,7 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
             **rules,
         )
         if settings.prompt.preload:
+            await start_embeddings(settings)
             await builder.preload()
         yield builder, memory_is
         await builder.drain()

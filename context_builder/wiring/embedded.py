@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,6 +12,8 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from context_builder.engines import embeddings
+from context_builder.engines.embeddings import EmbeddingEngine
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
@@ -42,6 +45,21 @@ def home_of(settings: Settings) -> Path:
 def redis_engine(settings: Settings, standard_port: int = STANDARD_PORT) -> RedisEngine:
     """Return the embedded Redis, configured by the settings."""
     return RedisEngine(home_of(settings), standard_port, guarded=settings.redis.embedded_password)
+
+
+def embedding_engine(settings: Settings) -> EmbeddingEngine | None:
+    """Return the embedded embedding engine; None where another one is set, it is turned off, or not installed."""
+    another = settings.embedding.model or settings.embedding.base_url or settings.somabrain.base_url
+    if another or not settings.memory.embedded_embeddings or not embeddings.is_available():
+        return None
+    return EmbeddingEngine(home_of(settings))
+
+
+async def start_embeddings(settings: Settings) -> None:
+    """Start the embedded embedding engine, if that is what embeds. Why it fails is told when something is embedded."""
+    if (engine := embedding_engine(settings)) is not None:
+        with suppress(EngineError):
+            await asyncio.to_thread(engine.ensure)
 
 
 def require_postgres() -> None:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final, TypedDict
+
+import structlog
 
 from context_builder.archive.archive import Archive, DeferredArchive
+from context_builder.engines.embeddings import MODEL
 from context_builder.memory.embedder import CachedEmbedder, Embedder
+from context_builder.memory.engine_embedder import EngineEmbedder
 from context_builder.memory.memory import DeferredMemory, MemoryStore
 from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.settings.settings import Settings
 from context_builder.wiring.costs import budget_for, prices_of
-from context_builder.wiring.embedded import Described, database_url, home_of, require_postgres
+from context_builder.wiring.embedded import Described, database_url, embedding_engine, home_of, require_postgres
+
+log = structlog.get_logger(__name__)
+
+WORDS_ALONE: Final = "found by words alone"
+
+
+class _Rules(TypedDict):
+    query_time: float
+    in_background: bool
 
 
 def memory_of(settings: Settings) -> tuple[MemoryStore, Described]:
@@ -29,29 +43,54 @@ def _chosen(settings: Settings) -> tuple[MemoryStore, Described]:
 
         somabrain = SomaBrainStore(SomaBrainClient(settings.somabrain))
         return somabrain, Described(somabrain.name)
-    embeddings = embedding_options(settings)
-    embedder = None
-    if embeddings is not None and embeddings.model is not None:
-        budget = budget_for([embeddings.model], settings)
-        embedder = CachedEmbedder(OpenAIEmbedder(embeddings, prices_of(settings), budget))
+    embedder = embedder_of(settings)
     memory, where = _database(settings, embedder)
     if embedder is None:
-        return memory, Described(f"{where}, found by words alone", "set EMBEDDING_MODEL to find by meaning too")
-    return memory, Described(f"{where}, found by words and by meaning as {embedder.name} has it")
+        return memory, Described(f"{where}, {WORDS_ALONE}", _more_than_words(settings))
+    is_ours = " (embedded)" if embedding_engine(settings) else ""
+    return memory, Described(f"{where}, found by words and by meaning as {embedder.name}{is_ours} has it")
+
+
+def embedder_of(settings: Settings) -> Embedder | None:
+    """Return the embedder that the settings name, else the embedded engine's; None where there is neither."""
+    options = embedding_options(settings)
+    if options is not None and options.model is not None:
+        budget = budget_for([options.model], settings)
+        return CachedEmbedder(OpenAIEmbedder(options, prices_of(settings), budget))
+    if (engine := embedding_engine(settings)) is None:
+        return None
+
+    def restarted() -> str | None:
+        address = engine.restarted()
+        if address is not None and address.started:
+            log.warning("embeddings.restarted", embeddings=address.name)
+        return address.url if address is not None else None
+
+    return CachedEmbedder(EngineEmbedder(MODEL, lambda: engine.ensure().url, restarted))
+
+
+def _more_than_words(settings: Settings) -> str:
+    if settings.memory.embedded_embeddings and not settings.embedding.base_url:
+        return "pip install 'context-builder[embedded]', or set EMBEDDING_MODEL, to find by meaning too"
+    return "set EMBEDDING_MODEL to find by meaning too"
 
 
 def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStore, str]:
     memory: MemoryStore
-    where, wait = settings.archive, settings.memory.embedding_query_time
+    where = settings.archive
+    rules: _Rules = {
+        "query_time": settings.memory.embedding_query_time,
+        "in_background": embedding_engine(settings) is not None,
+    }
     if where.supabase_url and where.supabase_key:
         from context_builder.memory.supabase import SupabaseMemory
 
-        memory = SupabaseMemory(where.supabase_url, where.supabase_key.get_secret_value(), embedder, query_time=wait)
+        memory = SupabaseMemory(where.supabase_url, where.supabase_key.get_secret_value(), embedder, **rules)
         return memory, memory.name
     if where.database_url:
         from context_builder.memory.postgres import PostgresMemory
 
-        memory = PostgresMemory(where.database_url.get_secret_value(), embedder, query_time=wait)
+        memory = PostgresMemory(where.database_url.get_secret_value(), embedder, **rules)
         return memory, memory.name
     require_postgres()
     home = home_of(settings)
@@ -59,7 +98,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStor
     async def embedded() -> MemoryStore:
         from context_builder.memory.postgres import PostgresMemory
 
-        return PostgresMemory(await database_url(home), embedder, query_time=wait)
+        return PostgresMemory(await database_url(home), embedder, **rules)
 
     return DeferredMemory("the embedded PostgreSQL", embedded), f"embedded PostgreSQL in {home}"
 

@@ -104,7 +104,7 @@ class Lane:
     def environ(self) -> Mapping[str, str]:
         """Of a daemon of this session, or a command about it."""
         chosen = {**SETTINGS, **(CROWDED if self.crowded else {}), **self.world.environ(self.link)}
-        return {**os.environ, "PYTHONPATH": str(ROOT), **chosen}
+        return {**os.environ, "PYTHONPATH": str(ROOT), "EMBEDDED_EMBEDDINGS": "false", **chosen}
 
     async def kill(self) -> None:
         await self.daemon.kill()

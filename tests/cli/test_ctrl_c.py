@@ -49,6 +49,7 @@ CLEAN = {0, 130, -signal.SIGINT}
 def interrupted(folder: Path, program: list[str], after: float, times: int = 1, **settings: object) -> tuple[int, str]:
     """Exit status and output of the program that gets SIGINT ``after`` seconds from when it is ours to answer."""
     inherited = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(folder / "home")}
+    inherited["EMBEDDED_EMBEDDINGS"] = "false"
     with subprocess.Popen(
         [sys.executable, "-c", *program],
         env=inherited | {name.upper(): str(value) for name, value in settings.items()},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 
 import asyncpg
 import orjson
@@ -11,6 +13,7 @@ from redis import Redis
 from typer.testing import CliRunner
 
 from context_builder.cli import app
+from context_builder.engines.embeddings import EmbeddingEngine, is_available
 from context_builder.session.keys import SESSIONS
 from context_builder.storage.migrations import apply, migrations
 from context_builder.testing import InMemoryArchive
@@ -28,11 +31,19 @@ def settings(redis_server: RedisServer, database_url: str, monkeypatch: pytest.M
     monkeypatch.setenv("DATABASE_URL", database_url)
 
 
-def advice(check: str = "archive") -> str:
+def finding(check: str) -> dict[str, str]:
     findings = orjson.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
     (found,) = [finding for finding in findings if finding["check"] == check]
     assert found["ok"]
-    return str(found["advice"])
+    return dict(found)
+
+
+def advice(check: str = "archive") -> str:
+    return finding(check)["advice"]
+
+
+def found(check: str) -> str:
+    return finding(check)["found"]
 
 
 def execute(database_url: str, sql: str) -> None:
@@ -51,6 +62,21 @@ def test_it_names_the_migrations_that_the_database_lacks(database_url: str) -> N
     assert advice() == f"it lacks {NEWEST}: run `context-builder migrate`"
     execute(database_url, "DROP TABLE context_builder_migrations")
     assert advice() == "its migrations cannot be seen; `context-builder migrate` applies what it lacks"
+
+
+def test_it_says_what_embeds_and_how_quickly(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(apply(database_url))
+    assert found("embedder") == "none: memories are found by words alone"
+    if not is_available():
+        pytest.skip("the embedding engine is not installed")
+    monkeypatch.setenv("EMBEDDED_EMBEDDINGS", "true")
+    monkeypatch.setenv("CONTEXT_BUILDER_HOME", str(tmp_path / "home"))
+    try:
+        assert re.fullmatch(r"multilingual-e5-small-q4: a query in \d+ ms", found("embedder"))
+    finally:
+        EmbeddingEngine(tmp_path / "home").stop()
 
 
 def test_an_archive_that_has_no_migrations_is_not_told_to_migrate(monkeypatch: pytest.MonkeyPatch) -> None:

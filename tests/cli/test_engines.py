@@ -13,6 +13,7 @@ from redis import Redis
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
+from context_builder.engines.embeddings import EmbeddingEngine, is_available
 from context_builder.engines.engine import free_port
 from context_builder.engines.redis import RedisEngine
 from context_builder.errors import StoreError
@@ -126,6 +127,22 @@ async def test_a_redis_that_wants_a_password_of_its_own_is_not_passed_over(
     async with application.open_redis(load_settings()) as redis:
         assert await redis.ping()
     server.kill()
+
+
+def test_the_embedding_engine_is_shown_and_stopped_with_the_others(
+    engine: RedisEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Embeddings" not in invoke("engines").output
+    monkeypatch.setenv("EMBEDDED_EMBEDDINGS", "true")
+    embeddings = EmbeddingEngine(tmp_path / "home")
+    if not is_available():
+        pytest.skip("the embedding engine is not installed")
+    assert "Embeddings  not running" in invoke("engines").output
+    address = embeddings.ensure()
+    assert f"Embeddings  {address.name}" in invoke("engines").output
+    assert orjson.loads(invoke("engines", "--json").output)["embeddings"] == address.name
+    assert "Embeddings  stopped" in invoke("engines", "stop", "--yes").output
+    assert embeddings.running() is None
 
 
 def test_password_prints_what_a_listener_logs_in_with(engine: RedisEngine) -> None:

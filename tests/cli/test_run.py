@@ -20,12 +20,13 @@ def printed(memory: str) -> list[str]:
     return banner("monday", app).splitlines()
 
 
-def test_the_banner_has_four_lines_and_a_fifth_for_a_memory_of_its_own() -> None:
+def test_the_banner_says_what_the_parts_are_and_how_memories_are_found() -> None:
     assert printed("PostgreSQL at db:5432, found by words alone") == [
         "context-builder · listeners push to context_builder:monday:input · Ctrl-C stops",
         "  Redis    Redis at cache:6379",
         "  Model    gpt-4o  (set OPENAI_API_KEY)",
         "  Archive  PostgreSQL at db:5432",
+        "  Memory   found by words alone",
     ]
     assert printed("SomaBrain at soma:9696")[4:] == ["  Memory   SomaBrain at soma:9696"]
 

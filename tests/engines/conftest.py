@@ -15,9 +15,11 @@ import pytest
 from redis.asyncio import Redis
 
 import context_builder
+from context_builder.engines.embeddings import EmbeddingEngine, is_available
 from context_builder.engines.engine import Address, Engine, free_port
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import RedisEngine
+from context_builder.memory.engine_embedder import EngineEmbedder
 from tests.services.waiting import wait_until
 
 START = """
@@ -32,7 +34,7 @@ print(address.url, address.started)
 class Subject(ABC):
     """An engine under test, and how to use what it serves."""
 
-    make: type[RedisEngine] | type[PostgresEngine]
+    make: type[RedisEngine] | type[PostgresEngine] | type[EmbeddingEngine]
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -104,6 +106,22 @@ class PostgresSubject(Subject):
         return bool(found)
 
 
+class EmbeddingSubject(Subject):
+    """It keeps nothing: what it always knows is how to embed."""
+
+    make = EmbeddingEngine
+
+    @property
+    def pid(self) -> int:
+        return int(json.loads((self.home / "embeddings.json").read_text())["pid"])
+
+    async def remember(self, address: Address) -> None:
+        assert await self.remembers(address)
+
+    async def remembers(self, address: Address) -> bool:
+        return len(await EngineEmbedder("", lambda: address.url, lambda: None).embed_query("remembered")) == 384
+
+
 @pytest.fixture
 def home(engine_folder: Path) -> Path:
     """An empty home that every user may enter."""
@@ -126,8 +144,19 @@ def postgres_subject(home: Path) -> Iterator[PostgresSubject]:
     subject.engine.stop()
 
 
-@pytest.fixture(params=["redis_subject", "postgres_subject"], ids=["redis", "postgres"])
+@pytest.fixture
+def embedding_subject(home: Path) -> Iterator[EmbeddingSubject]:
+    if not is_available():
+        pytest.skip("the embedding engine is not installed")
+    subject = EmbeddingSubject(home)
+    yield subject
+    subject.engine.stop()
+
+
+@pytest.fixture(
+    params=["redis_subject", "postgres_subject", "embedding_subject"], ids=["redis", "postgres", "embeddings"]
+)
 def subject(request: pytest.FixtureRequest) -> Subject:
-    """Both engines, one after the other."""
+    """All engines, one after the other."""
     found: Subject = request.getfixturevalue(request.param)
     return found

@@ -1,4 +1,4 @@
-"""What both embedded engines promise: one server a home, that outlives who started it."""
+"""What all embedded engines promise: one server a home, that outlives who started it."""
 
 from __future__ import annotations
 

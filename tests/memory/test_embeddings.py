@@ -15,6 +15,7 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.sql_embeddings import SqlEmbeddings
 from context_builder.testing import ManualClock
 from tests.memory.vectors import LetterEmbedder
+from tests.services.waiting import wait_until
 
 
 async def nowhere(function: str, tenant_id: str, **_: object) -> list[object]:
@@ -43,6 +44,38 @@ async def test_words_answer_while_the_embedder_hangs(migrated_url: str, embedder
         found = [await memory.search("acme", MemoryQuery("listen")) for _ in range(5)]
     assert [one.origins for hits in found for one in hits] == [("full_text",)] * 5
     await memory.close()
+
+
+@pytest.mark.engines
+async def test_in_the_background_nobody_waits_for_embeddings(migrated_url: str, embedder: LetterEmbedder) -> None:
+    memory = PostgresMemory(migrated_url, embedder, in_background=True)
+    embedder.gate.clear()
+    async with asyncio.timeout(5):
+        for tenant_id in ("acme", "other"):
+            await memory.remember(tenant_id, [Memory(f"{number}", f"listen {number}") for number in range(20)])
+    await embedder.asked.wait()
+    assert {one.origins for one in await memory.search("acme", MemoryQuery("", limit=20))} == {("newest",)}
+    embedder.gate.set()
+    await wait_until(lambda: len(embedder.embedded) == 40, "all are embedded")
+    await memory.remember("acme", [Memory("late", "silent")])
+    await wait_until(lambda: len(embedder.embedded) == 41, "so is what came later")
+    await memory.close()
+
+
+@pytest.mark.engines
+async def test_a_memory_that_is_closed_leaves_the_rest_for_the_next(
+    migrated_url: str, embedder: LetterEmbedder
+) -> None:
+    memory = PostgresMemory(migrated_url, embedder, in_background=True)
+    embedder.gate.clear()
+    await memory.remember("acme", [Memory("a", "listen")])
+    await embedder.asked.wait()
+    await memory.close()
+    embedder.gate.set()
+    again = PostgresMemory(migrated_url, embedder, in_background=True)
+    await again.remember("acme", [Memory("b", "silence")])
+    await wait_until(lambda: len(embedder.embedded) == 2, "both are embedded")
+    await again.close()
 
 
 @pytest.mark.engines

@@ -62,7 +62,8 @@ def redis_url(server: RedisServer, password: str = REDIS_PASSWORD) -> str:
 def environment(folder: Path, **settings: str) -> Mapping[str, str]:
     """Nothing of this machine's own settings, and the secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
-    return {**kept, "CONTEXT_BUILDER_HOME": str(folder), "LOG_LEVEL": "debug", "OPENAI_API_KEY": API_KEY, **settings}
+    ours = {"CONTEXT_BUILDER_HOME": str(folder), "EMBEDDED_EMBEDDINGS": "false", "LOG_LEVEL": "debug"}
+    return {**kept, **ours, "OPENAI_API_KEY": API_KEY, **settings}
 
 
 def command(folder: Path, environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -30,7 +30,13 @@ class Daemon:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "context_builder", *arguments],
             cwd=folder,
-            env={**inherited, "PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(folder / "home"), **chosen},
+            env={
+                **inherited,
+                "PYTHONPATH": str(ROOT),
+                "CONTEXT_BUILDER_HOME": str(folder / "home"),
+                "EMBEDDED_EMBEDDINGS": "false",
+                **chosen,
+            },
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,

