@@ -3,12 +3,11 @@
 In: named policy texts, an agent, sources, a context. Out: a decision for each source, with the policies that made it.
 """
 
-from context_builder.knowledge.governance.attributes import SENSITIVITIES, Agent, DecisionContext, GovernedSource
+from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.governance.decision import Access, AccessDecision, decide
 from context_builder.knowledge.governance.policy_set import PolicySet, default_policies, parse_policies
 
 __all__ = [
-    "SENSITIVITIES",
     "Access",
     "AccessDecision",
     "Agent",

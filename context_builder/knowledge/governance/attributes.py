@@ -9,9 +9,10 @@ from typing import Final
 
 import orjson
 
+from context_builder.knowledge.artifact import Sensitivity
 from context_builder.timestamps import in_utc
 
-SENSITIVITIES: Final = ("public", "internal", "confidential", "restricted")
+_SENSITIVITIES: Final = frozenset(Sensitivity)
 
 
 class NotUnicode(Exception):
@@ -35,7 +36,7 @@ class Agent:
 class GovernedSource:
     """Holds what policies may know of a source; what is unknown is empty.
 
-    A ``sensitivity`` that is none of :data:`SENSITIVITIES` counts as ``restricted``.
+    A ``sensitivity`` that is no :class:`~context_builder.knowledge.artifact.Sensitivity` counts as ``restricted``.
     """
 
     ref: str
@@ -55,7 +56,7 @@ class GovernedSource:
             {
                 "tenant": self.tenant,
                 "kind": self.kind,
-                "sensitivity": self.sensitivity if self.sensitivity in SENSITIVITIES else "restricted",
+                "sensitivity": self.sensitivity if self.sensitivity in _SENSITIVITIES else Sensitivity.RESTRICTED,
                 "status": self.status,
                 "project": self.project,
                 "module": self.module,

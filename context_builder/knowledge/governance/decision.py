@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource, NotUnicode, entity
 from context_builder.knowledge.governance.policy_set import PolicySet
@@ -104,7 +105,7 @@ def _grouped(
             denied[place] = _denied(source, "an attribute has half of a surrogate pair")
             continue
         name = source.ref if policy_set.names_sources else numbers.setdefault(attributes, str(len(numbers)))
-        resource = _Resource(name, attributes, is_confidential=source.sensitivity == "confidential")
+        resource = _Resource(name, attributes, is_confidential=source.sensitivity == Sensitivity.CONFIDENTIAL)
         alike.setdefault(resource, []).append(place)
     return alike, denied
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import Access, Agent, DecisionContext, decide
 from context_builder.knowledge.governance.cedar import read_policies
 from tests.knowledge.governance.samples import (
@@ -33,6 +34,7 @@ READ, REDACTED, DENIED = Access.READ, Access.REDACTED, Access.DENIED
         ("internal", READ, READ),
         ("confidential", REDACTED, REDACTED),
         ("restricted", DENIED, READ),
+        (Sensitivity.CONFIDENTIAL, REDACTED, REDACTED),
         ("", DENIED, READ),
         ("Public", DENIED, READ),
         ("secret", DENIED, READ),
