@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "cost": ("cost", "cost", _LOOK),
     "sessions": ("sessions", "sessions", _LOOK),
     "doctor": ("doctor", "doctor", _LOOK),
+    "ingest": ("ingest", "ingest", _KEEP),
     "dead": ("dead", "dead", _KEEP),
     "forget": ("forget", "forget", _KEEP),
     "engines": ("engines", "engines", _KEEP),

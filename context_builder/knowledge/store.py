@@ -93,6 +93,11 @@ class KnowledgeStore:
             for row in await self._call("context_knowledge_find", tenant_id, filter=storable(condition), most=limit)
         ]
 
+    async def sources(self, tenant_id: str, project_id: str) -> dict[str, str]:
+        """Return where each current artifact of a project is from, by ref, of those that tell."""
+        rows = await self._call("context_knowledge_sources", tenant_id, project=project_id)
+        return {row["ref"]: row["source"] for row in rows}
+
     async def link(self, tenant_id: str, edges: Iterable[Edge]) -> int:
         """Store the edges; return how many different ones these were."""
         rows = [edge.model_dump(mode="json") for edge in edges]

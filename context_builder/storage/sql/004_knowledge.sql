@@ -199,6 +199,16 @@ BEGIN
 END
 $$;
 
+-- The current artifacts of a project and where each is from.
+CREATE OR REPLACE FUNCTION context_knowledge_sources(tenant text, project text)
+RETURNS TABLE (ref text, source text) LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT a.ref, a.source FROM context_artifacts AS a
+    WHERE a.tenant_id = tenant AND a.is_current AND a.project_id = project AND a.source IS NOT NULL;
+END
+$$;
+
 -- Stores edges, an array of {from_ref, to_ref, type, weight}; of two equal ones the last counts. Answers how many.
 CREATE OR REPLACE FUNCTION context_knowledge_link(tenant text, edges jsonb) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -318,7 +328,7 @@ BEGIN
         LOOP
             EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
             IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
-               ~ 'context_knowledge_(put|get|erase|find|link|unlink|assess|quality|neighbourhood)$' THEN
+               ~ 'context_knowledge_(put|get|erase|find|sources|link|unlink|assess|quality|neighbourhood)$' THEN
                 EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
             END IF;
         END LOOP;

@@ -138,6 +138,8 @@ CREATE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_quality(tenant text, refs text[])
     RETURNS TABLE(ref text, quality double precision, assessors bigint) SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_sources(tenant text, project text)
+    RETURNS TABLE(ref text, source text) SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_space(tenant text)
     RETURNS text;
 CREATE FUNCTION context_knowledge_unlink(tenant text, edges jsonb)

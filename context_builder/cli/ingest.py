@@ -1,0 +1,106 @@
+"""``ingest``: a folder's files as artifacts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from context_builder.cli.command import legible, print_json, run, settings_in_force
+from context_builder.cli.view.palette import plain
+from context_builder.extras import require_extra
+
+if TYPE_CHECKING:
+    from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult
+
+_MOST_NAMED: Final = 10
+_LONGEST_NAME: Final = 200
+
+
+def ingest(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder to read.", show_default=False, exists=True, file_okay=False, readable=True)
+    ],
+    project: Annotated[
+        str, typer.Option("--project", help="Project that the files belong to.", show_default=False, callback=legible)
+    ],
+    module: Annotated[str, typer.Option("--module", help="Module of the project.", callback=legible)] = "",
+    status: Annotated[str, typer.Option("--status", help="draft, approved, superseded or stale.")] = "approved",
+    sensitivity: Annotated[
+        str, typer.Option("--sensitivity", help="public, internal, confidential or restricted.")
+    ] = "internal",
+    prune: Annotated[bool, typer.Option("--prune", help="Erase the project's artifacts whose file is gone.")] = False,
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", help="Whose artifacts; else TENANT_ID's.", callback=legible)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> None:
+    """Store a folder's text files as artifacts, and what links and imports join as edges.
+
+    Markdown, other text and source code are read; what .gitignore names, hidden files and symbolic links are not. A
+    file that is as it was changes nothing, so it may be run as often as files change: new content makes the artifact's
+    next version.
+
+    Examples:
+
+        context-builder ingest docs --project kelp
+
+        context-builder ingest . --project kelp --sensitivity confidential --prune
+    """
+    require_extra("knowledge", "pathspec", "ingest")
+    require_extra("knowledge", "markdown_it", "ingest")
+    from context_builder.knowledge.artifact import Sensitivity, Status
+    from context_builder.knowledge.ingest.ingest import IngestOptions
+
+    for name, text in (("--project", project), ("--module", module)):
+        if len(text) > _LONGEST_NAME:
+            raise typer.BadParameter(f"{name} is at most {_LONGEST_NAME} characters")
+    try:
+        options = IngestOptions(project, module, Status(status), Sensitivity(sensitivity), prune)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    run(_ingest(folder, tenant, options, as_json=as_json))
+
+
+async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, as_json: bool) -> None:
+    from context_builder.knowledge.ingest.ingest import ingest as ingest_folder
+    from context_builder.wiring.knowledge import open_knowledge
+
+    settings = settings_in_force()
+    columns = (TextColumn("Reading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("files", total=None)
+
+        def on_file(done: int, total: int) -> None:
+            progress.update(bar, completed=done, total=total)
+
+        async with open_knowledge(settings) as store:
+            result = await ingest_folder(store, tenant or settings.memory.tenant_id, folder, options, on_file)
+    if as_json:
+        print_json(
+            {
+                "new": result.new,
+                "changed": result.changed,
+                "unchanged": result.unchanged,
+                "edges": result.edges,
+                "erased": result.erased,
+                "skipped": [one._asdict() for one in result.skipped],
+            }
+        )
+    else:
+        _show(result)
+
+
+def _show(result: IngestResult) -> None:
+    files = result.new + result.changed + result.unchanged
+    told = f"{files:,} files: {result.new:,} new, {result.changed:,} changed, {result.unchanged:,} as before"
+    typer.echo(f"{told}; {result.edges:,} edge{'' if result.edges == 1 else 's'} between them.")
+    if result.erased:
+        typer.echo(f"{len(result.erased):,} erased, whose file is gone.")
+    for one in result.skipped[:_MOST_NAMED]:
+        typer.echo(f"  left out: {plain(one.path, 100)} ({one.reason})", err=True)
+    if (more := len(result.skipped) - _MOST_NAMED) > 0:
+        typer.echo(f"  left out: {more:,} more; --json names them", err=True)

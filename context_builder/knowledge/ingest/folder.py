@@ -1,0 +1,91 @@
+"""The text files of a folder, without what its ``.gitignore`` files leave out. Links out of it are not followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pathspec import GitIgnoreSpec
+
+from context_builder.knowledge.artifact import MAX_CONTENT
+
+_IGNORE_FILE: Final = ".gitignore"
+
+DOCUMENTS: Final = frozenset({"", ".adoc", ".md", ".markdown", ".mdx", ".org", ".rst", ".tex", ".text", ".txt"})
+"""Suffixes of files that are documents; every other text file is taken for code."""
+
+
+class TextFile(NamedTuple):
+    """Holds a file of the folder: its ``path`` below it, with slashes, and its ``text``."""
+
+    path: str
+    text: str
+
+    @property
+    def suffix(self) -> str:
+        """Return the end of the name, in lower case: ``.md``."""
+        return Path(self.path).suffix.lower()
+
+
+class Skipped(NamedTuple):
+    """Holds a file that is none to store, and why."""
+
+    path: str
+    reason: str
+
+
+def files_in(folder: Path) -> Iterator[TextFile | Skipped]:
+    """Yield the folder's text files in the order of their paths, and what cannot be taken.
+
+    Hidden files and folders are passed over, as are those that a ``.gitignore`` in the folder or below names. Raises
+    :class:`OSError` for a folder that cannot be read.
+    """
+    yield from _walk(folder, folder, ())
+
+
+def _walk(root: Path, folder: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[TextFile | Skipped]:
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        if folder == root:
+            raise
+        yield Skipped(folder.relative_to(root).as_posix(), f"cannot be read: {error.strerror}")
+        return
+    rules = folder / _IGNORE_FILE
+    if rules.is_file() and not rules.is_symlink():
+        lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
+        ignoring = (*ignoring, (folder, GitIgnoreSpec.from_lines(lines)))
+    for entry in entries:
+        is_folder = entry.is_dir() and not entry.is_symlink()
+        if entry.name.startswith(".") or entry.is_symlink() or _is_ignored(entry, ignoring, is_folder=is_folder):
+            continue
+        if is_folder:
+            yield from _walk(root, entry, ignoring)
+        elif entry.is_file():
+            yield _read(entry, entry.relative_to(root).as_posix())
+
+
+def _is_ignored(entry: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], ...], *, is_folder: bool) -> bool:
+    """Return what the innermost rule that names the entry says."""
+    for base, spec in reversed(ignoring):
+        told = spec.check_file(entry.relative_to(base).as_posix() + ("/" if is_folder else "")).include
+        if told is not None:
+            return told
+    return False
+
+
+def _read(file: Path, path: str) -> TextFile | Skipped:
+    try:
+        if file.stat().st_size > 4 * MAX_CONTENT:  # bytes of a character, at most
+            return Skipped(path, f"longer than {MAX_CONTENT:,} characters")
+        text = file.read_bytes().decode("utf-8")
+    except OSError as error:
+        return Skipped(path, f"cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        return Skipped(path, "not UTF-8 text")
+    if "\x00" in text:
+        return Skipped(path, "not text")
+    if len(text) > MAX_CONTENT:
+        return Skipped(path, f"longer than {MAX_CONTENT:,} characters")
+    return TextFile(path, text) if text.strip() else Skipped(path, "empty")

@@ -1,0 +1,140 @@
+"""Ingestion brings a project's artifacts and edges in line with the files of a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge, Sensitivity, Status
+from context_builder.knowledge.ingest.folder import DOCUMENTS, Skipped, TextFile, files_in
+from context_builder.knowledge.ingest.references import IMPORTS, LINKS, references
+from context_builder.knowledge.store import KnowledgeStore
+
+MOST_FILES: Final = 100_000
+
+_OUTSIDE_REFS: Final = re.compile(r"[^A-Za-z0-9:._/@-]")
+_HEADING: Final = re.compile(r"^#{1,6}\s+(.{1,200}?)\s*#*$", re.MULTILINE)
+_LONGEST_PATH: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """Says whose the files are; ``prune`` erases the project's artifacts whose file is gone."""
+
+    project_id: str
+    module_id: str = ""
+    status: Status = Status.APPROVED
+    sensitivity: Sensitivity = Sensitivity.INTERNAL
+    prune: bool = False
+
+
+@dataclass(slots=True)
+class IngestResult:
+    """Counts what an ingestion did: artifacts that are new, changed or as before, and edges stored."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    edges: int = 0
+    erased: list[str] = field(default_factory=list)
+    """Refs of artifacts whose file is gone."""
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+OnFile = Callable[[int, int], None]
+"""Told how many files are done, and of how many."""
+
+
+def ref_of(project_id: str, path: str) -> str:
+    """Return the ref of a project's file; signs that a ref has not are replaced, and told apart by a digest."""
+    name = f"{project_id}/{path}"
+    plain = _OUTSIDE_REFS.sub("-", name)
+    if plain != name or len(plain) > _LONGEST_PATH:
+        plain = f"{plain[:_LONGEST_PATH]}@{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"artifact:{plain}"
+
+
+def artifact_of(file: TextFile, options: IngestOptions) -> Artifact:
+    """Return the artifact that a file is; its title is the first heading of a document, else the path."""
+    is_document = file.suffix in DOCUMENTS
+    heading = _HEADING.search(file.text) if is_document else None
+    return Artifact(
+        kind=ArtifactKind.DOCUMENT if is_document else ArtifactKind.CODE,
+        title=heading[1] if heading else file.path[-1_000:],
+        content=file.text,
+        project_id=options.project_id,
+        module_id=options.module_id,
+        status=options.status,
+        sensitivity=options.sensitivity,
+        source=file.path[-2_000:],
+    )
+
+
+async def ingest(
+    store: KnowledgeStore, tenant_id: str, folder: Path, options: IngestOptions, on_file: OnFile | None = None
+) -> IngestResult:
+    """Store the folder's text files as artifacts, and their links and imports as edges.
+
+    A file that is as it was changes nothing. Raises :class:`~context_builder.errors.KnowledgeError`,
+    :class:`OSError` for a folder that cannot be read, and :class:`ValueError` for more than :data:`MOST_FILES`.
+    """
+    result = IngestResult()
+    files: list[TextFile] = []
+    for one in files_in(folder):
+        if isinstance(one, Skipped):
+            result.skipped.append(one)
+        else:
+            files.append(one)
+        if len(files) > MOST_FILES:
+            raise ValueError(f"more than {MOST_FILES:,} files; ingest its folders one by one")
+    paths = frozenset(file.path for file in files)
+    for done, file in enumerate(files, 1):
+        await _store(store, tenant_id, file, paths, options, result)
+        if on_file is not None:
+            on_file(done, len(files))
+    if options.prune:
+        result.erased = await _erase_missing(store, tenant_id, files, options)
+    return result
+
+
+async def _store(
+    store: KnowledgeStore,
+    tenant_id: str,
+    file: TextFile,
+    paths: frozenset[str],
+    options: IngestOptions,
+    result: IngestResult,
+) -> None:
+    ref = ref_of(options.project_id, file.path)
+    version, changed = await store.put(tenant_id, ref, artifact_of(file, options))
+    if not changed:
+        result.unchanged += 1
+    elif version == 1:
+        result.new += 1
+    else:
+        result.changed += 1
+    wanted = {
+        Edge(from_ref=ref, to_ref=ref_of(options.project_id, one.path), type=one.type)
+        for one in references(file, paths)
+    }
+    around = await store.neighbourhood(tenant_id, [ref], depth=1, edge_types=(LINKS, IMPORTS), fan_out=1_000)
+    held = {edge for edge in around.edges if edge.from_ref == ref}
+    await store.unlink(tenant_id, held - wanted)
+    await store.link(tenant_id, wanted - held)
+    result.edges += len(wanted)
+
+
+async def _erase_missing(
+    store: KnowledgeStore, tenant_id: str, files: Sequence[TextFile], options: IngestOptions
+) -> list[str]:
+    """Erase what was ingested of the project and has no file any more; what came in other ways has no such ref."""
+    present = {ref_of(options.project_id, file.path) for file in files}
+    held = await store.sources(tenant_id, options.project_id)
+    gone = [ref for ref, source in held.items() if ref == ref_of(options.project_id, source) and ref not in present]
+    for ref in gone:
+        await store.erase(tenant_id, ref)
+    return gone

@@ -1,0 +1,66 @@
+"""``ingest`` stores a folder's files, and says what it did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from context_builder.cli import app
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+def folder(tmp_path: Path, migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DATABASE_URL", migrated_url)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Labels\n\nSee [b](b.md).")
+    (folder / "b.md").write_text("Clips.")
+    (folder / "evil\x1b[2Jname.bin").write_bytes(b"\xff")
+    return folder
+
+
+def ingest(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["ingest", *arguments])
+
+
+def test_what_was_done_is_told(folder: Path) -> None:
+    told = ingest(str(folder), "--project", "kelp")
+    assert told.exit_code == 0
+    assert "2 files: 2 new, 0 changed, 0 as before; 1 edge between them." in told.stdout
+    assert "not UTF-8 text" in told.stderr
+    assert "\x1b[2J" not in told.output
+    assert "0 new, 0 changed, 2 as before" in ingest(str(folder), "--project", "kelp").stdout
+
+
+def test_programs_read_json(folder: Path) -> None:
+    told = json.loads(ingest(str(folder), "--project", "kelp", "--prune", "--json").stdout)
+    assert {name: told[name] for name in ("new", "changed", "unchanged", "edges", "erased")} == {
+        "new": 2, "changed": 0, "unchanged": 0, "edges": 1, "erased": []
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--project", "kelp", "--status", "done"], "done"),
+        (["--project", "kelp", "--sensitivity", "secret"], "secret"),
+        (["--project", "x" * 201], "project"),
+        ([], "--project"),
+    ],
+)
+def test_what_is_wrong_is_named(folder: Path, arguments: list[str], named: str) -> None:
+    told = ingest(str(folder), *arguments)
+    assert told.exit_code == 2
+    assert named in told.stderr
+    assert "Traceback" not in told.output
+
+
+def test_a_folder_that_is_not_there_is_named(folder: Path) -> None:
+    told = ingest(str(folder / "nowhere"), "--project", "kelp")
+    assert told.exit_code == 2
+    assert "nowhere" in told.stderr

@@ -1,0 +1,151 @@
+"""A folder's files become artifacts and edges; what is as it was stays, and what may not be read is left out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from context_builder.knowledge.artifact import ArtifactKind, Edge
+from context_builder.knowledge.ingest.folder import Skipped, TextFile, files_in
+from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult, ingest, ref_of
+from context_builder.knowledge.ingest.references import Reference, references
+from context_builder.knowledge.store import KnowledgeStore
+
+KELP = IngestOptions("kelp")
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def paths_in(folder: Path) -> list[str]:
+    return [one.path for one in files_in(folder) if isinstance(one, TextFile)]
+
+
+def counts(result: IngestResult) -> tuple[int, int, int]:
+    return result.new, result.changed, result.unchanged
+
+
+def test_what_gitignore_names_is_left_out_however_deep(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".gitignore": "*.log\n/build/\nsecret.md\n",
+            "docs/.gitignore": "!kept.log\ndraft*\n",
+            "a.md": "a", "b.log": "b", "build/c.md": "c", "docs/kept.log": "d", "docs/draft1.md": "e",
+            "docs/build/f.md": "f", "deep/er/secret.md": "g", ".hidden/h.md": "h", ".env": "TOKEN=1",
+        },
+    )  # fmt: skip
+    assert paths_in(tmp_path) == ["a.md", "docs/build/f.md", "docs/kept.log"]
+
+
+def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    write(tmp_path, {"outside/secret.md": "secret", "in/a.md": "a"})
+    (tmp_path / "in/link.md").symlink_to(tmp_path / "outside/secret.md")
+    (tmp_path / "in/folder").symlink_to(tmp_path / "outside")
+    (tmp_path / "in/loop").symlink_to(tmp_path / "in")
+    assert paths_in(tmp_path / "in") == ["a.md"]
+
+
+def test_what_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
+    (tmp_path / "zero.txt").write_bytes(b"a\x00b")
+    (tmp_path / "empty.md").write_text(" \n")
+    (tmp_path / "long.txt").write_text("a" * 2_000_001)
+    assert list(files_in(tmp_path)) == [
+        Skipped("empty.md", "empty"),
+        Skipped("long.txt", "longer than 2,000,000 characters"),
+        Skipped("picture.png", "not UTF-8 text"),
+        Skipped("zero.txt", "not text"),
+    ]
+
+
+def test_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    assert list(files_in(tmp_path)) == []
+
+
+def test_markdown_links_to_files_of_the_folder() -> None:
+    text = (
+        "[a](other.md#part) [b](../top.md) [c](/docs/deep/d%20e.md) [out](../../../etc/passwd) [web](https://x.test/a.md)\n"
+        "\n`[code](code.md)` [self](page.md) [ref][r]\n\n[r]: other.md\n"
+    )
+    paths = {"docs/page.md", "docs/other.md", "top.md", "docs/deep/d e.md", "docs/code.md", "etc/passwd"}
+    found = references(TextFile("docs/page.md", text), paths)
+    assert {one.path for one in found} == {"docs/other.md", "top.md", "docs/deep/d e.md"}
+    assert {one.type for one in found} == {"links_to"}
+
+
+@pytest.mark.parametrize(
+    ("line", "imported"),
+    [
+        ("import shop.cart", "src/shop/cart.py"),
+        ("from shop import cart", "src/shop/cart.py"),
+        ("from shop.cart import total", "src/shop/cart.py"),
+        ("from . import cart", "src/shop/cart.py"),
+        ("from .cart import total", "src/shop/cart.py"),
+        ("from .. import shop", "src/shop/__init__.py"),
+        ("import os", None),
+        ("from ....... import cart", None),
+        ("def broken(:", None),
+    ],
+)
+def test_python_imports_files_of_the_folder(line: str, imported: str | None) -> None:
+    paths = {"src/shop/__init__.py", "src/shop/cart.py", "src/shop/till.py"}
+    found = references(TextFile("src/shop/till.py", line), paths)
+    assert {one.path for one in found if one.path != "src/shop/__init__.py" or imported == one.path} == (
+        {imported} if imported else set()
+    )
+
+
+def test_scripts_import_files_of_the_folder() -> None:
+    text = "import a from './a';\nconst b = require(\"../b.js\");\nexport * from './dir'\nimport x from 'react'\n"
+    paths = {"web/a.ts", "b.js", "web/dir/index.tsx", "web/react.js"}
+    assert references(TextFile("web/page.ts", text), paths) == {
+        Reference("web/a.ts", "imports"), Reference("b.js", "imports"), Reference("web/dir/index.tsx", "imports")
+    }  # fmt: skip
+
+
+def test_any_path_has_a_ref_of_its_own() -> None:
+    assert ref_of("kelp", "docs/a.md") == "artifact:kelp/docs/a.md"
+    odd = ["a b.md", "a-b.md", "ä.md", "ö.md", "a\nb.md", "x" * 600, "x" * 601, "\udcff.md"]
+    assert len({ref_of("kelp", path) for path in odd}) == len(odd)
+    assert all(len(ref_of("kelp", path)) <= 512 for path in odd)
+
+
+@pytest.mark.engines
+async def test_a_folder_is_stored_and_only_what_changed_is_stored_again(
+    knowledge: KnowledgeStore, tmp_path: Path
+) -> None:
+    write(
+        tmp_path, {"a.md": "# Labels\n\nSee [b](b.md).", "b.md": "Clips.", "run.py": "import tool", "tool.py": "x = 1"}
+    )
+    result = await ingest(knowledge, "lab", tmp_path, KELP)
+    assert (counts(result), result.edges) == ((4, 0, 0), 2)
+    held = await knowledge.get("lab", ["artifact:kelp/a.md", "artifact:kelp/run.py"])
+    kinds = {one.title: one.kind for one in held.values()}
+    assert kinds == {"Labels": ArtifactKind.DOCUMENT, "run.py": ArtifactKind.CODE}
+    assert counts(await ingest(knowledge, "lab", tmp_path, KELP)) == (0, 0, 4)
+    write(tmp_path, {"a.md": "# Labels\n\nSee [tool](tool.py)."})
+    assert counts(await ingest(knowledge, "lab", tmp_path, KELP)) == (0, 1, 3)
+    around = await knowledge.neighbourhood("lab", ["artifact:kelp/a.md"], depth=1)
+    assert around.edges == (Edge(from_ref="artifact:kelp/a.md", to_ref="artifact:kelp/tool.py", type="links_to"),)
+
+
+@pytest.mark.engines
+async def test_pruning_erases_what_was_ingested_and_is_gone(knowledge: KnowledgeStore, tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "A.", "b c.md": "B."})
+    await ingest(knowledge, "lab", tmp_path, KELP)
+    await ingest(knowledge, "lab", tmp_path, IngestOptions("other"))
+    await ingest(knowledge, "club", tmp_path, KELP)
+    (tmp_path / "b c.md").unlink()
+    assert (await ingest(knowledge, "lab", tmp_path, KELP)).erased == []
+    gone = ref_of("kelp", "b c.md")
+    assert (await ingest(knowledge, "lab", tmp_path, IngestOptions("kelp", prune=True))).erased == [gone]
+    assert await knowledge.get("lab", [gone]) == {}
+    assert len(await knowledge.sources("lab", "other")) == len(await knowledge.sources("club", "kelp")) == 2
