@@ -88,7 +88,11 @@ async def test_searching_and_forgetting_are_the_stores() -> None:
 async def test_a_daemons_sessions_are_redacted_when_prompts_are(
     redis_server: RedisServer, redact: str, *, wrapped: bool
 ) -> None:
-    environ = {"REDIS_URL": redis_server.url, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    environ = {
+        "REDIS_URL": redis_server.url,
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "EMBEDDED_EMBEDDINGS": "false",
+    }
     async with open_app(load_settings({**environ, "CONTEXT_REDACT": redact}, env_file=None)) as app:
         assert app.dependencies.memory is not None
         assert isinstance(app.dependencies.memory.store, RedactingMemory) is wrapped

@@ -22,7 +22,7 @@ TURN = {"user_message": "Mail ann@example.org about it", "history": [{"role": "u
 
 
 def settings(**environ: str) -> Settings:
-    return load_settings(environ, env_file=None)
+    return load_settings({"EMBEDDED_EMBEDDINGS": "false"} | environ, env_file=None)
 
 
 def test_without_settings_the_rules_are_the_documented_ones() -> None:

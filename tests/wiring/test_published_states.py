@@ -51,7 +51,10 @@ def redis(redis_server: RedisServer) -> Iterator[Redis]:
 
 
 async def history(url: str, tenant: str = "default", conversation: str = "monday") -> list[str]:
-    async with open_builder(load_settings({"REDIS_URL": url}, env_file=None)) as (builder, _):
+    async with open_builder(load_settings({"REDIS_URL": url, "EMBEDDED_EMBEDDINGS": "false"}, env_file=None)) as (
+        builder,
+        _,
+    ):
         asking = builder.with_system_message("Be kind.").with_strategy(RecentMessagesStrategy())
         return (await asking.for_tenant(tenant).for_conversation(conversation).build()).conversation_history
 
