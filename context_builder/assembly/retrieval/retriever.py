@@ -53,7 +53,8 @@ class Retriever:
     """Asks memories and strategies, all at once and never for longer than the deadline.
 
     It keeps the health of each memory from its outcomes; or asks ``health_provider`` for it, when given.
-    ``on_degraded`` is called when less will be asked from now on, with the seconds that lasts.
+    ``on_degraded`` is called when less will be asked from now on, with the seconds that lasts. Raises
+    :class:`ValueError` for two memories of one name, by which their health and their failures are told apart.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class Retriever:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._memories = {memory.name: memory for memory in memories}
+        if len(self._memories) < len(memories):
+            raise ValueError(f"two memories have one name: {', '.join(memory.name for memory in memories)}")
         self._store = store
         self._config = config
         self._metrics = metrics

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from context_builder.assembly import Candidate, RetrievalQuery
 from context_builder.assembly.retrieval.source import MemoryRecord
 from context_builder.testing import InMemoryStore
@@ -49,3 +51,8 @@ async def test_a_source_that_remembers_keeps_what_left_the_history(builder) -> N
     await made.build_for_turn(TURN, 100)
     await made.drain()
     assert [record.kind for record in diary.kept] == ["session_summary"]
+
+
+def test_two_memories_of_one_name_are_refused(builder) -> None:
+    with pytest.raises(ValueError, match="notes, notes"):
+        builder(sources=[Notes(), Notes()])
