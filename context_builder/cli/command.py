@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import orjson
 import typer
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from context_builder.session.store.registry import RegisteredSession
     from context_builder.settings.settings import Settings
 
-
-from typing import Annotated
-
 SESSION_ID = Annotated[str, typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -")]
-
 
 T = TypeVar("T")
 

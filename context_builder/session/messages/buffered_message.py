@@ -20,8 +20,8 @@ class BufferedMessage:
     """Holds a message with what is understood of it so far.
 
     ``id`` counts arrivals in the session. ``entered`` is the monotonic moment of arrival, from
-    which ages are measured. The published JSON is kept until something changes, because every
-    commit publishes the whole buffer again.
+    which ages are measured. The published JSON is kept until something changes, because every commit compares the
+    whole buffer with what is published.
     """
 
     __slots__ = (
