@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -67,3 +68,12 @@ def test_ci_runs_the_gates_static_checks_and_then_every_test(checkout: Path) -> 
         "python -m scripts.protocol",
     ]
     assert called(checkout, "./scripts/check")[: len(STATIC)] == STATIC
+
+
+@pytest.mark.parametrize("module", sorted((ROOT / "scripts").rglob("*.py")), ids=lambda path: path.stem)
+def test_every_module_of_the_scripts_can_be_imported(module: Path) -> None:
+    """What they take from the package moves, and nobody runs all of them every day."""
+    name = ".".join(module.relative_to(ROOT).with_suffix("").parts)
+    if name == "scripts.docs_pages":
+        pytest.importorskip("mkdocs")
+    importlib.import_module(name)

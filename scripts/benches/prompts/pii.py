@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any, Final
 
 from context_builder.redaction import PiiRedactor
-from context_builder.redaction.pii import PRECEDENCE
+from context_builder.redaction.spoken_pii import PRECEDENCE
 from scripts.benches.prompts.options import Options
 from scripts.benches.shared.labelled import rows_of
 from scripts.benches.shared.report import NONE, Line, Report
