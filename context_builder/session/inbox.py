@@ -40,15 +40,12 @@ class Batch:
 
 
 class Decoded(NamedTuple):
-    """Holds a delivery, and the message or else the dead letter made of it."""
+    """Holds a delivery, the message or else the dead letter made of it, and the message's identity, if it has one."""
 
     raw: bytes
     message: Message | None
+    identity: bytes = b""
     letter: bytes = b""
-
-    @property
-    def identity(self) -> bytes:
-        return self.message.identity if self.message else b""
 
 
 class Inbox:
@@ -103,9 +100,9 @@ class Inbox:
         for raw in deliveries:
             try:
                 message = decode(raw, now, max_bytes=self._rules.max_message_bytes)
-                decoded.append(Decoded(raw, message))
+                decoded.append(Decoded(raw, message, message.identity))
             except MessageError as error:
-                decoded.append(Decoded(raw, None, DeadLetter.of(raw, str(error), now).encode()))
+                decoded.append(Decoded(raw, None, letter=DeadLetter.of(raw, str(error), now).encode()))
         return decoded
 
     async def _batch(self, decoded: Sequence[Decoded], begin: bytes) -> Batch:

@@ -34,7 +34,7 @@ class Buffer:
     def insert(self, entry: BufferedMessage) -> None:
         """Put the entry where the contract's order wants it: last, unless it came late."""
         self.entries[entry.id] = entry
-        self._sizes[entry.id] = _size(entry)
+        size = self._sizes[entry.id] = _size(entry)
         index = self._late_index(entry)
         if index is None:
             self._order.append(entry)
@@ -44,7 +44,7 @@ class Buffer:
         if index is not None and index < self._first:
             self._first += 1
         else:
-            self._bytes += self._sizes[entry.id]
+            self._bytes += size
             self._fit()
         if not entry.consilience and entry.number is not None:
             self._highest_number = max(self._highest_number, entry.number)
