@@ -65,13 +65,15 @@ class Sensitivity(StrEnum):
     RESTRICTED = "restricted"
 
 
-class _Model(BaseModel):
+class CamelModel(BaseModel):
+    """Is frozen, refuses unknown fields, and has its JSON names in camelCase."""
+
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, hide_input_in_errors=True
     )
 
 
-class Artifact(_Model):
+class Artifact(CamelModel):
     """Holds an artifact as its owner describes it; JSON names are camelCase. ``supersedes`` is the ref it replaces."""
 
     kind: ArtifactKind
@@ -102,7 +104,7 @@ class StoredArtifact(Artifact):
     superseded_by: str | None = None
 
 
-class Edge(_Model):
+class Edge(CamelModel):
     """Joins two refs, which need not exist yet; a heavier edge leads nearer."""
 
     from_ref: Annotated[Ref, Field(alias="from")]
@@ -111,7 +113,7 @@ class Edge(_Model):
     weight: Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)] = 1.0
 
 
-class Assessment(_Model):
+class Assessment(CamelModel):
     """Holds what an assessor thinks of an artifact: ``quality`` from 0 to 1. The latest of each assessor counts."""
 
     ref: Ref

@@ -1,0 +1,82 @@
+"""A context build request says what an agent wants to know, of what, and within how many tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from context_builder.knowledge.artifact import CamelModel, Name, Ref, Text
+
+MAX_BUDGET: Final = 2_000_000
+"""Tokens."""
+
+DEFAULT_TTL: Final = 1_800
+"""Seconds for which a package is kept in the cache."""
+
+Limit = Annotated[int, Field(ge=1, le=1_000)]
+
+
+class RequestedBy(CamelModel):
+    """Holds who says it asks. It is recorded, and grants nothing: who asks is what the credential says."""
+
+    id: Name = ""
+    role: Name = ""
+
+
+class Scope(CamelModel):
+    """Holds where to look first: a project, a module of it, and sessions."""
+
+    project_id: Name = ""
+    module_id: Name = ""
+    session_ids: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+
+
+class GraphRetrieval(CamelModel):
+    """Asks for what ``depth`` edges lead to; no edge types means every type."""
+
+    depth: Annotated[int, Field(ge=1, le=4)] = 2
+    edge_types: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    limit: Limit = 50
+
+
+class SemanticRetrieval(CamelModel):
+    """Asks for what is like the intent, at least as similar as ``threshold`` (0 to 1); no kinds means every kind."""
+
+    top_k: Limit = 50
+    threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    kinds: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+
+
+class MetadataRetrieval(CamelModel):
+    """Asks for artifacts of these fields; with none, for what belongs to the scope. ``tags`` must all be there."""
+
+    types: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    statuses: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    modules: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    tags: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    limit: Limit = 50
+
+
+class Retrieval(CamelModel):
+    """Holds what each source is asked; one that is None is not asked, one that is left out is asked by its defaults."""
+
+    graph: GraphRetrieval | None = GraphRetrieval()
+    semantic: SemanticRetrieval | None = SemanticRetrieval()
+    metadata: MetadataRetrieval | None = MetadataRetrieval()
+
+
+class ContextBuildRequest(CamelModel):
+    """Holds a request as it was sent. ``token_budget`` is the most tokens of the prompt that the package renders to;
+    ``ttl_seconds`` how long the package is cached; ``pinned`` are refs that are always in it.
+    """
+
+    intent: Annotated[Text, Field(min_length=1, max_length=8_000)]
+    token_budget: Annotated[int, Field(ge=1, le=MAX_BUDGET)]
+    ttl_seconds: Annotated[int, Field(ge=1, le=86_400)] = DEFAULT_TTL
+    task_id: Name = ""
+    agent: RequestedBy = RequestedBy()
+    scope: Scope = Scope()
+    retrieval: Retrieval = Retrieval()
+    pinned: Annotated[tuple[Ref, ...], Field(max_length=100)] = ()
+    model: Name = ""
