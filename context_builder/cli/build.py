@@ -31,6 +31,7 @@ search has a turn's deadline."""
 COLOURS: Final = {
     "included": "green",
     "redacted": "green",
+    "summarised": "yellow",
     "clipped": "yellow",
     "dropped": "bright_black",
     "withheld": "red",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -128,9 +128,23 @@ def _greedy(section: Section, room: int) -> Allocation:
         if cost <= room:
             room -= cost
             part.taken.append(item)
+        elif (
+            shorter := next((one for one in projected(section, item) if section.cost(one) <= room), None)
+        ) is not None:
+            room -= section.cost(shorter)
+            part.taken.append(shorter)
         else:
             part.left.append((item, _too_large(cost, max(room, 0))))
     return part
+
+
+def projected(section: Section, item: Item) -> Iterator[Item]:
+    """Yield the item with each of its shorter texts in its place, the longest first."""
+    for text in item.projections:
+        shorter = section.with_text(item, text)
+        if shorter is not None:
+            shorter.summarised = True
+            yield shorter
 
 
 def _most_valuable(section: Section, room: int) -> Allocation:

@@ -19,6 +19,7 @@ class Outcome(StrEnum):
 
     INCLUDED = "included"
     REDACTED = "redacted"
+    SUMMARISED = "summarised"
     CLIPPED = "clipped"
     DROPPED = "dropped"
     WITHHELD = "withheld"
@@ -28,8 +29,8 @@ class Receipt(NamedTuple):
     """Tells a candidate's outcome and the reason; ``tokens`` is what it takes in the prompt, 0 when it is left out.
 
     ``text`` is the beginning of it as it may be shown; empty for what was withheld, or never looked at.
-    ``score`` is the weighted sum of ``signals``. What was both redacted and clipped is called clipped, and its reason
-    tells both.
+    ``score`` is the weighted sum of ``signals``. What was both redacted and clipped or summarised is called by the
+    latter, and its reason tells both.
     """
 
     id: str
@@ -78,6 +79,7 @@ def added(before: Iterable[Receipt], after: Iterable[Receipt]) -> list[Receipt]:
 def _what_happened(item: Item) -> tuple[Outcome, str]:
     if item.withheld:
         return Outcome.WITHHELD, item.altered
-    if item.clipped:
-        return Outcome.CLIPPED, ", ".join(part for part in (item.altered, "too large for what was left") if part)
+    if item.clipped or item.summarised:
+        outcome = Outcome.CLIPPED if item.clipped else Outcome.SUMMARISED
+        return outcome, ", ".join(part for part in (item.altered, "too large for what was left") if part)
     return (Outcome.REDACTED, item.altered) if item.altered else (Outcome.INCLUDED, "")

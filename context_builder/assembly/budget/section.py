@@ -18,7 +18,8 @@ class Item:
     ``value`` is what a knapsack adds up. An item of a dialogue has its ``message`` and, where that calls tools, their
     ``answers``; its text is then the longest of theirs. One of a block has its ``candidate``.
     ``altered`` says what redaction did to it, if anything, and ``withheld`` whether a mark stands for some of it;
-    ``tokens`` is what it costs, once that was asked.
+    ``tokens`` is what it costs, once that was asked. ``projections`` are shorter texts that may stand for it, the
+    longest first, and it is ``summarised`` where one does.
     """
 
     id: str
@@ -31,6 +32,8 @@ class Item:
     altered: str = ""
     withheld: bool = False
     tokens: int = 0
+    projections: tuple[str, ...] = ()
+    summarised: bool = False
 
 
 class Section(Protocol):

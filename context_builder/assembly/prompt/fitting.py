@@ -119,7 +119,7 @@ class Fitted:
             for other, part in self.allocations.items()
             if other is not ContextType.RECENT
             for item in part.taken
-            if not item.clipped
+            if not (item.clipped or item.summarised)
             for name in (item.id, item.text)
         }
         left = []

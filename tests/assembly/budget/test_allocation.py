@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from context_builder.assembly.budget.allocation import best_subset, fit
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.budget.receipt import receipts_of
 from context_builder.assembly.budget.section import Block, Dialogue, Item, listed
 from context_builder.assembly.budget.truncate import SHORTEST, clipped, shortened
 from context_builder.errors import TokenLimitExceeded
@@ -52,6 +53,17 @@ def test_a_section_that_costs_more_than_its_items_gives_up_the_last_of_them():
         (section.items[3], f"does not fit: {room + 3} tokens where {room} are left"),
     ]
     assert part.tokens == section.measure(part.taken) <= room
+
+
+def test_what_is_too_large_is_there_as_the_longest_of_its_projections_that_fits():
+    large = Item("large", "a " * 90, projections=("b " * 60, "c " * 20, "d"))
+    section = Block("memory", "Memory:", [large, Item("small", "e")], TALLY, entry=listed)
+    part = fit([section], required=0, limit=50)["memory"]
+    assert [item.text.strip()[0] for item in part.taken] == ["c", "e"]
+    shorter, _, *left = receipts_of(part)
+    assert (shorter.id, shorter.outcome, shorter.reason) == ("large", "summarised", "too large for what was left")
+    assert left == []
+    assert large.text == "a " * 90
 
 
 def test_a_knapsack_takes_one_of_great_value_before_two_of_little():
