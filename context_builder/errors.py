@@ -38,6 +38,7 @@ ContextBuilderError
 └── ContextError            a context that cannot be built
     ├── NoMemoryStore       a strategy needs a store and there is none
     ├── TokenLimitExceeded  what must be in the prompt is over its limit; says by how much
+    ├── PinnedOverBudget    pinned sources do not fit, however short; says how large they are
     ├── EmptyContext        nothing to build a context from
     └── StrategyError       a strategy failed; names it
 """
@@ -47,6 +48,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from context_builder.costs import Usage
 
 
@@ -239,6 +242,17 @@ class TokenLimitExceeded(ContextError):
     def __init__(self, requested: int, limit: int) -> None:
         super().__init__(f"needs {requested} tokens, {requested - limit} more than the limit of {limit}")
         self.requested = requested
+        self.limit = limit
+
+
+class PinnedOverBudget(ContextError):
+    """Raised when even the shortest projections of all pinned sources exceed the limit; ``sizes`` are their tokens."""
+
+    def __init__(self, sizes: Mapping[str, int], limit: int) -> None:
+        super().__init__(
+            f"{len(sizes)} pinned sources need {sum(sizes.values())} tokens at least; the limit is {limit}"
+        )
+        self.sizes = dict(sizes)
         self.limit = limit
 
 
