@@ -101,7 +101,7 @@ async def test_nothing_reaches_the_terminal_that_it_would_obey(
         session.stop()
     now = snapshot.state["updated_at"] if snapshot.state else 0.0
     console = Console(file=io.StringIO(), width=160, height=60)
-    console.print(overview(snapshot, now, conversation=False))
+    console.print(overview(snapshot, now, console.width, conversation=False))
     console.print(render(snapshot, now, console.size, View(None, None, 4.0, (), SpeakerColours())))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "DROP TABLE" in shown

@@ -21,7 +21,7 @@ SOMABRAIN = {"SA01_SOMA_BASE_URL": "http://soma:9696"}
 
 
 def settings(**environ: str) -> Settings:
-    return load_settings({"EMBEDDED_EMBEDDINGS": "false"} | environ, env_file=None)
+    return load_settings(environ, env_file=None)
 
 
 @pytest.mark.parametrize(
