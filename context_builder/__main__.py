@@ -7,11 +7,13 @@ import sys
 def main() -> None:
     """Run the command line. Ctrl-C ends it quietly, also while it is still being loaded, and while it is ending."""
     try:
-        from context_builder.cli import COMMANDS, app
+        from context_builder.cli import COMMANDS, app, load
 
         first = sys.argv[1] if len(sys.argv) > 1 else "-"
         if __name__ == "__main__" and not first.startswith("-") and first not in COMMANDS:
-            sys.argv.insert(1, "run")
+            sys.argv.insert(1, first := "run")
+        if first in COMMANDS:
+            load(first)  # here, because typer would take an interrupt for a failure
         app()
     except KeyboardInterrupt:
         sys.exit(130)

@@ -48,7 +48,7 @@ class _LoadedCommands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in COMMANDS:
             raise KeyError(name)
-        return _load(name)
+        return load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -58,7 +58,8 @@ class _LoadedCommands(Mapping[str, Any]):
 
 
 @cache
-def _load(name: str) -> Any:
+def load(name: str) -> Any:
+    """Return a command, its module loaded."""
     module, function, panel = COMMANDS[name]
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     command = getattr(import_module(f"{__name__}.{module}"), function)
