@@ -63,9 +63,12 @@ async def test_a_model_that_fails_again_and_again_in_one_way_is_told_once(live: 
         await live.say(1)
         await live.shows(1)
         live.clock.advance(121)
-        for calls in range(1, 5):
-            await wait_until(lambda calls=calls: len(analyst.summary_calls) >= calls, f"it was asked {calls} times")
-            live.clock.advance(30)
+
+        def asked_four_times() -> bool:
+            live.clock.advance(2)  # a wait begins when the failure has been noted, which may be after the clock was set
+            return len(analyst.summary_calls) >= 4
+
+        await wait_until(asked_four_times, "it was asked four times")
     told = [entry for entry in logs if entry["event"] == "analysis.failed" and entry["task"] == "summary"]
     assert len(told) == 1
 
