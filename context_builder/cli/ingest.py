@@ -96,8 +96,8 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
 
 def _show(result: IngestResult) -> None:
     files = result.new + result.changed + result.unchanged
-    told = f"{files:,} files: {result.new:,} new, {result.changed:,} changed, {result.unchanged:,} as before"
-    typer.echo(f"{told}; {result.edges:,} edge{'' if result.edges == 1 else 's'} between them.")
+    counts = f"{files:,} files: {result.new:,} new, {result.changed:,} changed, {result.unchanged:,} as before"
+    typer.echo(f"{counts}; {result.edges:,} edge{'' if result.edges == 1 else 's'} between them.")
     if result.erased:
         typer.echo(f"{len(result.erased):,} erased, whose file is gone.")
     for one in result.skipped[:_MOST_NAMED]:

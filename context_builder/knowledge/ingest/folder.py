@@ -69,9 +69,9 @@ def _walk(root: Path, folder: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], 
 def _is_ignored(entry: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], ...], *, is_folder: bool) -> bool:
     """Return what the innermost rule that names the entry says."""
     for base, spec in reversed(ignoring):
-        told = spec.check_file(entry.relative_to(base).as_posix() + ("/" if is_folder else "")).include
-        if told is not None:
-            return told
+        ignored = spec.check_file(entry.relative_to(base).as_posix() + ("/" if is_folder else "")).include
+        if ignored is not None:
+            return ignored
     return False
 
 

@@ -1,0 +1,66 @@
+"""A Supabase project keeps knowledge as any PostgreSQL does, for its service key alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.errors import KnowledgeRejected, KnowledgeUnavailable
+from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge
+from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
+from context_builder.storage.migrations import apply
+from context_builder.storage.sql_functions import SupabaseFunctions
+from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
+from tests.services.postgrest import PostgrestFront, api_key
+
+pytestmark = pytest.mark.engines
+
+REF = "artifact:protocol"
+PROTOCOL = Artifact(kind=ArtifactKind.DOCUMENT, title="Protocol", content="Label it.", project_id="kelp", source="a.md")
+
+
+def knowledge_of(project: PostgrestFront, role: str = "service_role") -> KnowledgeStore:
+    return KnowledgeStore(SupabaseFunctions(project.url, api_key(role), KNOWLEDGE_ERRORS))
+
+
+async def test_knowledge_is_kept_found_and_erased_by_tenant(
+    supabase_project: PostgrestFront, database_url: str
+) -> None:
+    await apply(database_url)
+    knowledge = knowledge_of(supabase_project)
+    edge = Edge(from_ref=REF, to_ref="artifact:b", type="cites")
+    assert await knowledge.put("lab", REF, PROTOCOL) == (1, True)
+    assert await knowledge.put("lab", REF, PROTOCOL) == (1, False)
+    assert (await knowledge.get("lab", [REF]))[REF].content == "Label it."
+    assert await knowledge.get("lab", [REF], version=2) == {}
+    assert [one.ref for one in await knowledge.find("lab", ArtifactFilter(project_id="kelp"), 5)] == [REF]
+    assert await knowledge.sources("lab", "kelp") == {REF: "a.md"}
+    assert await knowledge.link("lab", [edge]) == 1
+    assert (await knowledge.neighbourhood("lab", [REF], edge_types=["cites"])).edges == (edge,)
+    await knowledge.assess("lab", [Assessment(ref=REF, quality=0.5, assessor="ann")])
+    assert await knowledge.quality("lab", [REF]) == {REF: 0.5}
+    assert await knowledge.get("club", [REF]) == {}
+    assert await knowledge.unlink("lab", [edge]) == 1
+    assert not await knowledge.erase("club", REF)
+    assert await knowledge.erase("lab", REF)
+    assert await knowledge.get("lab", [REF]) == {}
+    await knowledge.close()
+
+
+@pytest.mark.parametrize("role", ["anon", "authenticated"])
+async def test_other_keys_reach_nothing(supabase_project: PostgrestFront, database_url: str, role: str) -> None:
+    await apply(database_url)
+    knowledge = knowledge_of(supabase_project, role)
+    for refused in (knowledge.put("lab", REF, PROTOCOL), knowledge.get("lab", [REF]), knowledge.erase("lab", REF)):
+        with pytest.raises(KnowledgeRejected, match="use the project's service key"):
+            await refused
+    await knowledge.close()
+
+
+async def test_a_project_that_lacks_the_functions_or_is_down_says_so(supabase_project: PostgrestFront) -> None:
+    knowledge = knowledge_of(supabase_project)
+    with pytest.raises(KnowledgeRejected, match="run the SQL that `context-builder migrate` prints"):
+        await knowledge.get("lab", [REF])
+    supabase_project.stop()
+    with pytest.raises(KnowledgeUnavailable):
+        await knowledge.get("lab", [REF])
+    await knowledge.close()
