@@ -56,11 +56,11 @@ def test_programs_read_json(folder: Path) -> None:
 def test_what_is_wrong_is_named(folder: Path, arguments: list[str], named: str) -> None:
     told = ingest(str(folder), *arguments)
     assert told.exit_code == 2
-    assert named in told.stderr
+    assert named in "".join(told.stderr.replace("│", "").split())
     assert "Traceback" not in told.output
 
 
 def test_a_folder_that_is_not_there_is_named(folder: Path) -> None:
     told = ingest(str(folder / "nowhere"), "--project", "kelp")
     assert told.exit_code == 2
-    assert "nowhere" in told.stderr
+    assert "nowhere" in "".join(told.stderr.replace("│", "").split())  # the box breaks a long path anywhere
