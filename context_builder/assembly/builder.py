@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+from context_builder.assembly.access import AccessPolicy
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.candidate import Candidate
@@ -54,6 +55,7 @@ class ContextBuilder:
     model, is asked beside the turns for what users want; until it has answered, patterns of words tell.
     ``read_session`` gives the state that a running session publishes, by tenant and id, for its newest messages.
     ``sources`` are further memories that turns ask; those that have ``remember`` keep summaries of trimmed history too.
+    An ``access_policy`` decides of everything that sources and strategies offer how it may be seen.
 
     ``on_degraded`` is called when less will be asked of a memory, with the seconds for which that holds: 15 after a
     failure in its normal state, 60 after the fifth in a row, not for those between nor for a request that it refuses.
@@ -79,6 +81,7 @@ class ContextBuilder:
         preference_reader: PreferenceReader | None = None,
         read_session: ReadSession = no_session,
         sources: Sequence[MemorySource] = (),
+        access_policy: AccessPolicy | None = None,
         config: AssemblyConfig = _CONFIG,
         clock: Clock | None = None,
     ) -> None:
@@ -110,7 +113,7 @@ class ContextBuilder:
         )
         self._background = Background(most=config.background_max, timeout=config.background_timeout)
         self._pipeline = Pipeline(
-            config, self._retriever, self._counter, self._policy, metrics, self._background, clock
+            config, self._retriever, self._counter, self._policy, metrics, self._background, clock, access_policy
         )
         self._options = BuildOptions()
         self._read_session = read_session

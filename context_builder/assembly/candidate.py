@@ -51,7 +51,8 @@ class Candidate:
 
     ``base_score`` is its similarity to the query as the source gave it (0..1), ``score`` what it is ranked by and
     ``signals`` what that is made of, once it was ranked. ``label`` says where it is from, in the prompt. ``role`` is
-    that of a message.
+    that of a message. ``evidence`` is what sources measured of it beside its similarity, by name, each 0..1;
+    ``projections`` are shorter texts that may stand for it, the longest first.
     """
 
     id: str
@@ -66,6 +67,8 @@ class Candidate:
     origins: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     signals: tuple[Signal, ...] = ()
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    projections: tuple[str, ...] = ()
 
     def ranked(self, score: float, signals: tuple[Signal, ...]) -> Candidate:
         """Return the candidate with its score and the signals that add up to it. A constructor call is several times as
@@ -73,7 +76,7 @@ class Candidate:
         """
         return Candidate(
             self.id, self.text, self.type, self.base_score, score, self.label, self.role, self.speaker, self.time,
-            self.origins, self.metadata, signals,
+            self.origins, self.metadata, signals, self.evidence, self.projections,
         )  # fmt: skip
 
     def signal(self, name: str) -> float:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from context_builder.assembly.access import AccessQuestion
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
 from context_builder.assembly.budget.section import name_of
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
-from context_builder.assembly.pipeline import Assembled, Refit
+from context_builder.assembly.pipeline import Assembled
 from context_builder.assembly.prompt.context import Context, ContextMetadata, ModelType
-from context_builder.assembly.prompt.fitting import Draft, Fitted
+from context_builder.assembly.prompt.fitting import Draft, Fitted, Fitting, Selection
 from context_builder.assembly.prompt.formatter import ContextFormatter
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.gather import Failure
@@ -95,6 +96,12 @@ class ContextRequest:
         self._request = replace(self._request, now=now)
         return {name: _asking(strategy, self._request) for name, strategy in self._options.named().items()}
 
+    def access_question(self, now: datetime) -> AccessQuestion:
+        return AccessQuestion(self._request.query, now, self._options.tenant_id, self._options.user_id)
+
+    def fit(self, fitting: Fitting, selection: Selection, limit: int) -> Fitted:
+        return fitting.fitted(selection, limit)
+
     def draft(self, retrieved: RetrievalResult) -> Draft:
         spare = {name for place, name in enumerate(self._options.named()) if place in self._options.optional}
         for failure in retrieved.failures:
@@ -115,7 +122,9 @@ class ContextRequest:
             refused=refused,
         )
 
-    def assemble(self, fitted: Fitted, refit: Refit, retrieved: RetrievalResult) -> Assembled[Context]:
+    def assemble(
+        self, fitted: Fitted, refit: Callable[[int], Fitted], retrieved: RetrievalResult
+    ) -> Assembled[Context, Fitted]:
         if self._system is None and not any(fitted.selection.items.values()):
             raise EmptyContext(_why_empty(fitted.selection.refused))
         plain, fitted, tokens = self._within(fitted, refit, ModelType.PLAIN)
@@ -125,10 +134,10 @@ class ContextRequest:
 
         return Assembled(replace(plain, fit_for=fit_for), fitted, tokens)
 
-    def finish(self, assembled: Assembled[Context], retrieved: RetrievalResult, now: datetime) -> None:
+    def finish(self, assembled: Assembled[Context, Fitted], retrieved: RetrievalResult, now: datetime) -> None:
         """Do nothing: strategies have no work after the build."""
 
-    def _within(self, fitted: Fitted, refit: Refit, model: ModelType) -> tuple[Context, Fitted, int]:
+    def _within(self, fitted: Fitted, refit: Callable[[int], Fitted], model: ModelType) -> tuple[Context, Fitted, int]:
         """Return the context within the limit, as messages and as ``model`` takes them in one text; and its tokens."""
         while True:
             context = self._context(fitted)

@@ -1,13 +1,16 @@
-"""The one pipeline: retrieve, deduplicate, score, redact, fit, assemble, record."""
+"""The one pipeline: retrieve, govern, deduplicate, score, redact, fit, assemble, record."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, Protocol, Self, TypeVar
 
+import structlog
+
+from context_builder.assembly.access import AccessPolicy, AccessQuestion
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
@@ -16,14 +19,16 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.phases import Metrics, phase, report, span
 from context_builder.assembly.prompt.cache import ContextCache
-from context_builder.assembly.prompt.fitting import Draft, Fitted, Fitting, Selection
+from context_builder.assembly.prompt.fitting import Draft, Fitting, Selection
 from context_builder.assembly.ranking.scoring import deduplicate, ranked, score_candidates
-from context_builder.assembly.ranking.signals import RankingQuery, ranking_signals, similarity
+from context_builder.assembly.ranking.signals import RankingQuery, RankingSignal, ranking_signals, similarity
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult, Retriever
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.assembly.turn import spoken
 from context_builder.clock import Clock
+
+log = structlog.get_logger(__name__)
 
 
 class Cacheable(Protocol):
@@ -34,23 +39,38 @@ class Cacheable(Protocol):
         ...
 
 
+class FittedPrompt(Protocol):
+    """Defines what is recorded of the candidates that were fitted into a limit."""
+
+    @property
+    def memories(self) -> int:
+        """Return how many memories are in the prompt."""
+        ...
+
+    @property
+    def has_unseen(self) -> bool:
+        """Return whether counting what was offered takes long."""
+        ...
+
+    def offered_tokens(self, counter: MessageTokenCounter, total: int) -> tuple[int, int]:
+        """Return the tokens of all that competed for a prompt of ``total`` tokens, as given and as redacted."""
+        ...
+
+
 P = TypeVar("P", bound=Cacheable)
+F = TypeVar("F", bound=FittedPrompt)
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled(Generic[P]):
+class Assembled(Generic[P, F]):
     """Holds a prompt, what it was made of, and its tokens."""
 
     prompt: P
-    fitted: Fitted
+    fitted: F
     tokens: int
 
 
-Refit = Callable[[int], Fitted]
-"""Fits the same selection into another limit, in tokens."""
-
-
-class PromptRequest(Protocol[P]):
+class PromptRequest(Protocol[P, F]):
     """Defines what is particular to one kind of prompt: what it asks of the sources, and how it is assembled."""
 
     @property
@@ -70,21 +90,29 @@ class PromptRequest(Protocol[P]):
         """Return the strategies that are asked too, by name."""
         ...
 
+    def access_question(self, now: datetime) -> AccessQuestion:
+        """Return for whom and for what an access policy is asked."""
+        ...
+
     def draft(self, retrieved: RetrievalResult) -> Draft:
         """Return what the prompt may be made of; raises the error that makes the prompt impossible."""
         ...
 
-    def assemble(self, fitted: Fitted, refit: Refit, retrieved: RetrievalResult) -> Assembled[P]:
-        """Return the prompt of the items that fit."""
+    def fit(self, fitting: Fitting, selection: Selection, limit: int) -> F:
+        """Return what of the selection fits into ``limit`` tokens."""
         ...
 
-    def finish(self, assembled: Assembled[P], retrieved: RetrievalResult, now: datetime) -> None:
+    def assemble(self, fitted: F, refit: Callable[[int], F], retrieved: RetrievalResult) -> Assembled[P, F]:
+        """Return the prompt of the items that fit; ``refit`` fits the same selection into another limit, in tokens."""
+        ...
+
+    def finish(self, assembled: Assembled[P, F], retrieved: RetrievalResult, now: datetime) -> None:
         """Start the work that follows the prompt, in the background."""
         ...
 
 
 class Pipeline:
-    """Builds prompts of any kind."""
+    """Builds prompts of any kind; with an ``access`` policy, of what that allows."""
 
     def __init__(
         self,
@@ -95,6 +123,7 @@ class Pipeline:
         metrics: Metrics,
         background: Background,
         clock: Clock,
+        access: AccessPolicy | None = None,
     ) -> None:
         self._config = config
         self._retriever = retriever
@@ -103,10 +132,11 @@ class Pipeline:
         self._metrics = metrics
         self._background = background
         self._clock = clock
+        self._access = access
         self._fitting = Fitting(counter, policy)
         self._cache = ContextCache(config.cache_seconds, config.cache_size)
 
-    async def build(self, request: PromptRequest[P]) -> P:
+    async def build(self, request: PromptRequest[P, F]) -> P:
         """Return the requested prompt, or a copy of one built before within the cache's time."""
         key = request.cache_key() if self._cache.is_on else None
         cached: P | None = self._cache.get(key, self._clock.now().monotonic)
@@ -115,6 +145,8 @@ class Pipeline:
         with phase("total", self._metrics.time_total()):
             now = self.now()
             retrieved = await self._retriever.retrieve(request.query(), request.strategies(now))
+            if self._access is not None:
+                retrieved = await self._governed(self._access, request, retrieved, now)
             assembled = self.assembled(request, retrieved, now)
             request.finish(assembled, retrieved, now)
             with span("recording"):
@@ -123,13 +155,17 @@ class Pipeline:
                 self._cache.put(key, assembled.prompt, self._clock.now().monotonic)
             return assembled.prompt
 
-    def assembled(self, request: PromptRequest[P], retrieved: RetrievalResult, now: datetime) -> Assembled[P]:
+    def assembled(self, request: PromptRequest[P, F], retrieved: RetrievalResult, now: datetime) -> Assembled[P, F]:
         """Return the prompt made of the retrieved candidates; does no I/O, so equal input gives an equal prompt."""
-        selection = self._select(request.draft(retrieved), now)
+        selection = self._select(request.draft(retrieved), retrieved, now)
+
+        def fitted(limit: int) -> F:
+            return request.fit(self._fitting, selection, limit)
+
         with phase("tokenisation", self._metrics.time_tokenisation()):
-            fitted = self._fitting.fitted(selection, request.limit)
+            fits = fitted(request.limit)
         with phase("prompt", self._metrics.time_prompt()):
-            return request.assemble(fitted, lambda limit: self._fitting.fitted(selection, limit), retrieved)
+            return request.assemble(fits, fitted, retrieved)
 
     def clear_cache(self) -> None:
         """Forget all prompts, because the memories that they were made of have changed."""
@@ -139,63 +175,103 @@ class Pipeline:
         """Return the time in UTC."""
         return datetime.fromtimestamp(self._clock.now().wall, UTC)
 
-    def _select(self, draft: Draft, now: datetime) -> Selection:
+    async def _governed(
+        self, policy: AccessPolicy, request: PromptRequest[P, F], retrieved: RetrievalResult, now: datetime
+    ) -> RetrievalResult:
+        """Return what the policy allows; whatever stops it, all is denied."""
+        lists = (*retrieved.candidates, *retrieved.found.values())
+        candidates = list({one.id: one for candidates in lists for one in candidates}.values())
+        with span("access"):
+            try:
+                rulings = await policy.decide(candidates, request.access_question(now)) if candidates else {}
+            except Exception:  # a policy of any kind
+                log.exception("access.failed")
+                rulings = {}
+        return retrieved.governed(rulings)
+
+    def _select(self, draft: Draft, retrieved: RetrievalResult, now: datetime) -> Selection:
         """Return what competes for the prompt: each thing once, the best memories, as they may be shown."""
         refused, masked = list(draft.refused), list(draft.masked)
+        query = RankingQuery(draft.query, now)
+        signals = draft.signals or ranking_signals(draft.config)
         with phase("salience", self._metrics.time_salience()):
-            offered = _unique(draft.candidates, refused)
-            query = RankingQuery(draft.query, now)
-            memories = offered.get(ContextType.SEMANTIC, ())
-            scored = score_candidates(memories, query, ranking_signals(draft.config))
+            offered = _unique(draft, refused)
+            scored = score_candidates(offered.get(ContextType.SEMANTIC, ()), query, signals)
+            refused += _denied(retrieved, query, signals)
         with phase("ranking", self._metrics.time_ranking()):
             offered[ContextType.SEMANTIC] = _best(scored, draft, refused)
         with phase("redaction", self._metrics.time_redaction()):
             items = {
-                kind: [item for one in offered.get(kind, ()) if (item := self._item(one, refused, masked))]
+                kind: [
+                    item
+                    for one in offered.get(kind, ())
+                    if (item := self._item(one, retrieved, refused, masked, redacts_all=draft.redacts_all))
+                ]
                 for kind in draft.order
             }
         return Selection(draft, items, refused, masked)
 
-    def _item(self, given: Candidate, refused: list[Receipt], masked: list[tuple[str, str]]) -> Item | None:
+    def _item(
+        self,
+        given: Candidate,
+        retrieved: RetrievalResult,
+        refused: list[Receipt],
+        masked: list[tuple[str, str]],
+        *,
+        redacts_all: bool,
+    ) -> Item | None:
         """Return the candidate as it may be shown; None where it may not be."""
-        shown, altered, withheld = self._policy.candidate(given)
+        if redacts_all or retrieved.is_redacted(given.id):
+            shown, altered, withheld = self._policy.candidate(given)
+        else:
+            shown, altered, withheld = given, "", False
         if altered:
             masked.append((given.text, "" if withheld else shown.text))
         if withheld:
             refused.append(receipt(given.id, given, name_of(given.type), Outcome.WITHHELD, altered))
             return None
         if given.type is not ContextType.RECENT:
-            return Item(shown.id, shown.text, shown.score, candidate=shown, altered=altered)
+            return Item(
+                shown.id, shown.text, shown.score, candidate=shown, altered=altered, projections=shown.projections
+            )
         message = spoken(shown)
         return Item(shown.id, message["content"], message=message, candidate=shown, altered=altered)
 
-    def _record(self, assembled: Assembled[P], limit: int) -> None:
-        if assembled.fitted.history.unseen:
+    def _record(self, assembled: Assembled[P, F], limit: int) -> None:
+        if assembled.fitted.has_unseen:
             self._background.start("count tokens", self._count_history(assembled))
         else:
             self._record_tokens(assembled, assembled.fitted.offered_tokens(self._counter, assembled.tokens))
         self._metrics.inc_prompt()
-        self._metrics.inc_snippets("final", len(assembled.fitted.taken(ContextType.SEMANTIC)))
+        self._metrics.inc_snippets("final", assembled.fitted.memories)
         report(self._metrics, "observe_utilization", assembled.tokens / limit)
 
-    async def _count_history(self, assembled: Assembled[P]) -> None:
+    async def _count_history(self, assembled: Assembled[P, F]) -> None:
         """Count what is long past, too; nothing but a metric needs that, so no turn waits for it."""
         offered = await asyncio.to_thread(assembled.fitted.offered_tokens, self._counter, assembled.tokens)
         self._record_tokens(assembled, offered)
 
-    def _record_tokens(self, assembled: Assembled[P], offered: tuple[int, int]) -> None:
+    def _record_tokens(self, assembled: Assembled[P, F], offered: tuple[int, int]) -> None:
         before, redacted = offered
         self._metrics.record_tokens(before, assembled.tokens, redacted, assembled.tokens)
 
 
-def _unique(lists: Sequence[Sequence[Candidate]], refused: list[Receipt]) -> dict[ContextType, Sequence[Candidate]]:
+def _denied(retrieved: RetrievalResult, query: RankingQuery, signals: Sequence[RankingSignal]) -> Iterator[Receipt]:
+    """Yield the receipts of what an access policy denies, with the score that it would have had."""
+    for one in score_candidates(retrieved.denied, query, signals):
+        ruling = retrieved.rulings.get(one.id)
+        yield receipt(one.id, one, name_of(one.type), Outcome.DENIED, ruling.reason if ruling else "no ruling")
+
+
+def _unique(draft: Draft, refused: list[Receipt]) -> dict[ContextType, Sequence[Candidate]]:
     """Return the candidates by their type, each once; messages as often as they were said."""
     offered: dict[ContextType, list[Candidate]] = {}
-    for one in (candidate for candidates in lists for candidate in candidates):
+    for one in (candidate for candidates in draft.candidates for candidate in candidates):
         offered.setdefault(one.type, []).append(one)
     merged: list[Candidate] = []
     unique: dict[ContextType, Sequence[Candidate]] = {
-        kind: found if kind is ContextType.RECENT else deduplicate(found, merged) for kind, found in offered.items()
+        kind: found if kind is ContextType.RECENT else deduplicate(found, merged, by_text=draft.unique_texts)
+        for kind, found in offered.items()
     }
     refused += (receipt(one.id, one, name_of(one.type), Outcome.DROPPED, "found twice") for one in merged)
     return unique

@@ -1,5 +1,6 @@
 """The names of the read side that others may import."""
 
+from context_builder.assembly.access import Access, AccessPolicy, AccessQuestion, Ruling
 from context_builder.assembly.budget.receipt import Outcome, Receipt, added
 from context_builder.assembly.budget.token_window import TokenWindowManager, window_of
 from context_builder.assembly.builder import ContextBuilder
@@ -29,6 +30,9 @@ from context_builder.assembly.strategies import (
 from context_builder.tokens.counter import estimate_tokens
 
 __all__ = [
+    "Access",
+    "AccessPolicy",
+    "AccessQuestion",
     "AssemblyConfig",
     "BuiltContext",
     "Candidate",
@@ -50,6 +54,7 @@ __all__ = [
     "RecentMessagesStrategy",
     "RetrievalQuery",
     "RollingSummaryStrategy",
+    "Ruling",
     "SemanticSearchStrategy",
     "SessionMessagesStrategy",
     "Signal",

@@ -82,11 +82,15 @@ class RedactionPolicy:
         return Redacted(shown, ", ".join(notes), any(one.text is None for one in redactions))
 
     def candidate(self, candidate: Candidate) -> Redacted[Candidate]:
-        """Return a candidate as it may be shown: text, label, speaker and metadata are redacted."""
+        """Return a candidate as it may be shown: its texts, label, speaker and metadata are redacted."""
         if self.is_free:
             return Redacted(candidate)
         redacted = self.mapping({name: getattr(candidate, name) for name in ("text", "label", "speaker", "metadata")})
-        return Redacted(replace(candidate, **redacted.value), redacted.altered, redacted.withheld)
+        shown = replace(candidate, **redacted.value)
+        if candidate.projections:
+            shorter = [self.text(text).text for text in candidate.projections]
+            shown = replace(shown, projections=tuple(text for text in shorter if text is not None))
+        return Redacted(shown, redacted.altered, redacted.withheld)
 
     def turn(self, turn: Turn) -> Turn:
         """Return the turn with its user's message redacted."""

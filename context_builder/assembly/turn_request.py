@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from context_builder.assembly.access import AccessQuestion
 from context_builder.assembly.budget.message_tokens import Message, MessageTokenCounter, plain
 from context_builder.assembly.budget.receipt import Outcome, Receipt
 from context_builder.assembly.budget.section import Item
@@ -14,10 +15,10 @@ from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import HealthState
 from context_builder.assembly.overflow.summarizer import HistorySummarizer
-from context_builder.assembly.pipeline import Assembled, Refit
+from context_builder.assembly.pipeline import Assembled
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.assembly.prompt.cache import digest_of
-from context_builder.assembly.prompt.fitting import Draft, Fitted
+from context_builder.assembly.prompt.fitting import Draft, Fitted, Fitting, Selection
 from context_builder.assembly.ranking.query_kind import ORDER, PLANS, kind_of
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.preference_history import FindPreferences
@@ -83,6 +84,12 @@ class TurnRequest:
         request = StrategyRequest(turn.query, now, tenant_id, turn.user_id, find_preferences=self._find_preferences)
         return {_PREFERENCES: preferences_for(request)}
 
+    def access_question(self, now: datetime) -> AccessQuestion:
+        return AccessQuestion(self._turn.query, now, self._turn.tenant_id, self._turn.user_id)
+
+    def fit(self, fitting: Fitting, selection: Selection, limit: int) -> Fitted:
+        return fitting.fitted(selection, limit)
+
     def draft(self, retrieved: RetrievalResult) -> Draft:
         turn, (config, order) = self._turn, self._planned()
         refused: list[Receipt] = []
@@ -102,7 +109,9 @@ class TurnRequest:
             masked=[(self._given.user_message, turn.user_message)] if turn.altered else [],
         )
 
-    def assemble(self, fitted: Fitted, refit: Refit, retrieved: RetrievalResult) -> Assembled[BuiltContext]:
+    def assemble(
+        self, fitted: Fitted, refit: Callable[[int], Fitted], retrieved: RetrievalResult
+    ) -> Assembled[BuiltContext, Fitted]:
         turn, (first, last) = self._turn, self._ends()
         messages = {kind: part.section.messages(part.taken) for kind, part in fitted.allocations.items()}
         history, snippets = messages[ContextType.RECENT], messages[ContextType.SEMANTIC]
@@ -127,7 +136,7 @@ class TurnRequest:
         )
         return Assembled(context, fitted, total)
 
-    def finish(self, assembled: Assembled[BuiltContext], retrieved: RetrievalResult, now: datetime) -> None:
+    def finish(self, assembled: Assembled[BuiltContext, Fitted], retrieved: RetrievalResult, now: datetime) -> None:
         """Summarize the messages trimmed from the history, into the memories that are not down."""
         trimmed = assembled.fitted.history.before(len(assembled.fitted.taken(ContextType.RECENT)))
         if trimmed and self._config.store_summaries:

@@ -23,12 +23,13 @@ class Outcome(StrEnum):
     CLIPPED = "clipped"
     DROPPED = "dropped"
     WITHHELD = "withheld"
+    DENIED = "denied"
 
 
 class Receipt(NamedTuple):
     """Tells a candidate's outcome and the reason; ``tokens`` is what it takes in the prompt, 0 when it is left out.
 
-    ``text`` is the beginning of it as it may be shown; empty for what was withheld, or never looked at.
+    ``text`` is the beginning of it as it may be shown; empty for what was withheld, denied, or never looked at.
     ``score`` is the weighted sum of ``signals``. What was both redacted and clipped or summarised is called by the
     latter, and its reason tells both.
     """

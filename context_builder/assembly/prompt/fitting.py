@@ -13,6 +13,7 @@ from context_builder.assembly.budget.section import Item, name_of, section_of
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.prompt.history import History
+from context_builder.assembly.ranking.signals import RankingSignal
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.quoting import quoted_message
 
@@ -27,7 +28,9 @@ class Draft:
     them the ``top_k`` best of at least ``threshold`` similarity are taken, all without these. ``history`` are chat
     messages, oldest first. ``order`` says which section is kept first. ``present_texts`` are texts that
     ``required`` holds already, each with where; ``keeps_duplicates`` is a section that keeps its items although
-    another has them. ``refused`` and ``masked`` are what redaction did to ``required``.
+    another has them. ``refused`` and ``masked`` are what redaction did to ``required``. ``signals`` rank the memories;
+    without any, those of ``config``. With ``unique_texts``, candidates of one text are one; without, only those of one
+    id. Unless it ``redacts_all``, only what an access policy says is redacted.
     """
 
     query: str
@@ -42,6 +45,9 @@ class Draft:
     keeps_duplicates: ContextType | None = None
     refused: Sequence[Receipt] = ()
     masked: Sequence[tuple[str, str]] = ()
+    signals: Sequence[RankingSignal] = ()
+    unique_texts: bool = True
+    redacts_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,16 @@ class Fitted:
     def taken(self, kind: ContextType) -> Sequence[Item]:
         """Return the items of a section that are in the prompt, in order of precedence."""
         return self.allocations[kind].taken if kind in self.allocations else ()
+
+    @property
+    def memories(self) -> int:
+        """Return how many memories are in the prompt."""
+        return len(self.taken(ContextType.SEMANTIC))
+
+    @property
+    def has_unseen(self) -> bool:
+        """Return whether a part of the history was never looked at, so that counting what was offered takes long."""
+        return bool(self.history.unseen)
 
     @property
     def tokens(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from context_builder.assembly.candidate import Candidate, Signal
@@ -30,15 +30,18 @@ def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: -candidate.score)
 
 
-def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate]) -> list[Candidate]:
-    """Return every candidate once: of those with the same id or text, the most similar one, in first place.
+def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate], *, by_text: bool = True) -> list[Candidate]:
+    """Return every candidate once: of those with the same id (or, ``by_text``, text), the most similar one, in first
+    place.
 
-    It remembers the origins of all of them; the others are added to ``merged``.
+    It remembers the origins and the evidence of all of them; the others are added to ``merged``.
     """
     kept: list[Candidate] = []
     places: dict[tuple[str, str], int] = {}
     for candidate in candidates:
-        names = (("id", candidate.id), ("text", candidate.text.strip().casefold()))
+        names = [("id", candidate.id)]
+        if by_text:
+            names.append(("text", candidate.text.strip().casefold()))
         place = next((places[name] for name in names if name in places), None)
         if place is None:
             place = len(kept)
@@ -46,11 +49,18 @@ def deduplicate(candidates: Iterable[Candidate], merged: list[Candidate]) -> lis
         else:
             better, other = _by_similarity(kept[place], candidate)
             origins = tuple(dict.fromkeys((*kept[place].origins, *candidate.origins)))
-            kept[place] = replace(better, origins=origins)
+            kept[place] = replace(better, origins=origins, evidence=_most(better.evidence, other.evidence))
             merged.append(other)
         for name in names:
             places.setdefault(name, place)
     return kept
+
+
+def _most(one: Mapping[str, float], other: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the higher of both measures, by name."""
+    if not other:
+        return one
+    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in (*one, *other)}
 
 
 def _by_similarity(one: Candidate, other: Candidate) -> tuple[Candidate, Candidate]:

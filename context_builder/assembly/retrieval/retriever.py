@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
+from context_builder.assembly.access import Access, Ruling
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.health import Health, HealthState
@@ -35,7 +36,8 @@ class RetrievalResult:
     ``candidates`` are those of the memories, ``found`` those of the strategies by their names, ``failures`` tells of
     the strategies that gave nothing. ``outcome`` says in words how the memories answered: ``ok``, or why not.
     ``states`` tells the health of each memory by its name when they were asked, ``state`` that of the healthiest: how
-    much the prompt may hold.
+    much the prompt may hold. ``missing`` tells of each memory that gave nothing why. ``rulings`` are those of an access
+    policy by candidate, ``denied`` what it denies, which is in neither of the others.
     """
 
     candidates: tuple[Sequence[Candidate], ...]
@@ -47,6 +49,34 @@ class RetrievalResult:
     seconds: float = 0.0
     is_whole: bool = True
     """True unless something is missing that another try might bring."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    rulings: Mapping[str, Ruling] = field(default_factory=dict)
+    denied: Sequence[Candidate] = ()
+
+    def is_redacted(self, name: str) -> bool:
+        """Return whether an access policy lets the candidate of this id be seen redacted only."""
+        return (ruling := self.rulings.get(name)) is not None and ruling.access is Access.REDACTED
+
+    def governed(self, rulings: Mapping[str, Ruling]) -> RetrievalResult:
+        """Return the result without the candidates that ``rulings`` deny; a candidate without a ruling is denied."""
+        denied: dict[str, Candidate] = {}
+
+        def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
+            kept = []
+            for one in candidates:
+                if (ruling := rulings.get(one.id)) is None or ruling.access is Access.DENIED:
+                    denied.setdefault(one.id, one)
+                else:
+                    kept.append(one)
+            return kept
+
+        return replace(
+            self,
+            candidates=tuple(map(allowed, self.candidates)),
+            found={name: allowed(candidates) for name, candidates in self.found.items()},
+            rulings=rulings,
+            denied=tuple(denied.values()),
+        )
 
 
 class Retriever:
@@ -102,7 +132,9 @@ class Retriever:
         queries = self._queries(query, states) if query is not None and not reason else {}
         if not (queries or strategies):
             is_whole = state is not HealthState.DOWN
-            return RetrievalResult((), {}, (), state, reason or "ok", states, is_whole=is_whole)
+            return RetrievalResult(
+                (), {}, (), state, reason or "ok", states, is_whole=is_whole, missing=dict.fromkeys(states, reason)
+            )
         access = StoreAccess(self._store, states[self._store.name] if self._store else state)
         began, started = self._monotonic(), time.perf_counter()
         with phase("retrieval", self._metrics.time_retrieval(state.value)):
@@ -111,8 +143,10 @@ class Retriever:
         given = [*remembered.answers.values(), *found.answers.values()]
         report(self._metrics, "observe_retrieval", seconds, sum(map(len, given)))
         self._learn(state, remembered, access, began)
-        unasked = [f"{name}: not asked: {its.value}" for name, its in states.items() if queries and name not in queries]
-        reasons = [reason, *unasked, *(f"{failure.name}: {failure.message}" for failure in remembered.failures)]
+        wanted = [name for name in states if query is not None and query.asks(name)]
+        missing = {name: f"not asked: {states[name].value}" for name in wanted if queries and name not in queries}
+        missing |= {failure.name: failure.message for failure in remembered.failures}
+        reasons = [reason, *(f"{name}: {why}" for name, why in missing.items())]
         failures = [*remembered.failures, *found.failures]
         return RetrievalResult(
             candidates=tuple(remembered.answers.values()),
@@ -123,6 +157,7 @@ class Retriever:
             states=states,
             seconds=seconds,
             is_whole=not failures and all(its is HealthState.NORMAL for its in states.values()),
+            missing=missing,
         )
 
     async def _gathered(
@@ -140,7 +175,7 @@ class Retriever:
     def _queries(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:
         """Return what each memory is asked for, of those that are healthy enough to be asked."""
         counts = {name: self._config.memories_wanted(state) for name, state in states.items()}
-        return {name: replace(query, top_k=count) for name, count in counts.items() if count > 0}
+        return {name: replace(query, top_k=count) for name, count in counts.items() if count > 0 and query.asks(name)}
 
     def _states(self) -> dict[str, HealthState]:
         """Return the health of each memory: what the provider says of all, else what was learned."""

@@ -11,7 +11,10 @@ from context_builder.assembly.candidate import Candidate
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery:
-    """Asks for at most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1)."""
+    """Asks for at most ``top_k`` memories that fit ``query`` with a similarity of at least ``threshold`` (0..1).
+
+    ``only`` names the sources that are asked; None asks all.
+    """
 
     query: str
     top_k: int
@@ -21,6 +24,11 @@ class RetrievalQuery:
     persona_id: str | None = None
     user_id: str | None = None
     embedding: Sequence[float] | None = None
+    only: frozenset[str] | None = None
+
+    def asks(self, source: str) -> bool:
+        """Return whether the source is asked."""
+        return self.only is None or source in self.only
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final
 
+from context_builder.assembly.access import Access
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource, NotUnicode, entity
 from context_builder.knowledge.governance.policy_set import PolicySet
 
 _OTHER_ACTION: Final = {"read": "readRedacted", "readRedacted": "read"}
-
-
-class Access(StrEnum):
-    """Says how a source may be seen."""
-
-    READ = "read"
-    REDACTED = "redacted"
-    DENIED = "denied"
 
 
 @dataclass(frozen=True, slots=True)
