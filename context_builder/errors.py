@@ -31,6 +31,7 @@ ContextBuilderError
 │       └── CannotForget    has no way to delete what it keeps
 ├── KnowledgeError          the knowledge store
 │   ├── KnowledgeUnavailable  cannot be reached in time; worth another try
+│   ├── IdempotencyClash    an Idempotency-Key came again with another body
 │   └── KnowledgeRejected   refuses this request or this caller; says why
 │       └── KnowledgeDataRejected  refuses what this request holds, and will never take it
 ├── Undeliverable           will never be delivered, though the receiver is well; also the two ...DataRejected
@@ -218,6 +219,10 @@ class KnowledgeError(ContextBuilderError):
 
 class KnowledgeUnavailable(KnowledgeError):
     """Raised when the knowledge store cannot be reached, or did not answer in time."""
+
+
+class IdempotencyClash(KnowledgeError):
+    """Raised when an Idempotency-Key was sent before with another body."""
 
 
 class KnowledgeRejected(KnowledgeError):

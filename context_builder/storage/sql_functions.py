@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from context_builder.storage.postgres import TIMEOUT, PostgresPool
@@ -38,7 +39,10 @@ class SqlFunctions(Protocol):
     def name(self) -> str: ...
 
     async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
-        """Return the function's rows as JSON values; one for a function that returns a value."""
+        """Return the function's rows as JSON values; one for a function that returns a value.
+
+        Arguments are what JSON has, and times and dates.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -87,7 +91,10 @@ class SupabaseFunctions:
     async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
         client = await self._project.client()
         with self._project.translated():
-            request = client.rpc(function, {"tenant": tenant_id, **arguments}).execute()
+            passed = {
+                name: value.isoformat() if isinstance(value, date) else value for name, value in arguments.items()
+            }
+            request = client.rpc(function, {"tenant": tenant_id, **passed}).execute()
             answer = (await self._project.bounded(request)).data
         return answer if isinstance(answer, list) else [answer]
 

@@ -167,6 +167,7 @@ DECLARE
 BEGIN
     PERFORM context_memory_tenant(tenant);
     PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || artifact, 0));
+    PERFORM context_package_erase(tenant, artifact);
     SELECT max(a.version) INTO last FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact;
     IF last IS NULL THEN
         RETURN false;

@@ -33,6 +33,22 @@ CREATE TABLE context_assessments (
     reason text NOT NULL DEFAULT ''::text,
     assessed_at timestamp with time zone NOT NULL DEFAULT now()
 );
+CREATE TABLE context_build_requests (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    id text NOT NULL,
+    package_id text NOT NULL,
+    status text NOT NULL DEFAULT 'building'::text,
+    reason text NOT NULL DEFAULT ''::text,
+    caller text NOT NULL,
+    roles text[] NOT NULL,
+    request jsonb NOT NULL,
+    task_id text NOT NULL,
+    trace_id text NOT NULL,
+    traceparent text NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    begun_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+) PARTITION BY RANGE (day);
 CREATE TABLE context_builder_migrations (
     name text NOT NULL,
     applied_at timestamp with time zone NOT NULL DEFAULT now()
@@ -85,6 +101,103 @@ CREATE TABLE context_memory_vectors (
     embedder text NOT NULL,
     embedding real[] NOT NULL
 ) PARTITION BY LIST (tenant_id);
+CREATE TABLE context_package_contents (
+    tenant_id text NOT NULL,
+    ref text NOT NULL,
+    digest bytea NOT NULL,
+    session_id text,
+    title text NOT NULL,
+    content text NOT NULL,
+    last_day date NOT NULL
+);
+CREATE TABLE context_package_erasures (
+    tenant_id text NOT NULL,
+    ref text NOT NULL,
+    erased_at timestamp with time zone NOT NULL
+);
+CREATE TABLE context_package_events (
+    number bigint NOT NULL,
+    tenant_id text NOT NULL,
+    id uuid NOT NULL DEFAULT gen_random_uuid(),
+    type text NOT NULL,
+    subject text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    traceparent text NOT NULL,
+    data jsonb NOT NULL
+);
+CREATE TABLE context_package_feedback (
+    tenant_id text NOT NULL,
+    package_id text NOT NULL,
+    caller text NOT NULL,
+    day date NOT NULL,
+    outcome double precision,
+    helped jsonb NOT NULL,
+    refs text[] NOT NULL,
+    note text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+CREATE TABLE context_package_heads (
+    tenant_id text NOT NULL,
+    package_id text NOT NULL,
+    request_id text NOT NULL,
+    request_day date NOT NULL,
+    first_day date NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    revision integer NOT NULL,
+    day date NOT NULL,
+    refs text[] NOT NULL
+);
+CREATE TABLE context_package_keys (
+    tenant_id text NOT NULL,
+    caller text NOT NULL,
+    key bytea NOT NULL,
+    body_digest text NOT NULL,
+    package_id text NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+CREATE TABLE context_package_leases (
+    tenant_id text NOT NULL,
+    name text NOT NULL,
+    holder text NOT NULL,
+    acquired_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+CREATE TABLE context_package_uses (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    about bigint NOT NULL,
+    package_id text NOT NULL,
+    created_at timestamp with time zone NOT NULL
+) PARTITION BY RANGE (day);
+CREATE TABLE context_packages (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    id text NOT NULL,
+    revision integer NOT NULL,
+    request_id text NOT NULL,
+    decision_id text NOT NULL,
+    governance_version text NOT NULL,
+    body jsonb NOT NULL,
+    digest bytea NOT NULL,
+    candidates jsonb NOT NULL,
+    graph jsonb,
+    created_at timestamp with time zone NOT NULL
+) PARTITION BY RANGE (day);
+CREATE TABLE context_source_ratings (
+    tenant_id text NOT NULL,
+    ref text NOT NULL,
+    caller text NOT NULL,
+    shown double precision NOT NULL,
+    helped double precision NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+CREATE TABLE context_source_usefulness (
+    tenant_id text NOT NULL,
+    ref text NOT NULL,
+    callers double precision NOT NULL,
+    helped double precision NOT NULL,
+    at timestamp with time zone NOT NULL
+);
 CREATE TABLE context_summaries (
     session_id text NOT NULL,
     summary_seq integer,
@@ -97,6 +210,51 @@ CREATE TABLE context_summaries (
     domains_covered jsonb NOT NULL DEFAULT '[]'::jsonb,
     created_at timestamp with time zone NOT NULL DEFAULT now()
 );
+CREATE TABLE policy_audit (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    seq bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    decision_id text NOT NULL,
+    package_id text NOT NULL,
+    revision integer NOT NULL,
+    policy_version text NOT NULL,
+    caller text NOT NULL,
+    ref text NOT NULL,
+    version integer,
+    access text NOT NULL,
+    policies text NOT NULL,
+    reason text NOT NULL,
+    content_digest text NOT NULL,
+    previous bytea NOT NULL,
+    digest bytea NOT NULL
+) PARTITION BY RANGE (day);
+CREATE TABLE policy_audit_anchors (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    seq bigint NOT NULL,
+    count bigint NOT NULL,
+    digest bytea NOT NULL
+);
+CREATE TABLE policy_audit_heads (
+    tenant_id text NOT NULL,
+    seq bigint NOT NULL,
+    digest bytea NOT NULL,
+    day date NOT NULL
+);
+CREATE TABLE policy_decisions (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    id text NOT NULL,
+    package_id text NOT NULL,
+    revision integer NOT NULL,
+    policy_version text NOT NULL,
+    caller text NOT NULL,
+    roles text[] NOT NULL,
+    agent jsonb NOT NULL,
+    sources jsonb NOT NULL,
+    decided_at timestamp with time zone NOT NULL
+) PARTITION BY RANGE (day);
 CREATE INDEX context_artifacts_scope ON context_artifacts USING btree (tenant_id, project_id, module_id, updated_at DESC) WHERE is_current;
 CREATE INDEX context_artifacts_superseding ON context_artifacts USING btree (tenant_id, supersedes) WHERE (is_current AND (supersedes IS NOT NULL));
 CREATE INDEX context_edges_from ON context_edges USING btree (tenant_id, from_ref, weight DESC);
@@ -107,17 +265,40 @@ CREATE INDEX context_memories_session ON context_memories USING btree (tenant_id
 CREATE INDEX context_memories_unembedded ON context_memories USING btree (tenant_id) WHERE (NOT embedded);
 CREATE INDEX context_memories_unowned ON context_memories USING btree (tenant_id) WHERE unowned;
 CREATE INDEX context_memories_user ON context_memories USING btree (tenant_id, user_id);
+CREATE INDEX context_package_contents_day ON context_package_contents USING btree (last_day);
+CREATE INDEX context_package_contents_session ON context_package_contents USING btree (tenant_id, session_id) WHERE (session_id IS NOT NULL);
+CREATE INDEX context_package_events_tenant ON context_package_events USING btree (tenant_id, number);
+CREATE INDEX context_package_feedback_day ON context_package_feedback USING btree (day);
+CREATE INDEX context_package_feedback_notes ON context_package_feedback USING gin (refs) WHERE (note <> ''::text);
+CREATE INDEX context_package_heads_day ON context_package_heads USING btree (first_day);
+CREATE INDEX context_source_ratings_at ON context_source_ratings USING btree (at);
 CREATE UNIQUE INDEX context_artifact_erasures_pkey ON context_artifact_erasures USING btree (tenant_id, ref);
 CREATE UNIQUE INDEX context_artifacts_current ON context_artifacts USING btree (tenant_id, ref) WHERE is_current;
 CREATE UNIQUE INDEX context_artifacts_pkey ON context_artifacts USING btree (tenant_id, ref, version);
 CREATE UNIQUE INDEX context_assessments_pkey ON context_assessments USING btree (tenant_id, ref, assessor);
+CREATE UNIQUE INDEX context_build_requests_pkey ON ONLY context_build_requests USING btree (tenant_id, id, day);
 CREATE UNIQUE INDEX context_builder_migrations_pkey ON context_builder_migrations USING btree (name);
 CREATE UNIQUE INDEX context_edges_pkey ON context_edges USING btree (tenant_id, from_ref, to_ref, type);
 CREATE UNIQUE INDEX context_memories_pkey ON context_memories USING btree (tenant_id, id);
 CREATE UNIQUE INDEX context_memory_frequencies_pkey ON context_memory_frequencies USING btree (tenant_id, word);
 CREATE UNIQUE INDEX context_memory_totals_pkey ON context_memory_totals USING btree (tenant_id);
 CREATE UNIQUE INDEX context_memory_vectors_pkey ON ONLY context_memory_vectors USING btree (tenant_id, id);
+CREATE UNIQUE INDEX context_package_contents_pkey ON context_package_contents USING btree (tenant_id, ref, digest);
+CREATE UNIQUE INDEX context_package_erasures_pkey ON context_package_erasures USING btree (tenant_id, ref);
+CREATE UNIQUE INDEX context_package_events_pkey ON context_package_events USING btree (number);
+CREATE UNIQUE INDEX context_package_feedback_pkey ON context_package_feedback USING btree (tenant_id, package_id, caller);
+CREATE UNIQUE INDEX context_package_heads_pkey ON context_package_heads USING btree (tenant_id, package_id);
+CREATE UNIQUE INDEX context_package_keys_pkey ON context_package_keys USING btree (tenant_id, caller, key);
+CREATE UNIQUE INDEX context_package_leases_pkey ON context_package_leases USING btree (tenant_id, name);
+CREATE UNIQUE INDEX context_package_uses_pkey ON ONLY context_package_uses USING btree (tenant_id, about, day, package_id);
+CREATE UNIQUE INDEX context_packages_pkey ON ONLY context_packages USING btree (tenant_id, id, revision, day);
+CREATE UNIQUE INDEX context_source_ratings_pkey ON context_source_ratings USING btree (tenant_id, ref, caller);
+CREATE UNIQUE INDEX context_source_usefulness_pkey ON context_source_usefulness USING btree (tenant_id, ref);
 CREATE UNIQUE INDEX context_summaries_session_id_summary_seq_key ON context_summaries USING btree (session_id, summary_seq);
+CREATE UNIQUE INDEX policy_audit_anchors_pkey ON policy_audit_anchors USING btree (tenant_id, day);
+CREATE UNIQUE INDEX policy_audit_heads_pkey ON policy_audit_heads USING btree (tenant_id);
+CREATE UNIQUE INDEX policy_audit_pkey ON ONLY policy_audit USING btree (tenant_id, day, seq);
+CREATE UNIQUE INDEX policy_decisions_pkey ON ONLY policy_decisions USING btree (tenant_id, id, day);
 CREATE FUNCTION context_knowledge_artifact(a context_artifacts)
     RETURNS jsonb;
 CREATE FUNCTION context_knowledge_assess(tenant text, assessments jsonb)
@@ -196,3 +377,63 @@ CREATE FUNCTION context_memory_unembedded(tenant text, count integer)
     RETURNS TABLE(id text, text text, speaker text, said_at timestamp with time zone, digest text) SECURITY DEFINER;
 CREATE FUNCTION context_memory_words(said text, speaker text, said_at timestamp with time zone)
     RETURNS tsvector;
+CREATE FUNCTION context_package_about(kind text, name text)
+    RETURNS bigint;
+CREATE FUNCTION context_package_anchor(tenant text, today date, at timestamp with time zone)
+    RETURNS void;
+CREATE FUNCTION context_package_append(tenant text, at timestamp with time zone, entries jsonb)
+    RETURNS void;
+CREATE FUNCTION context_package_audit(tenant text, package text, oldest timestamp with time zone)
+    RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_package_audit_line(a policy_audit)
+    RETURNS text;
+CREATE FUNCTION context_package_begin(tenant text, id text, package text, caller text, roles text[], request jsonb, task text, trace text, traceparent text, at timestamp with time zone)
+    RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_package_blank(tenant text, source text)
+    RETURNS void;
+CREATE FUNCTION context_package_body(p context_packages)
+    RETURNS jsonb;
+CREATE FUNCTION context_package_claim(tenant text, caller_sub text, idempotency_key text, digest text, package text, at timestamp with time zone, seconds double precision)
+    RETURNS text SECURITY DEFINER;
+CREATE FUNCTION context_package_count_voice(tenant text, source text, now timestamp with time zone, voices double precision, share double precision)
+    RETURNS void;
+CREATE FUNCTION context_package_daily()
+    RETURNS text[];
+CREATE FUNCTION context_package_day(at timestamp with time zone)
+    RETURNS date;
+CREATE FUNCTION context_package_erase(tenant text, source text)
+    RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_package_fail(tenant text, asked text, why text, at timestamp with time zone)
+    RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_package_finish(tenant text, built jsonb)
+    RETURNS integer SECURITY DEFINER;
+CREATE FUNCTION context_package_forget()
+    RETURNS trigger SECURITY DEFINER;
+CREATE FUNCTION context_package_latest(tenant text, package text, oldest timestamp with time zone)
+    RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_package_lease(tenant text, lease text, by_holder text, seconds double precision)
+    RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_package_left(since timestamp with time zone, at timestamp with time zone)
+    RETURNS double precision;
+CREATE FUNCTION context_package_listing(tenant text, kind text, name text, most integer, before text, oldest timestamp with time zone)
+    RETURNS TABLE(package_id text, created_at timestamp with time zone) SECURITY DEFINER;
+CREATE FUNCTION context_package_lock(tenant text)
+    RETURNS void;
+CREATE FUNCTION context_package_maintain(tenant text, now timestamp with time zone, oldest date)
+    RETURNS bigint SECURITY DEFINER;
+CREATE FUNCTION context_package_partitions(first date, last date)
+    RETURNS void;
+CREATE FUNCTION context_package_rate(tenant text, package text, caller_sub text, how_good double precision, what_helped jsonb, remark text, at timestamp with time zone, oldest timestamp with time zone)
+    RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_package_rebuild(tenant text, package text, seen integer, by_holder text, seconds double precision)
+    RETURNS jsonb SECURITY DEFINER;
+CREATE FUNCTION context_package_refuse_change()
+    RETURNS trigger;
+CREATE FUNCTION context_package_release(tenant text, lease text, by_holder text)
+    RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_package_session(ref text)
+    RETURNS text;
+CREATE FUNCTION context_package_tell(tenant text, type text, subject text, at timestamp with time zone, traceparent text, data jsonb)
+    RETURNS void;
+CREATE FUNCTION context_package_usefulness(tenant text, refs text[], now timestamp with time zone)
+    RETURNS TABLE(ref text, reuse double precision, quality double precision, helped double precision) SECURITY DEFINER;

@@ -1,0 +1,241 @@
+"""The record keeps what was asked, what was served and why, and what was thought of it, apart by tenant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
+
+from context_builder.clock import Clock, SystemClock
+from context_builder.errors import IdempotencyClash, KnowledgeRejected
+from context_builder.knowledge.revision import (
+    Caller,
+    JsonObject,
+    PackageEntry,
+    PackageRevision,
+    RecordedPackage,
+    Usefulness,
+)
+from context_builder.knowledge.single_flight import SingleFlights
+from context_builder.knowledge.store import SEPARATOR
+from context_builder.memory.rows import as_key, storable
+from context_builder.storage.sql_functions import SqlFunctions
+
+RETENTION_DAYS: Final = 90
+"""Days for which a package is kept."""
+
+KEY_TIME: Final = 86_400.0
+"""Seconds for which an Idempotency-Key is kept."""
+
+
+class PackageRecord:
+    """Keeps the record of context packages. Every call raises :class:`~context_builder.errors.KnowledgeError`.
+
+    Writers of one tenant run one after the other, for some milliseconds each.
+    """
+
+    def __init__(
+        self, functions: SqlFunctions, *, retention_days: int = RETENTION_DAYS, clock: Clock | None = None
+    ) -> None:
+        self._functions = functions
+        self._retention_days = retention_days
+        self._clock = clock or SystemClock()
+        self._flights = SingleFlights(self._lease, self._release, self.latest)
+
+    async def begin(
+        self,
+        tenant_id: str,
+        request_id: str,
+        *,
+        caller: Caller,
+        request: JsonObject,
+        trace_id: str,
+        traceparent: str,
+        task_id: str,
+        package_id: str,
+    ) -> None:
+        """Record a request and the event that it was made; both are committed when this returns."""
+        await self._call(
+            "context_package_begin",
+            tenant_id,
+            id=request_id,
+            package=package_id,
+            caller=storable(caller.sub),
+            roles=storable(sorted(caller.roles)),
+            request=storable(request),
+            task=task_id,
+            trace=trace_id,
+            traceparent=traceparent,
+            at=self._now(),
+        )
+
+    async def finish(self, tenant_id: str, revision: PackageRevision) -> int:
+        """Record a build's package, decision, audit and event together, and return the revision's number.
+
+        Texts of sources that were erased while it was being built are left out. Raises
+        :class:`~context_builder.errors.KnowledgeDataRejected` when :meth:`begin` has noted no such request.
+        """
+        return int(await self._one("context_package_finish", tenant_id, built=_described(revision)))
+
+    async def fail(self, tenant_id: str, request_id: str, reason: str) -> None:
+        """Mark a request that is being built as failed; the reason quotes nothing of any source."""
+        await self._call("context_package_fail", tenant_id, asked=request_id, why=storable(reason), at=self._now())
+
+    async def latest(self, tenant_id: str, package_id: str) -> RecordedPackage | None:
+        """Return a package's request and newest revision; None for one that is unknown or too old."""
+        rows = await self._call(
+            "context_package_latest", tenant_id, package=storable(package_id), oldest=self._oldest()
+        )
+        return _recorded(rows[0]) if rows else None
+
+    async def listing(
+        self,
+        tenant_id: str,
+        by: Literal["task", "trace", "ref"],
+        value: str,
+        *,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[PackageEntry]:
+        """Return the packages of a task or a trace, or with a source, newest first, after the one ``before``."""
+        rows = await self._call(
+            "context_package_listing",
+            tenant_id,
+            kind=by,
+            name=storable(value),
+            most=limit,
+            before=storable(before),
+            oldest=self._oldest(),
+        )
+        return [PackageEntry(row["package_id"], _time(row["created_at"])) for row in rows]
+
+    async def audit(self, tenant_id: str, package_id: str) -> dict[str, Any] | None:
+        """Return the request and, in ``revisions``, each with its body, decision, candidates and graph; None as above.
+
+        Names are those of the columns.
+        """
+        rows = await self._call("context_package_audit", tenant_id, package=storable(package_id), oldest=self._oldest())
+        return dict(rows[0]) if rows else None
+
+    async def claim(self, tenant_id: str, caller_sub: str, key: str, body_digest: str, package_id: str) -> str:
+        """Take an Idempotency-Key for the package and return the package that holds it: this one, or an earlier one.
+
+        Raises :class:`~context_builder.errors.IdempotencyClash` when it was sent with another body.
+        """
+        holds = await self._one(
+            "context_package_claim",
+            tenant_id,
+            caller_sub=as_key(caller_sub),
+            idempotency_key=storable(key),
+            digest=body_digest,
+            package=package_id,
+            at=self._now(),
+            seconds=KEY_TIME,
+        )
+        if holds is None:
+            raise IdempotencyClash("this Idempotency-Key was sent before with another body")
+        return str(holds)
+
+    @asynccontextmanager
+    async def rebuilding(self, tenant_id: str, package_id: str, *, after: int) -> AsyncIterator[RecordedPackage | None]:
+        """Let one at a time, on all servers, rebuild a package of which the caller has seen revision ``after``.
+
+        Yields None to the one who is to build, and to finish within the block; the others wait, and get the newer
+        revision. When the one fails or dies, the next is let in.
+        """
+        async with self._flights.entered(tenant_id, package_id, after) as newer:
+            yield newer
+
+    async def feedback(
+        self,
+        tenant_id: str,
+        package_id: str,
+        caller_sub: str,
+        outcome: float | None,
+        helped: Mapping[str, float],
+        note: str,
+    ) -> bool:
+        """Record a caller's feedback in place of an earlier one; return whether there is such a package.
+
+        ``outcome`` and the values of ``helped``, by ref, are from 0 to 1. Refs that are not in the package are ignored;
+        those in it that are not named did not help, but when nothing is named, nothing is said of any.
+        """
+        return bool(
+            await self._one(
+                "context_package_rate",
+                tenant_id,
+                package=storable(package_id),
+                caller_sub=as_key(caller_sub),
+                how_good=storable(outcome),
+                what_helped={storable(ref): share for ref, share in helped.items() if math.isfinite(share)},
+                remark=storable(note),
+                at=self._now(),
+                oldest=self._oldest(),
+            )
+        )
+
+    async def usefulness(self, tenant_id: str, refs: Sequence[str]) -> dict[str, Usefulness]:
+        """Return what is known of how useful sources are, by ref; those of which nothing is known are left out."""
+        rows = await self._call("context_package_usefulness", tenant_id, refs=storable([*refs]), now=self._now())
+        return {row["ref"]: Usefulness(row["reuse"], row["quality"], row["helped"]) for row in rows}
+
+    async def erase(self, tenant_id: str, ref: str) -> None:
+        """Erase what the record shows of a source; of ``session:…``, of all points and messages of the session, too.
+
+        To erase an artifact in the knowledge store, or to forget a session in the memory, does this by itself.
+        """
+        await self._call("context_package_erase", tenant_id, source=storable(ref))
+
+    async def maintain(self, tenant_id: str) -> int:
+        """Make the next days' partitions, drop those past their time, of all tenants; return how many were dropped."""
+        oldest = self._oldest().date()
+        return int(await self._one("context_package_maintain", tenant_id, now=self._now(), oldest=oldest))
+
+    async def close(self) -> None:
+        await self._functions.close()
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now().wall, UTC)
+
+    def _oldest(self) -> datetime:
+        return self._now() - timedelta(days=self._retention_days)
+
+    async def _lease(
+        self, tenant_id: str, package_id: str, after: int, holder: str, seconds: float
+    ) -> tuple[int, bool]:
+        answer = await self._one(
+            "context_package_rebuild", tenant_id, package=package_id, seen=after, by_holder=holder, seconds=seconds
+        )
+        return int(answer["revision"]), bool(answer["held"])
+
+    async def _release(self, tenant_id: str, package_id: str, holder: str) -> None:
+        await self._call("context_package_release", tenant_id, lease=f"rebuild {package_id}", by_holder=holder)
+
+    async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
+        if not tenant_id or SEPARATOR in tenant_id or storable(tenant_id) != tenant_id:
+            raise KnowledgeRejected("a tenant is named by text without control characters")
+        return await self._functions.call(function, tenant_id, arguments)
+
+    async def _one(self, function: str, tenant_id: str, **arguments: Any) -> Any:
+        return (await self._call(function, tenant_id, **arguments))[0]
+
+
+def _described(revision: PackageRevision) -> dict[str, Any]:
+    described = asdict(revision)
+    caller = described["decision"].pop("caller")
+    described["decision"] |= {"caller": caller["sub"], "roles": caller["roles"]}
+    stored: dict[str, Any] = storable(described)
+    return stored
+
+
+def _recorded(row: Mapping[str, Any]) -> RecordedPackage:
+    fields = {name: value for name, value in row.items() if name not in ("caller", "roles", "created_at")}
+    caller = Caller(row["caller"], tuple(row["roles"]))
+    return RecordedPackage(caller=caller, created_at=_time(row["created_at"]), **fields)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,111 @@
+"""A revision is a package as it was served once, with the verdict on every candidate and the decision behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from context_builder.knowledge.governance.decision import AccessDecision
+
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Holds who asks, as the credential says."""
+
+    sub: str
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateVerdict:
+    """Holds what became of a candidate, and why; never its text.
+
+    ``outcome`` is ``included``, ``denied``, ``excluded`` or the like. ``reason`` quotes nothing of the source.
+    """
+
+    ref: str
+    version: int | None
+    outcome: str
+    reason: str = ""
+    score: float = 0.0
+    signals: Mapping[str, float] = field(default_factory=dict)
+    tokens: int = 0
+    origins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDecision:
+    """Holds the decision on all sources of a package: for whom, by which policies. ``agent`` is as the request says."""
+
+    id: str
+    policy_version: str
+    caller: Caller
+    agent: JsonObject
+    sources: tuple[AccessDecision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageRevision:
+    """Holds what is to be recorded of a build. ``body`` is the package's JSON as served, but for its ``revision``.
+
+    ``graph`` is the neighbourhood that was used. ``trace_id`` and ``traceparent`` are those of a rebuild; empty, the
+    request's.
+    """
+
+    package_id: str
+    request_id: str
+    created_at: datetime
+    body: JsonObject
+    candidates: tuple[CandidateVerdict, ...]
+    decision: PolicyDecision
+    governance_version: str
+    graph: JsonObject | None = None
+    trace_id: str = ""
+    traceparent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPackage:
+    """Holds a package's request and newest revision.
+
+    In ``body``, a source that was erased since has an empty title and content, ``erased`` and ``contentDigest``.
+    """
+
+    package_id: str
+    request_id: str
+    request: JsonObject
+    caller: Caller
+    task_id: str
+    trace_id: str
+    traceparent: str
+    revision: int
+    body: JsonObject
+    governance_version: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PackageEntry:
+    """Holds a package's id and the time of its first revision, as listings show it."""
+
+    package_id: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Usefulness:
+    """Holds what feedback and assessments say of a source, each from 0 to 1.
+
+    ``reuse`` is the share of packages in which it helped, of what at least 40 callers say: one of them moves it by at
+    most 1/40, and of a pattern or a blueprint, for which it counts double, by 1/20. ``quality`` is the mean of its
+    assessments and of what helped, which one caller moves by at most 1/20. ``helped`` is the mean of what helped; None
+    without feedback.
+    """
+
+    reuse: float
+    quality: float
+    helped: float | None

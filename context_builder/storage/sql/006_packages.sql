@@ -1,0 +1,872 @@
+-- The record of context packages: who asked for what, what was served and why, kept for some days, apart by tenant.
+--
+-- What grows with every package is partitioned by day and dropped a day at a time; there is no default partition, so a
+-- writer makes the day that it needs. Texts of sources are held once, beside the packages that show them: to erase a
+-- source is to delete these few rows, and every hash, ref and verdict stays. Functions run as their owner, as in 002.
+
+CREATE TABLE IF NOT EXISTS context_build_requests (
+    tenant_id    text NOT NULL,
+    day          date NOT NULL,               -- UTC
+    id           text NOT NULL,
+    package_id   text NOT NULL,
+    status       text NOT NULL DEFAULT 'building', -- building, built or failed
+    reason       text NOT NULL DEFAULT '',    -- why it failed
+    caller       text NOT NULL,               -- as the credential says
+    roles        text[] NOT NULL,
+    request      jsonb NOT NULL,
+    task_id      text NOT NULL,
+    trace_id     text NOT NULL,
+    traceparent  text NOT NULL,
+    requested_at timestamptz NOT NULL,
+    begun_at     timestamptz NOT NULL DEFAULT clock_timestamp(), -- by this server's clock, as erasures are
+    PRIMARY KEY (tenant_id, id, day)
+) PARTITION BY RANGE (day);
+
+CREATE TABLE IF NOT EXISTS context_packages (
+    tenant_id          text NOT NULL,
+    day                date NOT NULL,
+    id                 text NOT NULL,
+    revision           integer NOT NULL,
+    request_id         text NOT NULL,
+    decision_id        text NOT NULL,
+    governance_version text NOT NULL,
+    body               jsonb NOT NULL,        -- as served; a source's title and content are in context_package_contents
+    digest             bytea NOT NULL,        -- SHA-256 of the body as served, as jsonb's text
+    candidates         jsonb NOT NULL,        -- [{ref, version, outcome, reason, score, signals, tokens, origins}]
+    graph              jsonb,                 -- the neighbourhood that was used
+    created_at         timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, id, revision, day)
+) PARTITION BY RANGE (day);
+
+CREATE TABLE IF NOT EXISTS policy_decisions (
+    tenant_id      text NOT NULL,
+    day            date NOT NULL,
+    id             text NOT NULL,
+    package_id     text NOT NULL,
+    revision       integer NOT NULL,
+    policy_version text NOT NULL,
+    caller         text NOT NULL,
+    roles          text[] NOT NULL,
+    agent          jsonb NOT NULL,            -- as the request names it
+    sources        jsonb NOT NULL,            -- [{ref, access, policies, reason}]
+    decided_at     timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, id, day)
+) PARTITION BY RANGE (day);
+
+-- Append-only: one row for each source that was decided on, and one for the package, with ref ''. Rows of a tenant are
+-- numbered without a gap, and each has the hash of the one before it; their days never go back.
+CREATE TABLE IF NOT EXISTS policy_audit (
+    tenant_id      text NOT NULL,
+    day            date NOT NULL,
+    seq            bigint NOT NULL,
+    at             timestamptz NOT NULL,
+    decision_id    text NOT NULL,
+    package_id     text NOT NULL,
+    revision       integer NOT NULL,
+    policy_version text NOT NULL,
+    caller         text NOT NULL,
+    ref            text NOT NULL,
+    version        integer,
+    access         text NOT NULL,             -- read, redacted or denied; of the package: served
+    policies       text NOT NULL,             -- ids of policies, with commas between
+    reason         text NOT NULL,
+    content_digest text NOT NULL,             -- SHA-256 of what was served, hexadecimal; '' if it was not
+    previous       bytea NOT NULL,            -- the digest of the row before
+    digest         bytea NOT NULL,            -- SHA-256 of "previous" and of context_package_audit_line
+    PRIMARY KEY (tenant_id, day, seq)
+) PARTITION BY RANGE (day);
+
+-- Which package has to do with a task, a trace or a source, under the package's first day; "about" is a hash.
+CREATE TABLE IF NOT EXISTS context_package_uses (
+    tenant_id  text NOT NULL,
+    day        date NOT NULL,
+    about      bigint NOT NULL,
+    package_id text NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, about, day, package_id)
+) PARTITION BY RANGE (day);
+
+-- The newest revision of each package.
+CREATE TABLE IF NOT EXISTS context_package_heads (
+    tenant_id   text NOT NULL,
+    package_id  text NOT NULL,
+    request_id  text NOT NULL,
+    request_day date NOT NULL,
+    first_day   date NOT NULL,                -- of revision 1
+    created_at  timestamptz NOT NULL,         -- of revision 1
+    revision    integer NOT NULL,
+    day         date NOT NULL,
+    refs        text[] NOT NULL,              -- of the sources in it
+    PRIMARY KEY (tenant_id, package_id)
+);
+CREATE INDEX IF NOT EXISTS context_package_heads_day ON context_package_heads (first_day);
+
+-- What was shown of a source, once however many packages show it.
+CREATE TABLE IF NOT EXISTS context_package_contents (
+    tenant_id  text NOT NULL,
+    ref        text NOT NULL,
+    digest     bytea NOT NULL,                -- SHA-256 of title and content
+    session_id text,                          -- of a point or a message
+    title      text NOT NULL,
+    content    text NOT NULL,
+    last_day   date NOT NULL,                 -- on which a package showed it
+    PRIMARY KEY (tenant_id, ref, digest)
+);
+CREATE INDEX IF NOT EXISTS context_package_contents_session ON context_package_contents (tenant_id, session_id)
+    WHERE session_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS context_package_contents_day ON context_package_contents (last_day);
+
+-- What was erased lately, so that a package that was being built meanwhile does not bring it back.
+CREATE TABLE IF NOT EXISTS context_package_erasures (
+    tenant_id text NOT NULL,
+    ref       text NOT NULL,
+    erased_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, ref)
+);
+
+-- Who has sent what under an Idempotency-Key.
+CREATE TABLE IF NOT EXISTS context_package_keys (
+    tenant_id   text NOT NULL,
+    caller      text NOT NULL,
+    key         bytea NOT NULL,               -- SHA-256
+    body_digest text NOT NULL,
+    package_id  text NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, caller, key)
+);
+
+-- Leases, by this server's clock: who rebuilds a package, and who relays a tenant's events.
+CREATE TABLE IF NOT EXISTS context_package_leases (
+    tenant_id   text NOT NULL,
+    name        text NOT NULL,
+    holder      text NOT NULL,
+    acquired_at timestamptz NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, name)
+);
+
+-- Each caller's latest feedback to a package.
+CREATE TABLE IF NOT EXISTS context_package_feedback (
+    tenant_id  text NOT NULL,
+    package_id text NOT NULL,
+    caller     text NOT NULL,
+    day        date NOT NULL,                 -- the package's first
+    outcome    float8,                        -- 0 to 1
+    helped     jsonb NOT NULL,                -- {ref: 0 to 1}
+    refs       text[] NOT NULL,               -- of the sources that were in the package
+    note       text NOT NULL,
+    at         timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, package_id, caller)
+);
+CREATE INDEX IF NOT EXISTS context_package_feedback_day ON context_package_feedback (day);
+CREATE INDEX IF NOT EXISTS context_package_feedback_notes ON context_package_feedback USING gin (refs) WHERE note <> '';
+
+-- What a caller's packages say of a source, decayed to "at", the caller's latest feedback to one that shows it.
+CREATE TABLE IF NOT EXISTS context_source_ratings (
+    tenant_id text NOT NULL,
+    ref       text NOT NULL,
+    caller    text NOT NULL,
+    shown     float8 NOT NULL,                -- in so many packages
+    helped    float8 NOT NULL,                -- in so many of these
+    at        timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, ref, caller)
+);
+CREATE INDEX IF NOT EXISTS context_source_ratings_at ON context_source_ratings (at);
+
+-- Their sums: each caller is one voice, however many packages he rates, and fades with a half-life of 30 days.
+CREATE TABLE IF NOT EXISTS context_source_usefulness (
+    tenant_id text NOT NULL,
+    ref       text NOT NULL,
+    callers   float8 NOT NULL,
+    helped    float8 NOT NULL,                -- the sum of each caller's share of packages in which it helped
+    at        timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, ref)
+);
+
+CREATE TABLE IF NOT EXISTS policy_audit_heads (
+    tenant_id text PRIMARY KEY,
+    seq       bigint NOT NULL,                -- of the last row
+    digest    bytea NOT NULL,
+    day       date NOT NULL
+);
+CREATE TABLE IF NOT EXISTS policy_audit_anchors (
+    tenant_id text NOT NULL,
+    day       date NOT NULL,
+    seq       bigint NOT NULL,                -- of the day's last row
+    count     bigint NOT NULL,                -- of the day's rows
+    digest    bytea NOT NULL,                 -- of the day's last row
+    PRIMARY KEY (tenant_id, day)
+);
+
+-- The outbox: what happened, in order, until it is in the event stream. Never content.
+CREATE TABLE IF NOT EXISTS context_package_events (
+    number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id   text NOT NULL,
+    id          uuid NOT NULL DEFAULT gen_random_uuid(),
+    type        text NOT NULL,
+    subject     text NOT NULL,
+    at          timestamptz NOT NULL,
+    traceparent text NOT NULL,
+    data        jsonb NOT NULL
+);
+CREATE INDEX IF NOT EXISTS context_package_events_tenant ON context_package_events (tenant_id, number);
+
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses,
+        context_package_heads,context_package_contents,context_package_erasures,context_package_keys,context_package_leases,
+        context_package_feedback,context_source_ratings,context_source_usefulness,policy_audit_heads,policy_audit_anchors,
+        context_package_events}'::text[] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format('DROP POLICY IF EXISTS %I ON %I', name || '_tenant', name);
+        EXECUTE format($policy$CREATE POLICY %I ON %I
+            USING (tenant_id = nullif(current_setting('context_builder.tenant', true), ''))
+            WITH CHECK (tenant_id = nullif(current_setting('context_builder.tenant', true), ''))$policy$, name || '_tenant', name);
+    END LOOP;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION context_package_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE insufficient_privilege USING MESSAGE = 'policy_audit is append-only';
+END
+$$;
+CREATE OR REPLACE TRIGGER policy_audit_append_only BEFORE UPDATE OR DELETE ON policy_audit
+    FOR EACH ROW EXECUTE FUNCTION context_package_refuse_change();
+
+-- The tables that are partitioned by day.
+CREATE OR REPLACE FUNCTION context_package_daily() RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses}'::text[]
+$$;
+
+-- Makes the partitions of some days. To attach one locks out neither readers nor writers of the others; to create it in
+-- place would. Whoever writes the first row of a day comes here before anything else, so that nobody waits in a circle.
+CREATE OR REPLACE FUNCTION context_package_partitions(first date, last date) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    schema   text := (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'context_packages'::regclass);
+    day      date;
+    parent   text;
+    name     text;
+    outsider text;
+BEGIN
+    FOR day IN SELECT d::date FROM generate_series(first::timestamp, last::timestamp, '1 day') AS d LOOP
+        FOREACH parent IN ARRAY context_package_daily() LOOP
+            name := parent || to_char(day, '_YYYYMMDD');
+            CONTINUE WHEN to_regclass(schema || '.' || name) IS NOT NULL;
+            PERFORM pg_advisory_xact_lock(hashtextextended('context_packages', 0));
+            -- Not to_regclass, which may go by what this session knew before it waited.
+            CONTINUE WHEN EXISTS (SELECT FROM pg_class AS c
+                                  WHERE c.relname = name AND c.relnamespace::regnamespace::text = schema);
+            EXECUTE format('CREATE TABLE %s.%I (LIKE %s.%I INCLUDING ALL)', schema, name, schema, parent);
+            EXECUTE format('ALTER TABLE %s.%I ENABLE ROW LEVEL SECURITY', schema, name);
+            FOR outsider IN SELECT rolname FROM pg_roles
+                            WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated') LOOP
+                EXECUTE format('REVOKE ALL ON %s.%I FROM %I', schema, name, outsider);
+            END LOOP;
+            IF parent = 'policy_audit' THEN
+                EXECUTE format('CREATE TRIGGER policy_audit_not_truncated BEFORE TRUNCATE ON %s.%I
+                                EXECUTE FUNCTION %s.context_package_refuse_change()', schema, name, schema);
+            END IF;
+            EXECUTE format('ALTER TABLE %s.%I ATTACH PARTITION %s.%I FOR VALUES FROM (%L) TO (%L)',
+                           schema, parent, schema, name, day, day + 1);
+        END LOOP;
+    END LOOP;
+END
+$$;
+
+-- Writers of a tenant's record run one after the other: the audit has one order, and events have it, too.
+CREATE OR REPLACE FUNCTION context_package_lock(tenant text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('context_packages ' || tenant, 0));
+END
+$$;
+
+CREATE OR REPLACE FUNCTION context_package_day(at timestamptz) RETURNS date LANGUAGE sql IMMUTABLE AS $$
+    SELECT (at AT TIME ZONE 'UTC')::date
+$$;
+
+CREATE OR REPLACE FUNCTION context_package_about(kind text, name text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT hashtextextended(kind || ' ' || name, 0)
+$$;
+
+-- The session of a ref that is made of one.
+CREATE OR REPLACE FUNCTION context_package_session(ref text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT substring(ref FROM '^(?:point|message|session):([^/]+)')
+$$;
+
+CREATE OR REPLACE FUNCTION context_package_tell(
+    tenant text, type text, subject text, at timestamptz, traceparent text, data jsonb
+) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO context_package_events (tenant_id, type, subject, at, traceparent, data)
+    VALUES (tenant, type, subject, at, traceparent, data || jsonb_build_object('tenantId', tenant))
+$$;
+
+-- Notes a request, before anything is retrieved for it.
+CREATE OR REPLACE FUNCTION context_package_begin(
+    tenant text, id text, package text, caller text, roles text[], request jsonb, task text, trace text,
+    traceparent text, at timestamptz
+) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM context_package_partitions(context_package_day(at), context_package_day(at));
+    PERFORM context_package_lock(tenant);
+    INSERT INTO context_build_requests (tenant_id, day, id, package_id, caller, roles, request, task_id, trace_id, traceparent,
+                                        requested_at)
+    VALUES (tenant, context_package_day(at), id, package, caller, roles, request, task, trace, traceparent, at);
+    PERFORM context_package_tell(tenant, 'ContextBuildRequested', id, at, traceparent, jsonb_build_object(
+        'contextBuildRequestId', id, 'contextPackageId', package, 'taskId', task, 'traceId', trace,
+        'tokenBudget', request -> 'tokenBudget', 'pinned', jsonb_array_length(coalesce(request -> 'pinned', '[]'))));
+END
+$$;
+
+-- Marks a request that is being built as failed; answers whether it was.
+CREATE OR REPLACE FUNCTION context_package_fail(tenant text, asked text, why text, at timestamptz) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    UPDATE context_build_requests AS r SET status = 'failed', reason = why
+    WHERE r.tenant_id = tenant AND r.id = asked AND r.status = 'building'
+      AND r.day BETWEEN context_package_day(at) - 1 AND context_package_day(at) + 1;
+    RETURN FOUND;
+END
+$$;
+
+-- What an audit row's hash is of. Fields have no tab and no line feed in them.
+CREATE OR REPLACE FUNCTION context_package_audit_line(a policy_audit) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT concat(a.tenant_id, E'\t', a.day - '2000-01-01'::date, E'\t', a.seq, E'\t',
+                  (extract(epoch FROM a.at) * 1000000)::bigint, E'\t', a.decision_id, E'\t', a.package_id, E'\t', a.revision,
+                  E'\t', a.policy_version, E'\t', a.caller, E'\t', a.ref, E'\t', a.version, E'\t', a.access, E'\t',
+                  a.policies, E'\t', a.reason, E'\t', a.content_digest)
+$$;
+
+-- Closes the day of the last row, if it is over, with an anchor.
+CREATE OR REPLACE FUNCTION context_package_anchor(tenant text, today date, at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    head   policy_audit_heads;
+    before bigint;
+BEGIN
+    SELECT * INTO head FROM policy_audit_heads AS h WHERE h.tenant_id = tenant;
+    IF head.day IS NULL OR head.day >= today THEN
+        RETURN;
+    END IF;
+    SELECT max(a.seq) INTO before FROM policy_audit_anchors AS a WHERE a.tenant_id = tenant AND a.day < head.day;
+    INSERT INTO policy_audit_anchors (tenant_id, day, seq, count, digest)
+    VALUES (tenant, head.day, head.seq, head.seq - coalesce(before, 0), head.digest) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        PERFORM context_package_tell(tenant, 'AuditAnchored', to_char(head.day, 'YYYY-MM-DD'), at, '', jsonb_build_object(
+            'day', to_char(head.day, 'YYYY-MM-DD'), 'seq', head.seq, 'count', head.seq - coalesce(before, 0),
+            'hash', 'sha256:' || encode(head.digest, 'hex')));
+    END IF;
+END
+$$;
+
+-- Appends rows to the audit, an array of objects with the columns' names. The caller has the tenant's lock.
+CREATE OR REPLACE FUNCTION context_package_append(tenant text, at timestamptz, entries jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    head   policy_audit_heads;
+    entry  policy_audit;
+    chain  policy_audit[] := '{}';
+BEGIN
+    PERFORM context_package_anchor(tenant, context_package_day(at), at);
+    SELECT * INTO head FROM policy_audit_heads AS h WHERE h.tenant_id = tenant;
+    head.seq := coalesce(head.seq, 0);
+    head.digest := coalesce(head.digest, sha256(convert_to('context_builder.policy_audit ' || tenant, 'UTF8')));
+    head.day := greatest(head.day, context_package_day(at));
+    FOR entry IN SELECT (jsonb_populate_record(NULL::policy_audit, e)).* FROM jsonb_array_elements(entries) AS e LOOP
+        head.seq := head.seq + 1;
+        entry.tenant_id := tenant;
+        entry.day := head.day;
+        entry.seq := head.seq;
+        entry.at := at;
+        entry.caller := regexp_replace(entry.caller, '[\x01-\x1f]', ' ', 'g');
+        entry.ref := regexp_replace(entry.ref, '[\x01-\x1f]', ' ', 'g');
+        entry.policies := regexp_replace(entry.policies, '[\x01-\x1f]', ' ', 'g');
+        entry.reason := regexp_replace(entry.reason, '[\x01-\x1f]', ' ', 'g');
+        entry.previous := head.digest;
+        head.digest := sha256(head.digest || convert_to(context_package_audit_line(entry), 'UTF8'));
+        entry.digest := head.digest;
+        chain := array_append(chain, entry);
+    END LOOP;
+    INSERT INTO policy_audit SELECT * FROM unnest(chain);
+    INSERT INTO policy_audit_heads AS h (tenant_id, seq, digest, day) VALUES (tenant, head.seq, head.digest, head.day)
+    ON CONFLICT (tenant_id) DO UPDATE SET seq = EXCLUDED.seq, digest = EXCLUDED.digest, day = EXCLUDED.day;
+END
+$$;
+
+-- Records the next revision of a package: {package_id, request_id, created_at, body, candidates, graph, governance_version,
+-- trace_id, traceparent, decision: {id, policy_version, caller, roles, agent, sources}}. Answers its number.
+CREATE OR REPLACE FUNCTION context_package_finish(tenant text, built jsonb) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    at       timestamptz := (built ->> 'created_at')::timestamptz;
+    today    date := context_package_day(at);
+    package  text := built ->> 'package_id';
+    decision jsonb := built -> 'decision';
+    number   integer;
+    head     context_package_heads;
+    asked    context_build_requests;
+    begun    timestamptz;
+    body     jsonb;
+    shown    jsonb;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM context_package_partitions(today, today);
+    PERFORM context_package_lock(tenant);
+    SELECT * INTO head FROM context_package_heads AS h WHERE h.tenant_id = tenant AND h.package_id = package;
+    UPDATE context_build_requests AS r SET status = 'built', reason = ''
+    WHERE r.tenant_id = tenant AND r.id = built ->> 'request_id'
+      AND r.day BETWEEN coalesce(head.request_day, today - 1) AND coalesce(head.request_day, today + 1)
+    RETURNING * INTO asked;
+    IF asked.package_id IS DISTINCT FROM package THEN
+        RAISE foreign_key_violation USING MESSAGE = 'a package is built for a request that was noted for it';
+    END IF;
+    number := coalesce(head.revision, 0) + 1;
+    body := jsonb_set(built -> 'body', '{revision}', to_jsonb(number));
+    begun := CASE WHEN head.revision IS NULL THEN asked.begun_at ELSE coalesce(
+        (SELECT l.acquired_at FROM context_package_leases AS l WHERE l.tenant_id = tenant AND l.name = 'rebuild ' || package),
+        clock_timestamp() - interval '1 minute') END;
+
+    WITH sources AS (
+        SELECT s.source, s.place, s.source ->> 'ref' AS ref,
+               sha256(convert_to(concat(s.source ->> 'title', E'\n', s.source ->> 'content'), 'UTF8')) AS digest
+        FROM jsonb_array_elements(body -> 'sources') WITH ORDINALITY AS s (source, place)
+    ), held AS (
+        INSERT INTO context_package_contents AS c (tenant_id, ref, digest, session_id, title, content, last_day)
+        SELECT DISTINCT ON (s.ref, s.digest) tenant, s.ref, s.digest, context_package_session(s.ref),
+               coalesce(s.source ->> 'title', ''), coalesce(s.source ->> 'content', ''), today
+        FROM sources AS s
+        WHERE NOT EXISTS (SELECT FROM context_package_erasures AS e WHERE e.tenant_id = tenant AND e.erased_at >= begun
+                          AND e.ref IN (s.ref, 'session:' || context_package_session(s.ref)))
+        ON CONFLICT (tenant_id, ref, digest) DO UPDATE SET last_day = EXCLUDED.last_day WHERE c.last_day < EXCLUDED.last_day
+    )
+    SELECT coalesce(jsonb_agg(s.source - '{title,content}'::text[] || jsonb_build_object('digest', encode(s.digest, 'hex'),
+        'contentDigest', encode(sha256(convert_to(coalesce(s.source ->> 'content', ''), 'UTF8')), 'hex')) ORDER BY s.place), '[]')
+    INTO shown FROM sources AS s;
+
+    INSERT INTO context_packages (tenant_id, day, id, revision, request_id, decision_id, governance_version, body, digest,
+                                  candidates, graph, created_at)
+    VALUES (tenant, today, package, number, asked.id, decision ->> 'id', built ->> 'governance_version',
+            jsonb_set(body, '{sources}', shown), sha256(convert_to(body::text, 'UTF8')), built -> 'candidates',
+            nullif(built -> 'graph', 'null'), at);
+    INSERT INTO context_package_heads AS h (tenant_id, package_id, request_id, request_day, first_day, created_at, revision,
+                                            day, refs)
+    VALUES (tenant, package, asked.id, asked.day, today, at, number, today,
+            ARRAY(SELECT s ->> 'ref' FROM jsonb_array_elements(shown) AS s))
+    ON CONFLICT (tenant_id, package_id) DO UPDATE SET revision = EXCLUDED.revision, day = EXCLUDED.day, refs = EXCLUDED.refs
+    RETURNING * INTO head;
+    INSERT INTO context_package_uses (tenant_id, day, about, package_id, created_at)
+    SELECT DISTINCT tenant, head.first_day, u.about, package, head.created_at
+    FROM (SELECT context_package_about('ref', r) FROM unnest(head.refs) AS r
+          UNION ALL SELECT context_package_about('trace', t) FROM unnest(ARRAY[asked.trace_id, built ->> 'trace_id']) AS t
+                    WHERE t <> ''
+          UNION ALL SELECT context_package_about('task', asked.task_id) WHERE asked.task_id <> '') AS u (about)
+    ON CONFLICT DO NOTHING;
+    INSERT INTO policy_decisions (tenant_id, day, id, package_id, revision, policy_version, caller, roles, agent, sources,
+                                  decided_at)
+    VALUES (tenant, today, decision ->> 'id', package, number, decision ->> 'policy_version', decision ->> 'caller',
+            ARRAY(SELECT jsonb_array_elements_text(decision -> 'roles')), decision -> 'agent', decision -> 'sources', at);
+    PERFORM context_package_append(tenant, at, (
+        WITH fixed AS (
+            SELECT jsonb_build_object('decision_id', decision ->> 'id', 'package_id', package, 'revision', number,
+                                      'policy_version', decision ->> 'policy_version', 'caller', decision ->> 'caller',
+                                      'policies', '', 'reason', '', 'content_digest', '') AS part
+        ), candidates AS (
+            SELECT c.candidate ->> 'ref' AS ref, max((c.candidate ->> 'version')::integer) AS version
+            FROM jsonb_array_elements(built -> 'candidates') AS c (candidate) GROUP BY 1
+        ), contents AS (
+            SELECT b.source ->> 'ref' AS ref, min(b.source ->> 'contentDigest') AS digest
+            FROM jsonb_array_elements(shown) AS b (source) GROUP BY 1
+        )
+        SELECT jsonb_agg(rows.entry ORDER BY rows.place) FROM (
+            SELECT s.place, f.part || jsonb_build_object(
+                'ref', s.source ->> 'ref', 'access', s.source ->> 'access', 'reason', coalesce(s.source ->> 'reason', ''),
+                'policies', array_to_string(ARRAY(SELECT jsonb_array_elements_text(s.source -> 'policies')), ','),
+                'version', c.version, 'content_digest', coalesce(b.digest, '')) AS entry
+            FROM fixed AS f, jsonb_array_elements(decision -> 'sources') WITH ORDINALITY AS s (source, place)
+            LEFT JOIN candidates AS c ON c.ref = s.source ->> 'ref'
+            LEFT JOIN contents AS b ON b.ref = s.source ->> 'ref'
+            UNION ALL
+            SELECT 9223372036854775807, f.part || jsonb_build_object(
+                'ref', '', 'access', 'served', 'content_digest', encode(sha256(convert_to(body::text, 'UTF8')), 'hex'))
+            FROM fixed AS f
+        ) AS rows));
+    PERFORM context_package_tell(
+        tenant, 'ContextPackageBuilt', package, at, coalesce(nullif(built ->> 'traceparent', ''), asked.traceparent),
+        jsonb_build_object(
+            'contextPackageId', package, 'contextBuildRequestId', asked.id, 'revision', number, 'taskId', asked.task_id,
+            'traceId', coalesce(nullif(built ->> 'trace_id', ''), asked.trace_id), 'policyDecisionId', decision ->> 'id',
+            'graphProjectionId', body -> 'graphProjectionId', 'tokenBudget', body -> 'tokenBudget',
+            'tokensUsed', body -> 'tokensUsed', 'sources', jsonb_array_length(shown), 'denied', body -> 'denied',
+            'redacted', body -> 'redacted', 'excluded', body -> 'excluded', 'rebuilt', number > 1));
+    RETURN number;
+END
+$$;
+
+-- A body as it was served, but for what was erased since: of that, title and content are empty, and "erased" is true.
+CREATE OR REPLACE FUNCTION context_package_body(p context_packages) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_set(p.body, '{sources}', coalesce((
+        SELECT jsonb_agg(s.source - '{digest,contentDigest}'::text[] || jsonb_build_object(
+                             'title', coalesce(c.title, ''), 'content', coalesce(c.content, ''))
+                         || CASE WHEN c.ref IS NULL
+                            THEN jsonb_build_object('erased', true, 'contentDigest', s.source ->> 'contentDigest')
+                            ELSE '{}' END ORDER BY s.place)
+        FROM jsonb_array_elements(p.body -> 'sources') WITH ORDINALITY AS s (source, place)
+        LEFT JOIN context_package_contents AS c ON c.tenant_id = p.tenant_id AND c.ref = s.source ->> 'ref'
+                                               AND c.digest = decode(s.source ->> 'digest', 'hex')), '[]'))
+$$;
+
+-- A package's request and newest revision; no row where there is none, or its first day is before "oldest".
+CREATE OR REPLACE FUNCTION context_package_latest(tenant text, package text, oldest timestamptz) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+DECLARE
+    head context_package_heads;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    SELECT * INTO head FROM context_package_heads AS h
+    WHERE h.tenant_id = tenant AND h.package_id = package AND h.created_at >= oldest;
+    RETURN QUERY
+        SELECT jsonb_build_object(
+            'package_id', p.id, 'request_id', r.id, 'request', r.request, 'caller', r.caller, 'roles', r.roles,
+            'task_id', r.task_id, 'trace_id', r.trace_id, 'traceparent', r.traceparent, 'revision', p.revision,
+            'body', context_package_body(p), 'governance_version', p.governance_version, 'created_at', p.created_at)
+        FROM context_build_requests AS r, context_packages AS p
+        WHERE r.tenant_id = tenant AND r.day = head.request_day AND r.id = head.request_id
+          AND p.tenant_id = tenant AND p.day = head.day AND p.id = package AND p.revision = head.revision;
+END
+$$;
+
+-- The packages that have to do with a task, a trace or a ref ("kind"), the newest first, from the one after "before" on.
+CREATE OR REPLACE FUNCTION context_package_listing(
+    tenant text, kind text, name text, most integer, before text, oldest timestamptz
+) RETURNS TABLE (package_id text, created_at timestamptz) LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT u.package_id, u.created_at FROM context_package_uses AS u
+        WHERE u.tenant_id = tenant AND u.about = context_package_about(kind, name) AND u.created_at >= oldest
+          AND u.day >= context_package_day(oldest)
+          AND (before IS NULL OR (u.day, u.package_id) < (
+               SELECT h.first_day, h.package_id FROM context_package_heads AS h
+               WHERE h.tenant_id = tenant AND h.package_id = before))
+        ORDER BY u.day DESC, u.package_id DESC LIMIT most;
+END
+$$;
+
+-- All that is recorded of a package: its request, and each revision with its decision and candidates.
+CREATE OR REPLACE FUNCTION context_package_audit(tenant text, package text, oldest timestamptz) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+DECLARE
+    head context_package_heads;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    SELECT * INTO head FROM context_package_heads AS h
+    WHERE h.tenant_id = tenant AND h.package_id = package AND h.created_at >= oldest;
+    RETURN QUERY
+        SELECT jsonb_build_object(
+            'package_id', package,
+            'request', jsonb_build_object(
+                'id', r.id, 'status', r.status, 'reason', r.reason, 'caller', r.caller, 'roles', r.roles, 'body', r.request,
+                'task_id', r.task_id, 'trace_id', r.trace_id, 'requested_at', r.requested_at),
+            'revisions', (
+                SELECT jsonb_agg(jsonb_build_object(
+                    'revision', p.revision, 'created_at', p.created_at, 'governance_version', p.governance_version,
+                    'hash', 'sha256:' || encode(p.digest, 'hex'), 'body', context_package_body(p),
+                    'candidates', p.candidates, 'graph', p.graph,
+                    'decision', (
+                        SELECT jsonb_build_object('id', d.id, 'policy_version', d.policy_version, 'caller', d.caller,
+                                                  'roles', d.roles, 'agent', d.agent, 'sources', d.sources,
+                                                  'decided_at', d.decided_at)
+                        FROM policy_decisions AS d
+                        WHERE d.tenant_id = tenant AND d.day = p.day AND d.id = p.decision_id)) ORDER BY p.revision)
+                FROM context_packages AS p
+                WHERE p.tenant_id = tenant AND p.id = package AND p.day BETWEEN head.first_day - 1 AND head.day + 1))
+        FROM context_build_requests AS r
+        WHERE r.tenant_id = tenant AND r.day = head.request_day AND r.id = head.request_id;
+END
+$$;
+
+-- Takes an idempotency key for a package, unless one holds it. Answers the package that does, null for another body.
+CREATE OR REPLACE FUNCTION context_package_claim(
+    tenant text, caller_sub text, idempotency_key text, digest text, package text, at timestamptz, seconds float8
+) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    held context_package_keys;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    INSERT INTO context_package_keys AS k (tenant_id, caller, key, body_digest, package_id, expires_at)
+    VALUES (tenant, caller_sub, sha256(convert_to(idempotency_key, 'UTF8')), digest, package, at + make_interval(secs => seconds))
+    ON CONFLICT (tenant_id, caller, key) DO UPDATE SET
+        body_digest = CASE WHEN k.expires_at <= at THEN EXCLUDED.body_digest ELSE k.body_digest END,
+        package_id = CASE WHEN k.expires_at <= at THEN EXCLUDED.package_id ELSE k.package_id END,
+        expires_at = CASE WHEN k.expires_at <= at THEN EXCLUDED.expires_at ELSE k.expires_at END
+    RETURNING * INTO held;
+    RETURN CASE WHEN held.body_digest = digest THEN held.package_id END;
+END
+$$;
+
+-- Takes or renews a lease for so many seconds; answers whether it is the holder's.
+CREATE OR REPLACE FUNCTION context_package_lease(tenant text, lease text, by_holder text, seconds float8) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    until timestamptz := clock_timestamp() + make_interval(secs => seconds);
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    INSERT INTO context_package_leases AS l (tenant_id, name, holder, acquired_at, expires_at)
+    VALUES (tenant, lease, by_holder, clock_timestamp(), until)
+    ON CONFLICT (tenant_id, name) DO UPDATE SET
+        holder = by_holder, expires_at = until,
+        acquired_at = CASE WHEN l.holder = by_holder THEN l.acquired_at ELSE EXCLUDED.acquired_at END
+    WHERE l.holder = by_holder OR l.expires_at <= clock_timestamp();
+    RETURN FOUND;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION context_package_release(tenant text, lease text, by_holder text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    DELETE FROM context_package_leases AS l WHERE l.tenant_id = tenant AND l.name = lease AND l.holder = by_holder;
+END
+$$;
+
+-- Takes the lease to rebuild a package, unless there is a revision after "seen" already. Answers {"revision", "held"}.
+CREATE OR REPLACE FUNCTION context_package_rebuild(tenant text, package text, seen integer, by_holder text, seconds float8)
+RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    newest integer;
+    held   boolean;
+BEGIN
+    held := context_package_lease(tenant, 'rebuild ' || package, by_holder, seconds);
+    SELECT h.revision INTO newest FROM context_package_heads AS h WHERE h.tenant_id = tenant AND h.package_id = package;
+    IF held AND newest > seen THEN
+        PERFORM context_package_release(tenant, 'rebuild ' || package, by_holder);
+        held := false;
+    END IF;
+    RETURN jsonb_build_object('revision', coalesce(newest, 0), 'held', held);
+END
+$$;
+
+-- How much of something is left after some time, with a half-life of 30 days.
+CREATE OR REPLACE FUNCTION context_package_left(since timestamptz, at timestamptz) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$
+    SELECT power(0.5::float8, least(greatest(extract(epoch FROM at - since)::float8, 0) / 2592000, 1000))
+$$;
+
+-- Notes a caller's feedback to a package in place of an earlier one; false for a package that is not there. What helped
+-- counts for sources that were in it. Without any, nothing is said of them.
+CREATE OR REPLACE FUNCTION context_package_rate(
+    tenant text, package text, caller_sub text, how_good float8, what_helped jsonb, remark text, at timestamptz, oldest timestamptz
+) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    head  context_package_heads;
+    old   context_package_feedback;
+    moved record;
+    own   context_source_ratings;
+    was   context_source_ratings;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM context_package_lock(tenant);
+    SELECT * INTO head FROM context_package_heads AS h
+    WHERE h.tenant_id = tenant AND h.package_id = package AND h.created_at >= oldest;
+    IF head.package_id IS NULL THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO old FROM context_package_feedback AS f
+    WHERE f.tenant_id = tenant AND f.package_id = package AND f.caller = caller_sub;
+    INSERT INTO context_package_feedback AS f (tenant_id, package_id, caller, day, outcome, helped, refs, note, at)
+    VALUES (tenant, package, caller_sub, head.first_day, how_good, what_helped, head.refs, remark, at)
+    ON CONFLICT (tenant_id, package_id, caller) DO UPDATE SET
+        outcome = EXCLUDED.outcome, helped = EXCLUDED.helped, refs = EXCLUDED.refs, note = EXCLUDED.note, at = EXCLUDED.at;
+    FOR moved IN
+        SELECT v.ref, sum(v.weight) AS shown, sum(v.weight * least(greatest(coalesce(v.value, 0), 0), 1)) AS helped FROM (
+            SELECT r AS ref, -context_package_left(old.at, at) AS weight, (old.helped ->> r)::float8 AS value
+            FROM unnest(old.refs) AS r WHERE old.helped <> '{}'
+            UNION ALL
+            SELECT r, 1, (what_helped ->> r)::float8 FROM unnest(head.refs) AS r WHERE what_helped <> '{}'
+        ) AS v GROUP BY v.ref
+    LOOP
+        SELECT * INTO was FROM context_source_ratings AS r
+        WHERE r.tenant_id = tenant AND r.ref = moved.ref AND r.caller = caller_sub;
+        own.shown := coalesce(was.shown, 0) * context_package_left(coalesce(was.at, at), at) + moved.shown;
+        own.helped := coalesce(was.helped, 0) * context_package_left(coalesce(was.at, at), at) + moved.helped;
+        IF own.shown < 1e-6 THEN  -- the only package that said something of it
+            own.shown := 0;
+            DELETE FROM context_source_ratings AS r WHERE r.tenant_id = tenant AND r.ref = moved.ref AND r.caller = caller_sub;
+        ELSE
+            own.helped := least(greatest(own.helped, 0), own.shown);
+            INSERT INTO context_source_ratings AS r (tenant_id, ref, caller, shown, helped, at)
+            VALUES (tenant, moved.ref, caller_sub, own.shown, own.helped, at)
+            ON CONFLICT (tenant_id, ref, caller) DO UPDATE SET shown = EXCLUDED.shown, helped = EXCLUDED.helped, at = EXCLUDED.at;
+        END IF;
+        PERFORM context_package_count_voice(
+            tenant, moved.ref, at,
+            (own.shown > 0)::integer - CASE WHEN was.shown > 0 THEN context_package_left(was.at, at) ELSE 0 END,
+            CASE WHEN own.shown > 0 THEN own.helped / own.shown ELSE 0 END
+                - CASE WHEN was.shown > 0 THEN context_package_left(was.at, at) * was.helped / was.shown ELSE 0 END);
+    END LOOP;
+    RETURN true;
+END
+$$;
+
+-- Adds to a source's sums, which are decayed to "now".
+CREATE OR REPLACE FUNCTION context_package_count_voice(tenant text, source text, now timestamptz, voices float8, share float8)
+RETURNS void LANGUAGE sql AS $$
+    INSERT INTO context_source_usefulness AS u (tenant_id, ref, callers, helped, at)
+    VALUES (tenant, source, greatest(voices, 0), least(greatest(share, 0), greatest(voices, 0)), now)
+    ON CONFLICT (tenant_id, ref) DO UPDATE SET
+        callers = greatest(u.callers * context_package_left(u.at, now) + voices, 0),
+        helped = least(greatest(u.helped * context_package_left(u.at, now) + share, 0),
+                       greatest(u.callers * context_package_left(u.at, now) + voices, 0)),
+        at = greatest(u.at, now)
+$$;
+
+-- Of each ref that anything is known of: "reuse", the share in which it helped, of 40 callers at least, so that one moves
+-- it by no more than 1/40, and twice that for a pattern or a blueprint; "quality", the mean of its assessments and of
+-- what helped, in which what helped stands for 20 voices at least, so that one moves it by no more than 1/20.
+CREATE OR REPLACE FUNCTION context_package_usefulness(tenant text, refs text[], now timestamptz)
+RETURNS TABLE (ref text, reuse float8, quality float8, helped float8) LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT k.ref, least(1, k.twice * k.helped / greatest(40, k.callers)),
+               k.assessed + (k.helped - k.callers * k.assessed) / greatest(20, k.assessors + k.callers),
+               CASE WHEN k.callers > 0 THEN k.helped / k.callers END
+        FROM (
+            SELECT r.ref, CASE WHEN a.kind IN ('pattern', 'blueprint') THEN 2 ELSE 1 END AS twice,
+                   coalesce(u.callers * context_package_left(u.at, now), 0) AS callers,
+                   coalesce(u.helped * context_package_left(u.at, now), 0) AS helped,
+                   coalesce(s.quality, 0.5) AS assessed, s.assessors
+            FROM unnest(refs) AS r (ref)
+            LEFT JOIN context_source_usefulness AS u ON u.tenant_id = tenant AND u.ref = r.ref
+            LEFT JOIN context_artifacts AS a ON a.tenant_id = tenant AND a.ref = r.ref AND a.is_current
+            CROSS JOIN LATERAL (SELECT avg(s.quality) AS quality, count(*) AS assessors FROM context_assessments AS s
+                                WHERE s.tenant_id = tenant AND s.ref = r.ref) AS s
+            WHERE u.ref IS NOT NULL OR s.assessors > 0
+        ) AS k;
+END
+$$;
+
+-- Erases what the record shows of a source, and of a session ("session:…") with all that was said in it: titles, contents
+-- and the notes of those who saw it. Hashes, refs and verdicts stay.
+CREATE OR REPLACE FUNCTION context_package_blank(tenant text, source text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    session text := CASE WHEN source LIKE 'session:%' THEN context_package_session(source) END;
+    gone    text[];
+BEGIN
+    PERFORM context_package_lock(tenant);
+    INSERT INTO context_package_erasures (tenant_id, ref, erased_at) VALUES (tenant, source, clock_timestamp())
+    ON CONFLICT (tenant_id, ref) DO UPDATE SET erased_at = EXCLUDED.erased_at;
+    WITH erased AS (
+        DELETE FROM context_package_contents AS c
+        WHERE c.tenant_id = tenant AND (c.ref = source OR c.session_id = session) RETURNING c.ref
+    )
+    SELECT array_agg(DISTINCT e.ref) || source INTO gone FROM erased AS e;
+    UPDATE context_package_feedback AS f SET note = '' WHERE f.tenant_id = tenant AND f.note <> '' AND f.refs && gone;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION context_package_erase(tenant text, source text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM context_package_blank(tenant, source);
+END
+$$;
+
+-- A session of which no memory is left was forgotten. Spaces of documents have no sessions.
+CREATE OR REPLACE FUNCTION context_package_forget() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    gone record;
+BEGIN
+    FOR gone IN
+        SELECT DISTINCT d.tenant_id, d.session_id FROM departed AS d
+        WHERE d.session_id IS NOT NULL AND strpos(d.tenant_id, chr(31)) = 0 AND NOT EXISTS (
+            SELECT FROM context_memories AS m WHERE m.tenant_id = d.tenant_id AND m.session_id = d.session_id)
+    LOOP
+        PERFORM context_package_blank(gone.tenant_id, 'session:' || gone.session_id);
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER context_memories_forgotten AFTER DELETE ON context_memories
+    REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION context_package_forget();
+
+-- Makes the partitions of the next days, drops those before "oldest", and deletes what expired elsewhere, of all tenants.
+-- A partition that is in use for longer than a moment is dropped the next time. At least a day is kept.
+CREATE OR REPLACE FUNCTION context_package_maintain(tenant text, now timestamptz, oldest date) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    schema text := (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'context_packages'::regclass);
+    today  date := context_package_day(now);
+    name   text;
+    gone   bigint := 0;
+BEGIN
+    oldest := least(oldest, today - 1);
+    PERFORM context_package_partitions(today, today + 2);
+    PERFORM set_config('lock_timeout', '200', true);
+    FOR name IN
+        SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid JOIN pg_class AS p ON p.oid = i.inhparent
+        WHERE p.relname = ANY (context_package_daily()) AND p.relnamespace::regnamespace::text = schema
+          AND to_date(right(c.relname, 8), 'YYYYMMDD') < oldest
+        ORDER BY c.relname
+    LOOP
+        BEGIN
+            EXECUTE format('DROP TABLE %s.%I', schema, name);
+            gone := gone + 1;
+        EXCEPTION
+            WHEN lock_not_available OR undefined_table THEN NULL;
+        END;
+    END LOOP;
+    PERFORM set_config('lock_timeout', '0', true);
+    DELETE FROM context_package_heads AS h WHERE h.first_day < oldest;
+    DELETE FROM context_package_feedback AS f WHERE f.day < oldest;
+    DELETE FROM context_package_contents AS c WHERE c.last_day < oldest;
+    DELETE FROM context_package_keys AS k WHERE k.expires_at < now;
+    DELETE FROM context_package_leases AS l WHERE l.expires_at < clock_timestamp() - interval '1 day';
+    DELETE FROM context_package_erasures AS e WHERE e.erased_at < clock_timestamp() - interval '1 day';
+    DELETE FROM context_source_ratings AS r WHERE r.at < now - interval '600 days';  -- a millionth is left
+    -- The last anchor before the oldest rows is where a verification begins.
+    DELETE FROM policy_audit_anchors AS a WHERE a.day < (
+        SELECT max(b.day) FROM policy_audit_anchors AS b WHERE b.tenant_id = a.tenant_id AND b.day < oldest);
+    RETURN gone;
+END
+$$;
+
+-- As at the end of 004: nobody reads the tables, and only who verifies the tenant may be called.
+DO $$
+DECLARE
+    fn     regprocedure;
+    caller name;
+BEGIN
+    FOR fn IN SELECT p.oid FROM pg_proc AS p
+              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_package\_%'
+    LOOP
+        -- One with a search path of its own is not inlined; these, called for each row, name nothing outside pg_catalog.
+        IF split_part(fn::text, '(', 1) !~ 'context_package_(audit_line|left|about|session|day)$' THEN
+            EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
+                           concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
+        END IF;
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
+    END LOOP;
+    FOR caller IN SELECT rolname FROM pg_roles
+                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
+    LOOP
+        EXECUTE format('REVOKE ALL ON context_build_requests, context_packages, policy_decisions, policy_audit,
+                        context_package_uses, context_package_heads, context_package_contents, context_package_erasures,
+                        context_package_keys, context_package_leases, context_package_feedback, context_source_ratings,
+                        context_source_usefulness, policy_audit_heads, policy_audit_anchors, context_package_events
+                        FROM %I', caller);
+        FOR fn IN SELECT p.oid FROM pg_proc AS p
+                  WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_package\_%'
+        LOOP
+            EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
+            IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
+               ~ 'context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain)$' THEN
+                EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
+            END IF;
+        END LOOP;
+    END LOOP;
+END
+$$;
