@@ -1,5 +1,14 @@
 -- What the migrations make, to be read; nothing applies this file. A test compares it with a database.
 
+CREATE TABLE context_access_keys (
+    id text NOT NULL,
+    tenant_id text NOT NULL,
+    role text NOT NULL,
+    name text NOT NULL DEFAULT ''::text,
+    digest text NOT NULL,
+    created_at timestamp with time zone NOT NULL DEFAULT now(),
+    revoked_at timestamp with time zone
+);
 CREATE TABLE context_artifact_erasures (
     tenant_id text NOT NULL,
     ref text NOT NULL,
@@ -272,6 +281,7 @@ CREATE INDEX context_package_feedback_day ON context_package_feedback USING btre
 CREATE INDEX context_package_feedback_notes ON context_package_feedback USING gin (refs) WHERE (note <> ''::text);
 CREATE INDEX context_package_heads_day ON context_package_heads USING btree (first_day);
 CREATE INDEX context_source_ratings_at ON context_source_ratings USING btree (at);
+CREATE UNIQUE INDEX context_access_keys_pkey ON context_access_keys USING btree (id);
 CREATE UNIQUE INDEX context_artifact_erasures_pkey ON context_artifact_erasures USING btree (tenant_id, ref);
 CREATE UNIQUE INDEX context_artifacts_current ON context_artifacts USING btree (tenant_id, ref) WHERE is_current;
 CREATE UNIQUE INDEX context_artifacts_pkey ON context_artifacts USING btree (tenant_id, ref, version);
@@ -299,6 +309,16 @@ CREATE UNIQUE INDEX policy_audit_anchors_pkey ON policy_audit_anchors USING btre
 CREATE UNIQUE INDEX policy_audit_heads_pkey ON policy_audit_heads USING btree (tenant_id);
 CREATE UNIQUE INDEX policy_audit_pkey ON ONLY policy_audit USING btree (tenant_id, day, seq);
 CREATE UNIQUE INDEX policy_decisions_pkey ON ONLY policy_decisions USING btree (tenant_id, id, day);
+CREATE FUNCTION context_access_any(tenant text)
+    RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_access_create(tenant text, key_id text, key_role text, key_name text, key_digest text)
+    RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_access_find(tenant text, key_id text)
+    RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_access_list(tenant text, every_tenant boolean DEFAULT false)
+    RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_access_revoke(tenant text, key_id text)
+    RETURNS boolean SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_artifact(a context_artifacts)
     RETURNS jsonb;
 CREATE FUNCTION context_knowledge_assess(tenant text, assessments jsonb)
@@ -437,3 +457,5 @@ CREATE FUNCTION context_package_tell(tenant text, type text, subject text, at ti
     RETURNS void;
 CREATE FUNCTION context_package_usefulness(tenant text, refs text[], now timestamp with time zone)
     RETURNS TABLE(ref text, reuse double precision, quality double precision, helped double precision) SECURITY DEFINER;
+CREATE FUNCTION context_said_after(tenant text, session text, after bigint, most integer)
+    RETURNS SETOF jsonb SECURITY DEFINER;
