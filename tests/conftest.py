@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 
 from context_builder.storage.migrations import apply
 from context_builder.storage.redis import client_for
+from tests.services.api_server import ApiServer
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PostgrestFront, serving_project
 from tests.services.redis_server import RedisServer
@@ -102,6 +103,16 @@ async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await asyncpg.connect(database_url)
     yield connection
     await connection.close()
+
+
+@pytest.fixture(scope="session")
+def api(engine_folder: Path, redis_server: RedisServer, postgres_server: PostgresServer) -> Iterator[ApiServer]:
+    """The real HTTP server, one for the whole run; its database keeps what tests store, its Redis is each test's."""
+    folder = engine_folder / "api"
+    folder.mkdir()
+    server = ApiServer(folder, redis_server.url, postgres_server.create_database())
+    yield server
+    server.close()
 
 
 @pytest.fixture

@@ -1,1 +1,5 @@
-"""The HTTP server shows health and metrics."""
+"""The HTTP API, and the pages about health and metrics beside a session.
+
+In: services that ``wiring`` made. Out: an application and the server that runs it. ``access`` tells who asks, ``asgi``
+stands around every call, ``routes`` has the calls.
+"""

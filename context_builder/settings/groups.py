@@ -153,3 +153,22 @@ class ProcessSettings:
     log_format: Literal["auto", "console", "json"] = setting(
         "auto", "LOG_FORMAT", "Format of the log; auto is readable in a terminal, else JSON."
     )
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class ServerSettings:
+    """Tells where the server listens, under which names, and whose JWTs it takes beside API keys."""
+
+    host: Annotated[str, Field(min_length=1)] = setting(
+        "127.0.0.1", "SERVE_HOST", "Address that `context-builder serve` listens on. address"
+    )
+    port: Port = setting(8642, "SERVE_PORT", "Port that `context-builder serve` listens on. port")
+    names: str = setting(
+        "", "SERVE_NAMES", "Further host names under which the server is asked, separated by commas. names"
+    )
+    jwks_url: HttpUrl | None = setting(
+        None, "AUTH_JWKS_URL", "URL of the JSON Web Key Set whose keys sign the JWTs that callers show. URL"
+    )
+    jwks_file: Path | None = setting(None, "AUTH_JWKS_FILE", "File with that set, instead of a URL. path")
+    audience: str | None = setting(None, "AUTH_AUDIENCE", "Audience (aud) that JWTs must be for. text")
+    issuer: str | None = setting(None, "AUTH_ISSUER", "Issuer (iss) that JWTs must be by. text")

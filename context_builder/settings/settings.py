@@ -31,6 +31,7 @@ from context_builder.settings.groups import (
     ProcessSettings,
     PromptSettings,
     RedisSettings,
+    ServerSettings,
 )
 from context_builder.settings.types import supabase_role
 
@@ -54,10 +55,11 @@ class Settings(BaseModel):
     assembly: AssemblyConfig = AssemblyConfig()
     prompt: PromptSettings = PromptSettings()
     process: ProcessSettings = ProcessSettings()
+    server: ServerSettings = ServerSettings()
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
-        archive, embedding, session = self.archive, self.embedding, self.session
+        archive, embedding, session, server = self.archive, self.embedding, self.session, self.server
         if archive.supabase_url and not archive.supabase_key:
             raise ValueError("SUPABASE_KEY: is missing, but SUPABASE_URL is set")
         if archive.supabase_key and not archive.supabase_url:
@@ -74,6 +76,12 @@ class Settings(BaseModel):
             raise ValueError("LEASE_TIME: must be more than twice POLL_INTERVAL, or the lease would expire")
         if session.summary_keep_last >= session.buffer_max:
             raise ValueError("SUMMARY_KEEP_LAST: must be below RAW_BUFFER_MAX_MESSAGES")
+        if server.jwks_url and server.jwks_file:
+            raise ValueError("AUTH_JWKS_FILE: is set, and so is AUTH_JWKS_URL; one of them is enough")
+        if (server.jwks_url or server.jwks_file) and not server.audience:
+            raise ValueError("AUTH_AUDIENCE: is missing; a JWT for another program must not hold here")
+        if (server.jwks_url or server.jwks_file) and not server.issuer:
+            raise ValueError("AUTH_ISSUER: is missing, but JWTs are to be taken")
         return self
 
     def by_name(self) -> dict[str, Any]:

@@ -15,6 +15,13 @@ from context_builder.wiring.embedded import database_url, home_of, require_postg
 @asynccontextmanager
 async def open_knowledge(settings: Settings) -> AsyncIterator[KnowledgeStore]:
     """Open the knowledge store; the embedded PostgreSQL is started where the settings name no database."""
+    async with open_functions(settings) as functions:
+        yield KnowledgeStore(functions)
+
+
+@asynccontextmanager
+async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
+    """Open the database's functions, which raise :class:`~context_builder.errors.KnowledgeError`."""
     where = settings.archive
     functions: SqlFunctions
     if where.supabase_url and where.supabase_key:
@@ -24,8 +31,7 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[KnowledgeStore]:
     else:
         require_postgres()
         functions = PostgresFunctions(await database_url(home_of(settings)), KNOWLEDGE_ERRORS)
-    store = KnowledgeStore(functions)
     try:
-        yield store
+        yield functions
     finally:
-        await store.close()
+        await functions.close()

@@ -1,0 +1,80 @@
+"""``serve``: the HTTP API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from context_builder.cli.command import run, settings_in_force
+from context_builder.cli.signals import stopping_signals
+from context_builder.extras import require_extra
+
+if TYPE_CHECKING:
+    from context_builder.settings.settings import Settings
+    from context_builder.wiring.server import OpenServices
+
+
+def serve(
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on; else SERVE_HOST's.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=1, max=65535, help="Port to listen on; else SERVE_PORT's: 8642.")
+    ] = None,
+) -> None:
+    """Serve sessions, memories and knowledge over HTTP until Ctrl-C; /docs describes the calls.
+
+    On this machine alone, by default, the token in the home's file serve.token lets your own programs in. Others show
+    an API key (`context-builder keys create`) or a JWT (AUTH_JWKS_URL). An address that others reach is refused while
+    there is neither. The exit status is 2 for a wrong setting, a port that is taken included.
+
+    Examples:
+
+        context-builder serve
+
+        context-builder serve --host 0.0.0.0 --port 80
+    """
+    run(_serve(host, port), interrupted=0)
+
+
+async def _serve(host: str | None, port: int | None) -> None:
+    from context_builder import log
+
+    settings = settings_in_force(serve_host=host, serve_port=port)
+    for module in ("fastapi", "uvicorn", "cedarpy", "jwt", "ulid", "jsonpatch", "fastapi_offline"):
+        require_extra("server", module, "serve")
+    from context_builder.wiring.server import open_services
+
+    log.configure(settings.process.log_level, settings.process.log_format)
+    stop = asyncio.Event()
+    with stopping_signals(stop.set):
+        async with open_services(settings) as opened:
+            from context_builder.server.app import create_app
+            from context_builder.server.serving import serve_app
+
+            app = create_app(opened.services)
+            await serve_app(
+                app,
+                settings.server.host,
+                settings.server.port,
+                stop=stop,
+                stopping=opened.services.stopping,
+                started=lambda: typer.echo(banner(settings, opened)),
+            )
+
+
+def banner(settings: Settings, opened: OpenServices) -> str:
+    """Return where the server is, how to show it who one is, and where its calls are described."""
+    host = f"[{settings.server.host}]" if ":" in settings.server.host else settings.server.host
+    url = f"http://{host}:{settings.server.port}"
+    credential = f"$(cat {opened.local_token_file})" if opened.local_token_file else "KEY"
+    kinds = "an API key (`context-builder keys create`)" + (", a JWT" if opened.services.authenticator.tokens else "")
+    lines = [
+        f"context-builder serves {url} · Ctrl-C stops",
+        f"  {'Docs':<8} {url}/docs",
+        f'  {"Ask":<8} curl -H "Authorization: Bearer {credential}" {url}/sessions',
+        f"  {'With':<8} {kinds}{', or the local token' if opened.local_token_file else ''}",
+        f"  {'Tenant':<8} {settings.memory.tenant_id} has the sessions of this Redis",
+        f"  {'Memory':<8} {opened.memory_is.what}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""API keys are created, listed, revoked and looked up in the database, which keeps a hash of each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from hmac import compare_digest
+from secrets import token_urlsafe
+from typing import Any, Final
+
+from ulid import ULID
+
+from context_builder.server.access.caller import Caller, Role, caller_of
+from context_builder.storage.sql_functions import SqlFunctions
+
+_KEY: Final = re.compile(r"cbk_([0-9A-HJKMNP-TV-Z]{26})_[A-Za-z0-9_-]{43}")
+_NO_DIGEST: Final = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """Holds a key when it is made: ``secret`` is the key itself, which is shown once."""
+
+    id: str
+    secret: str
+
+
+class ApiKeys:
+    """Keeps API keys; a server of ``tenant_id`` asks. Raises :class:`~context_builder.errors.KnowledgeError`."""
+
+    def __init__(self, functions: SqlFunctions, tenant_id: str) -> None:
+        self._functions = functions
+        self._tenant_id = tenant_id
+
+    async def create(self, tenant_id: str, role: Role, name: str = "") -> NewKey:
+        """Store a new key of that tenant and return it."""
+        key_id = str(ULID())
+        secret = f"cbk_{key_id}_{token_urlsafe(32)}"
+        stored = {"key_id": key_id, "key_role": role.value, "key_name": name, "key_digest": _digest(secret)}
+        await self._functions.call("context_access_create", tenant_id, stored)
+        return NewKey(key_id, secret)
+
+    async def caller(self, secret: str) -> Caller | None:
+        """Return whose key it is; None for one that is unknown or revoked, which cannot be told apart."""
+        if (parts := _KEY.fullmatch(secret)) is None:
+            return None
+        rows = await self._functions.call("context_access_find", self._tenant_id, {"key_id": parts[1]})
+        row = rows[0] if rows else {"digest": _NO_DIGEST}
+        if not compare_digest(row["digest"], _digest(secret)):
+            return None
+        return caller_of(row["tenant_id"], f"key:{parts[1]}", frozenset({row["role"]}))
+
+    async def listed(self, tenant_id: str | None = None) -> list[dict[str, Any]]:
+        """Return the keys of a tenant, or of all, without their hashes, the newest first."""
+        every = {"every_tenant": tenant_id is None}
+        return await self._functions.call("context_access_list", tenant_id or self._tenant_id, every)
+
+    async def revoke(self, key_id: str) -> bool:
+        """Make a key worthless from now on; return whether it was worth something."""
+        return bool((await self._functions.call("context_access_revoke", self._tenant_id, {"key_id": key_id}))[0])
+
+    async def exist(self) -> bool:
+        """Return whether there is any key that holds."""
+        return bool((await self._functions.call("context_access_any", self._tenant_id, {}))[0])
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()

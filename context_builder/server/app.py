@@ -1,0 +1,65 @@
+"""The application: its calls, and what stands around each of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from context_builder import __version__
+from context_builder.errors import ContextBuilderError
+from context_builder.server import problem
+from context_builder.server.asgi.authentication import AuthenticationMiddleware
+from context_builder.server.asgi.body_limit import BodyLimitMiddleware
+from context_builder.server.asgi.failures import FailureMiddleware
+from context_builder.server.asgi.host_names import HostMiddleware
+from context_builder.server.routes import artifacts, documentation, events, memories, pages, sessions, turns
+from context_builder.server.services import Services
+from context_builder.server.trace import TraceMiddleware
+
+ROUTERS = (
+    artifacts.router,
+    sessions.router,
+    events.router,
+    turns.router,
+    memories.router,
+)
+"""Routers of guarded routes. Those of packages, policies and audits belong here too."""
+
+
+def create_app(services: Services) -> FastAPI:
+    """Return the application, which answers with these services."""
+    app = FastAPI(
+        title="context_builder",
+        version=__version__,
+        summary="Live conversation memory, and packages of context that fit.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        middleware=[
+            Middleware(TraceMiddleware),
+            Middleware(FailureMiddleware),
+            Middleware(HostMiddleware, names=services.names),
+            Middleware(AuthenticationMiddleware, authenticator=services.authenticator),
+            Middleware(BodyLimitMiddleware),
+        ],
+        exception_handlers=dict.fromkeys(
+            (problem.Problem, HTTPException, RequestValidationError, ContextBuilderError), problem.answer
+        ),
+    )
+    app.state.services = services
+    for router in ROUTERS:
+        app.include_router(router, responses=_PROBLEMS)
+    app.include_router(pages.router)
+    app.include_router(documentation.router)
+    documentation.describe(app)
+    return app
+
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "default": {"description": "A problem document (RFC 9457)", "model": problem.ProblemDocument}
+}

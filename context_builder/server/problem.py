@@ -1,0 +1,148 @@
+"""Every error is a problem document (RFC 9457). What it says is ours: it quotes neither content nor secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from context_builder.errors import (
+    ContextBuilderError,
+    KnowledgeDataRejected,
+    KnowledgeUnavailable,
+    MemoryDataRejected,
+    MemoryUnavailable,
+    StoreUnavailable,
+)
+from context_builder.server.trace import Trace, current_trace
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+_SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+_MOST_ERRORS: Final = 20
+
+_UNPROCESSABLE: Final = 422
+_TITLES: Final = {413: "Content Too Large", _UNPROCESSABLE: "Unprocessable Content"}
+"""Of statuses whose names differ between versions of Python."""
+
+
+class ProblemDocument(BaseModel):
+    """Describes an error: ``type`` names its kind for programs, ``detail`` says what was wrong with this request."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    traceId: str  # noqa: N815 (as it is called in the document)
+
+
+class Problem(Exception):
+    """Raised to answer with an error. ``kind`` names it for programs; ``members`` go into the document."""
+
+    def __init__(
+        self, status: int, kind: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.kind = kind
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.members = members
+
+
+def not_found() -> Problem:
+    """Return the one answer for what is not there, what is another tenant's, and what may not be read."""
+    return Problem(404, "not_found", "there is nothing here")
+
+
+def problem_document(problem: Problem, trace: Trace) -> dict[str, Any]:
+    """Return the document."""
+    return {
+        "type": f"urn:context-builder:{problem.kind}",
+        "title": _TITLES.get(problem.status) or HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": problem.detail,
+        "traceId": trace.trace_id,
+        **problem.members,
+    }
+
+
+def problem_response(problem: Problem) -> Response:
+    """Return the answer."""
+    document = problem_document(problem, current_trace())
+    return Response(orjson.dumps(document), problem.status, problem.headers, MEDIA_TYPE)
+
+
+async def answer(_: Request, error: Exception) -> Response:
+    """Answer what a route, the framework or a store raised."""
+    match error:
+        case Problem():
+            return problem_response(error)
+        case HTTPException():
+            return problem_response(_of_framework(error))
+        case RequestValidationError():
+            return problem_response(invalid(error.errors()))
+        case ContextBuilderError():
+            return problem_response(problem_of(error))
+        case _:
+            return problem_response(internal_error())
+
+
+def _of_framework(error: HTTPException) -> Problem:
+    """Return the answer to an address that is none, a method that is not for it, and the like."""
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return not_found()
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        detail = "this address is not for that method"
+        return Problem(error.status_code, "method_not_allowed", detail, headers=error.headers)
+    return Problem(error.status_code, "refused", "the request cannot be used", headers=error.headers)
+
+
+def invalid(errors: Sequence[Mapping[str, Any]]) -> Problem:
+    """Return the answer to what pydantic found wrong, without the values."""
+    found = [{"at": _place(one["loc"]), "problem": _wrong(one)} for one in errors[:_MOST_ERRORS]]
+    first = f"{found[0]['at']}: {found[0]['problem']}" if found else "the request does not fit"
+    return Problem(_UNPROCESSABLE, "invalid_request", first, errors=found)
+
+
+def _place(location: Sequence[Any]) -> str:
+    """Return where it is, such as ``body.retrieval.graph.depth``; what the caller named freely is not repeated."""
+    return ".".join(
+        str(part) if isinstance(part, int) or _SHOWN_NAME.fullmatch(str(part)) else "?" for part in location
+    )
+
+
+def _wrong(error: Mapping[str, Any]) -> str:
+    if error["type"] == "json_invalid":
+        return "is not JSON in UTF-8"
+    text = str(error["msg"]).removeprefix("Value error, ")
+    return text[:1].lower() + text[1:]
+
+
+_UNAVAILABLE: Final = (StoreUnavailable, KnowledgeUnavailable, MemoryUnavailable)
+_REFUSED_DATA: Final = (KnowledgeDataRejected, MemoryDataRejected)
+
+
+def problem_of(error: ContextBuilderError) -> Problem:
+    """Return the answer to an error of this package; its text names servers, which are not the caller's business."""
+    if isinstance(error, _UNAVAILABLE):
+        detail = "a store that this needs does not answer; try again"
+        return Problem(503, "unavailable", detail, headers={"Retry-After": "1"})
+    if isinstance(error, _REFUSED_DATA):
+        return Problem(_UNPROCESSABLE, "refused_data", "the database cannot hold this")
+    return internal_error()
+
+
+def internal_error() -> Problem:
+    """Return the answer to what should not have happened."""
+    return Problem(500, "internal_error", "something went wrong here; the log has it under the trace's id")

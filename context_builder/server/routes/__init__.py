@@ -1,0 +1,1 @@
+"""The calls, a file for each kind of resource."""

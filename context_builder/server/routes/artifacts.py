@@ -1,0 +1,117 @@
+"""Artifacts, the edges between them, and what is thought of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from fastapi import Path, Query, Response
+from pydantic import AfterValidator, Field
+
+from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel, Edge, Ref, StoredArtifact
+from context_builder.knowledge.governance import Access
+from context_builder.server.governed import access_to, artifact_source, missing_source, redacted
+from context_builder.server.guarded_route import READER, WRITER, guarded_router
+from context_builder.server.problem import not_found
+from context_builder.server.services import CallerHere, ServicesHere
+
+router = guarded_router("knowledge")
+
+MADE_HERE: Final = ("point:", "message:", "session:", "person:")
+"""Refs that begin so are of what was said, and no artifact's."""
+
+
+def _is_free(ref: str) -> str:
+    if ref.startswith(MADE_HERE):
+        raise ValueError(f"refs that begin with {', '.join(MADE_HERE)} are made here")
+    return ref
+
+
+RefInPath = Annotated[Ref, Path(description="The artifact's ref, percent-encoded.")]
+Edges = Annotated[list[Edge], Field(max_length=10_000)]
+
+
+class PutAnswer(CamelModel):
+    """Tells an artifact's version, and whether the call changed anything."""
+
+    ref: str
+    version: int
+    changed: bool
+
+
+class ArtifactAnswer(StoredArtifact):
+    """Holds an artifact as the caller may see it."""
+
+    projection: Literal["full", "redacted"]
+
+
+class ErasedAnswer(CamelModel):
+    """Tells which version was the last of what was erased."""
+
+    ref: str
+    version: int
+
+
+class CountAnswer(CamelModel):
+    """Tells how many edges were stored, or were there and are deleted."""
+
+    count: int
+
+
+@router.put("/knowledge/artifacts/{ref:path}", openapi_extra=WRITER)
+async def put_artifact(
+    ref: Annotated[RefInPath, AfterValidator(_is_free)],
+    artifact: Artifact,
+    services: ServicesHere,
+    caller: CallerHere,
+) -> PutAnswer:
+    """Store an artifact: new content makes the next version, other metadata keeps it, what is equal changes nothing."""
+    version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact)
+    return PutAnswer(ref=ref, version=version, changed=changed)
+
+
+@router.get("/knowledge/artifacts/{ref:path}", openapi_extra=READER)
+async def get_artifact(
+    ref: RefInPath,
+    services: ServicesHere,
+    caller: CallerHere,
+    version: Annotated[int | None, Query(ge=1, lt=2**31, description="Another version than the current one.")] = None,
+) -> ArtifactAnswer:
+    """Return an artifact, redacted where policies let the caller read it only so."""
+    found = (await services.knowledge.get(caller.tenant_id, [ref], version)).get(ref)
+    source = artifact_source(caller.tenant_id, found) if found else missing_source(caller.tenant_id, ref)
+    (access,) = await access_to(services, caller, [source])
+    if found is None or access is Access.DENIED:
+        raise not_found()
+    fields = found.model_dump()
+    if access is Access.REDACTED:
+        title, content, origin = await redacted(services.redactor, found.title, found.content, found.source or "")
+        fields |= {"title": title, "content": content, "source": origin if found.source is not None else None}
+    return ArtifactAnswer.model_construct(**fields, projection="full" if access is Access.READ else "redacted")
+
+
+@router.delete("/knowledge/artifacts/{ref:path}", openapi_extra=WRITER)
+async def delete_artifact(ref: RefInPath, services: ServicesHere, caller: CallerHere) -> ErasedAnswer:
+    """Erase all versions of an artifact, what it is found by, its edges and assessments."""
+    found = (await services.knowledge.get(caller.tenant_id, [ref])).get(ref)
+    if not await services.knowledge.erase(caller.tenant_id, ref) or found is None:
+        raise not_found()
+    return ErasedAnswer(ref=ref, version=found.version)
+
+
+@router.put("/knowledge/edges", openapi_extra=WRITER)
+async def put_edges(edges: Edges, services: ServicesHere, caller: CallerHere) -> CountAnswer:
+    """Store edges; their ends need not be there yet."""
+    return CountAnswer(count=await services.knowledge.link(caller.tenant_id, edges))
+
+
+@router.post("/knowledge/edges/delete", openapi_extra=WRITER)
+async def delete_edges(edges: Edges, services: ServicesHere, caller: CallerHere) -> CountAnswer:
+    """Delete edges, whatever their weight."""
+    return CountAnswer(count=await services.knowledge.unlink(caller.tenant_id, edges))
+
+
+@router.post("/knowledge/assessments", openapi_extra=WRITER, status_code=204, response_class=Response)
+async def assess(assessment: Assessment, services: ServicesHere, caller: CallerHere) -> Response:
+    """Note what an assessor thinks of an artifact; the latest of each counts."""
+    await services.knowledge.assess(caller.tenant_id, [assessment])
+    return Response(status_code=204)

@@ -1,0 +1,108 @@
+"""Sessions: which there are, what they publish, what was said, and what is to be said."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import orjson
+from fastapi import Body, Path, Query
+from pydantic import AfterValidator
+
+from context_builder.clock import SystemClock
+from context_builder.errors import MessageError, SessionIdError
+from context_builder.knowledge.artifact import CamelModel
+from context_builder.server.guarded_route import READER, WRITER, guarded_router
+from context_builder.server.problem import Problem, not_found
+from context_builder.server.services import CallerHere, OwnRedis, ServicesHere
+from context_builder.server.session_messages import SessionMessages
+from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.keys import validate_session_id
+from context_builder.session.messages.message import decode
+from context_builder.session.store.registry import SessionRegistry
+
+router = guarded_router("sessions")
+
+MOST_MESSAGES: Final = 1_000
+"""In one call, either way."""
+
+
+def _session_id(value: str) -> str:
+    try:
+        return validate_session_id(value)
+    except SessionIdError:
+        raise ValueError("a session id is 1 to 128 of A-Z a-z 0-9 . _ -") from None
+
+
+SessionId = Annotated[str, AfterValidator(_session_id), Path(description="1 to 128 of A-Z a-z 0-9 . _ -")]
+MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
+
+
+class AcceptedAnswer(CamelModel):
+    """Tells how many messages were handed to the session."""
+
+    accepted: int
+
+
+@router.get("/sessions", openapi_extra=READER)
+async def list_sessions(services: ServicesHere, caller: CallerHere) -> list[dict[str, Any]]:
+    """Return every session, most recently active first."""
+    redis = services.sessions.redis_of(caller)
+    return [] if redis is None else [one.as_json() for one in await SessionRegistry(redis).sessions()]
+
+
+@router.get("/sessions/{session_id}/state", openapi_extra=READER)
+async def session_state(session_id: SessionId, redis: OwnRedis) -> dict[str, Any]:
+    """Return what the session publishes; after that has expired, what it would."""
+    state = await SessionClient(redis, session_id).remembered()
+    if state is None:
+        raise not_found()
+    return state
+
+
+@router.get("/sessions/{session_id}/messages", openapi_extra=READER)
+async def session_messages(
+    session_id: SessionId,
+    redis: OwnRedis,
+    services: ServicesHere,
+    caller: CallerHere,
+    after: Annotated[MessageId, Query(description="The id of a message: those that arrived later.")] = None,
+    around: Annotated[MessageId, Query(description="The id of a message: those before and after it.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_MESSAGES)] = 100,
+) -> list[dict[str, Any]]:
+    """Return messages in the order in which they arrived, also after they have left the buffer."""
+    begin = -1 if after is None else after
+    if around is not None:
+        begin = max(-1, around - limit // 2 - 1)
+    found = await SessionMessages(redis, services.functions, caller.tenant_id).after(session_id, begin, limit)
+    if found is None:
+        raise not_found()
+    return found
+
+
+@router.post("/sessions/{session_id}/messages", openapi_extra=WRITER, status_code=202)
+async def send_messages(
+    session_id: SessionId,
+    messages: Annotated[
+        dict[str, Any] | list[dict[str, Any]], Body(description="One message, or several, oldest first.")
+    ],
+    redis: OwnRedis,
+    services: ServicesHere,
+) -> AcceptedAnswer:
+    """Hand messages to the session, as a listener or an orchestrator does; with one that cannot be read, none is."""
+    listed = messages if isinstance(messages, list) else [messages]
+    check_messages(listed, services.max_message_bytes)
+    await SessionClient(redis, session_id).push(*listed)
+    return AcceptedAnswer(accepted=len(listed))
+
+
+def check_messages(messages: list[JsonObject], max_bytes: int) -> None:
+    """Raise a :class:`Problem` that names the first message which the session could not read."""
+    if len(messages) > MOST_MESSAGES:
+        raise Problem(422, "invalid_message", f"at most {MOST_MESSAGES:,} messages in one call")
+    now = SystemClock().now()
+    for place, message in enumerate(messages):
+        try:
+            decode(orjson.dumps(message), now, max_bytes=max_bytes)
+        except (MessageError, orjson.JSONEncodeError) as error:
+            reason = str(error) if isinstance(error, MessageError) else "cannot be written as JSON"
+            raise Problem(422, "invalid_message", f"message {place}: {reason}", index=place) from None

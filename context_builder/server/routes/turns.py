@@ -1,0 +1,67 @@
+"""The prompt of a session's next turn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from context_builder.assembly.budget.receipt import Receipt
+from context_builder.errors import ContextError, StoreError, StoreUnavailable, TokenLimitExceeded
+from context_builder.knowledge.artifact import CamelModel, Name, Text
+from context_builder.knowledge.request import MAX_BUDGET, Scope
+from context_builder.server.guarded_route import READER, guarded_router
+from context_builder.server.problem import Problem, not_found
+from context_builder.server.routes.sessions import SessionId
+from context_builder.server.services import CallerHere, OwnRedis, ServicesHere
+
+router = guarded_router("sessions")
+
+_LONGEST_QUERY: Final = 100_000
+
+
+class TurnRequest(CamelModel):
+    """Asks for a prompt of at most ``token_budget`` tokens that helps with ``query``."""
+
+    query: Annotated[Text, Field(max_length=_LONGEST_QUERY)]
+    token_budget: Annotated[int, Field(ge=1, le=MAX_BUDGET)]
+    user_id: Annotated[Name, Field(min_length=1)] | None = None
+    package_scope: Scope | None = None
+
+
+class TurnAnswer(CamelModel):
+    """Holds the messages for a model, their exact tokens, and what became of each candidate."""
+
+    messages: list[dict[str, Any]]
+    tokens_used: int
+    receipts: list[dict[str, Any]]
+    debug: dict[str, Any]
+
+
+@router.post("/sessions/{session_id}/turn", openapi_extra=READER)
+async def build_turn(
+    session_id: SessionId, turn: TurnRequest, redis: OwnRedis, services: ServicesHere, caller: CallerHere
+) -> TurnAnswer:
+    """Build the prompt of a session's next turn from what it publishes and what is remembered."""
+    named = {"tenant_id": caller.tenant_id} | ({"user_id": turn.user_id} if turn.user_id is not None else {})
+    try:
+        built = await services.build_turn(redis, session_id, turn.query, max_prompt_tokens=turn.token_budget, **named)
+    except StoreUnavailable:
+        raise
+    except StoreError:
+        raise not_found() from None
+    except TokenLimitExceeded as error:
+        detail = f"the turn {error}"
+        raise Problem(422, "token_limit_exceeded", detail, requested=error.requested, limit=error.limit) from None
+    except ContextError as error:
+        raise Problem(422, "context_error", f"no context can be built: {type(error).__name__}") from None
+    return TurnAnswer(
+        messages=built.messages,
+        tokens_used=built.token_counts["total"],
+        receipts=[_receipt(one) for one in built.receipts],
+        debug=built.debug,
+    )
+
+
+def _receipt(receipt: Receipt) -> dict[str, Any]:
+    return receipt._asdict() | {"signals": [signal._asdict() for signal in receipt.signals]}

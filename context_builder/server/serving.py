@@ -1,0 +1,88 @@
+"""Serving: uvicorn on one socket, until told to stop. Long answers end first, the others within a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import orjson
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from context_builder.engines.engine import listen
+from context_builder.errors import EngineError, SettingError
+from context_builder.server.problem import MEDIA_TYPE, Problem, problem_document
+from context_builder.server.trace import trace_of
+
+GRACE: Final = 3
+"""Seconds that answers may take once the server is told to stop."""
+
+
+class _Protocol(H11Protocol):
+    """Answers a request that is none with a problem, too."""
+
+    def send_400_response(self, msg: str) -> None:
+        del msg
+        trace = trace_of([])
+        document = problem_document(Problem(400, "malformed", "this is no HTTP request that can be read"), trace)
+        body = orjson.dumps(document)
+        head = (
+            "HTTP/1.1 400 Bad Request\r\n"
+            f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+            f"x-trace-id: {trace.trace_id}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the command that runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve_app(
+    app: FastAPI,
+    host: str,
+    port: int,
+    *,
+    stop: asyncio.Event,
+    stopping: asyncio.Event,
+    started: Callable[[], object] = lambda: None,
+) -> None:
+    """Serve until ``stop`` is set; then ``stopping`` is set first, on which long answers end.
+
+    ``started`` is called once the port is had. Raises :class:`SettingError` when it cannot be.
+    """
+    try:
+        listener = listen(host, port)
+    except EngineError as error:
+        raise SettingError(f"SERVE_PORT: {error}") from None
+    options: dict[str, Any] = {
+        "log_config": None,
+        "access_log": False,
+        "lifespan": "on",
+        "http": _Protocol,
+        "ws": "none",
+        "proxy_headers": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": GRACE,
+    }
+    server = _Server(uvicorn.Config(app, **options))
+
+    async def stop_when_told() -> None:
+        await stop.wait()
+        stopping.set()
+        server.should_exit = True
+
+    task = asyncio.create_task(stop_when_told(), name="stop the server")
+    try:
+        started()
+        await server.serve(sockets=[listener])
+    finally:
+        task.cancel()

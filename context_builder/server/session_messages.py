@@ -1,0 +1,102 @@
+"""A session's messages by the order of arrival: from the memory, from what is on its way there, and from the buffer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.errors import EntryUnreadable
+from context_builder.memory.memory import Memory
+from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.keys import Keys
+from context_builder.storage.redis_availability import translated
+from context_builder.storage.sql_functions import SqlFunctions
+
+MOST_WAITING: Final = 10_000
+"""Entries of a list of Redis that are looked through; more wait only where archive and memory have long been away."""
+
+
+class SessionMessages:
+    """Reads what was said in the sessions of one Redis, and of one tenant in the database."""
+
+    def __init__(self, redis: Redis, functions: SqlFunctions, tenant_id: str) -> None:
+        self._redis = redis
+        self._functions = functions
+        self._tenant_id = tenant_id
+
+    async def after(self, session_id: str, after: int, limit: int) -> list[JsonObject] | None:
+        """Return the messages that arrived after the one with the id ``after``, oldest first; None for no such session.
+
+        Those that are no longer in Redis come from the memory, as it keeps them.
+        """
+        state = await SessionClient(self._redis, session_id).remembered()
+        arguments = {"session": session_id, "after": after, "most": limit}
+        stored = await self._functions.call("context_said_after", self._tenant_id, arguments)
+        if state is None and not stored and not await self._was_stored(session_id, after):
+            return None
+        waiting = await self._waiting(session_id)
+        live = _by_id(
+            [*(state or {}).get("consilience_responses", ()), *waiting, *(state or {}).get("raw_recent_buffer", ())]
+        )
+        remembered = [said for row in stored if (said := _of_row(row))["id"] not in live]
+        found = [*remembered, *(said for number, said in live.items() if number > after)]
+        return sorted(found, key=lambda said: said["id"])[:limit]
+
+    async def _was_stored(self, session_id: str, after: int) -> bool:
+        arguments = {"session": session_id, "after": -1, "most": 1}
+        return after >= 0 and bool(await self._functions.call("context_said_after", self._tenant_id, arguments))
+
+    async def _waiting(self, session_id: str) -> list[JsonObject]:
+        """Return what waits for its summary outside of the buffer, and what was summarized and waits for the memory."""
+        keys = Keys(session_id)
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.lrange(keys.memory_outbox, 0, MOST_WAITING - 1)
+            pipe.lrange(keys.pending, 0, MOST_WAITING - 1)
+            batches, pending = await pipe.execute()
+        return await asyncio.to_thread(_decoded, batches, pending) if batches or pending else []
+
+
+def _decoded(batches: list[bytes], pending: list[bytes]) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    for raw in batches:
+        try:
+            memories = MemoryBatch.decode(raw).memories
+        except EntryUnreadable:
+            continue
+        found += [_of_memory(one) for one in memories if one.kind == "message"]
+    return [*found, *map(orjson.loads, pending)]
+
+
+def _by_id(messages: list[JsonObject]) -> dict[int, JsonObject]:
+    """Return the messages by id; of one that is there twice the last, which is the fullest."""
+    return {said["id"]: said for said in messages if isinstance(said.get("id"), int)}
+
+
+def _of_row(row: Mapping[str, Any]) -> JsonObject:
+    return _message(row["position"], row["text"], row["speaker"], row["said_at"], row["tags"], row["metadata"])
+
+
+def _of_memory(memory: Memory) -> JsonObject:
+    said_at = memory.time.isoformat() if memory.time else None
+    return _message(memory.position or 0, memory.text, memory.speaker, said_at, memory.tags, memory.metadata)
+
+
+def _message(
+    place: int, text: str, speaker: str | None, said_at: str | None, tags: Any, metadata: Mapping[str, Any]
+) -> JsonObject:
+    """Return a remembered message under the names of the published state."""
+    return {
+        "id": place,
+        "message_number": metadata.get("message_number"),
+        "speaker": speaker,
+        "text": text,
+        "timestamp": said_at,
+        "type": "consilience" if metadata.get("consilience") else "user",
+        "keywords": list(metadata.get("keywords") or ()),
+        "domains": list(tags),
+    }

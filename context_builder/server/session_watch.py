@@ -1,0 +1,181 @@
+"""Who watches a session shares one look at Redis with all others who do: the state, then what changes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, NamedTuple
+
+import jsonpatch
+import orjson
+import structlog
+from redis.asyncio import Redis
+
+from context_builder.errors import StoreError
+from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.keys import Keys
+from context_builder.storage.redis_availability import translated
+
+log = structlog.get_logger(__name__)
+
+INTERVAL: Final = 0.1
+"""Seconds between two looks, and so between two patches."""
+
+MARK_BYTES: Final = 64
+"""A state ends with its revision and the moment of its publication, by which it is told from every other."""
+
+MOST_PATCHES: Final = 500
+MOST_PATCH_BYTES: Final = 4_000_000
+MOST_SESSIONS: Final = 256
+"""Sessions whose last changes are remembered for watchers who come back."""
+
+
+class Patch(NamedTuple):
+    """Holds a change of the state, the ``number``-th, that led to ``revision``: operations of RFC 6902."""
+
+    number: int
+    revision: int
+    operations: list[Any]
+    size: int
+
+
+class SessionWatch:
+    """Follows one session. ``number`` counts changes; ``gone`` is set when Redis holds nothing of the session."""
+
+    def __init__(self, redis: Redis, session_id: str) -> None:
+        self._client = SessionClient(redis, session_id)
+        self._redis = redis
+        self._keys = Keys(session_id)
+        self._mark: bytes | None = None
+        self._patches: deque[Patch] = deque()
+        self._looking = asyncio.Lock()
+        self.changed = asyncio.Event()
+        self.state: JsonObject = {}
+        self.number = 0
+        self.revision = 0
+        self.conversation: JsonObject = {}
+        self.gone = False
+        self.watchers = 0
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        return bool(self.conversation.get("silence"))
+
+    async def look(self) -> None:
+        """Read what is new. Raises :class:`StoreError`."""
+        async with self._looking:
+            async with translated(), self._redis.pipeline(transaction=True) as pipe:
+                pipe.getrange(self._keys.state, -MARK_BYTES, -1)
+                pipe.get(self._keys.conversation)
+                mark, conversation = await pipe.execute()
+            was_silent = self.is_silent
+            with suppress(orjson.JSONDecodeError):
+                self.conversation = orjson.loads(conversation) if conversation else {}
+            if mark != self._mark:
+                await self._take(mark)
+            if self.is_silent != was_silent:
+                self._tell()
+
+    async def _take(self, mark: bytes) -> None:
+        state = await self._client.remembered()
+        self._mark = mark
+        if state is None:
+            self.gone = True
+            self._tell()
+            return
+        if self.number and not self.gone:
+            await self._note_change(state)
+        else:
+            self._begin_with(state)
+        self._tell()
+
+    async def _note_change(self, state: JsonObject) -> None:
+        revision = _revision_of(state)
+        if revision < self.revision:  # the session was forgotten, and begins again
+            self._begin_with(state)
+            return
+        operations: list[Any] = await asyncio.to_thread(lambda: jsonpatch.make_patch(self.state, state).patch)
+        if not operations:
+            return
+        self.state, self.revision = state, revision
+        self.number += 1
+        self._patches.append(Patch(self.number, revision, operations, len(orjson.dumps(operations))))
+        while len(self._patches) > MOST_PATCHES or sum(one.size for one in self._patches) > MOST_PATCH_BYTES:
+            self._patches.popleft()
+
+    def _begin_with(self, state: JsonObject) -> None:
+        self.state, self.revision, self.gone = state, _revision_of(state), False
+        self.number += 1
+        self._patches.clear()
+
+    def _tell(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    def since(self, number: int) -> list[Any] | None:
+        """Return all operations since that change as one patch; None where they are not all known."""
+        if number == self.number:
+            return []
+        missed = [one for one in self._patches if one.number > number]
+        if not missed or missed[0].number != number + 1:
+            return None
+        return [operation for one in missed for operation in one.operations]
+
+    def number_of(self, revision: int) -> int | None:
+        """Return the change that led to a revision; None where that is not known."""
+        if revision == self.revision:
+            return self.number
+        if self._patches and revision < self.revision:
+            numbers = [one.number for one in self._patches if one.revision == revision]
+            return numbers[-1] if numbers else None
+        return None
+
+    async def follow(self) -> None:
+        """Look again and again, until cancelled."""
+        while not self.gone:
+            await asyncio.sleep(INTERVAL)
+            try:
+                await self.look()
+            except StoreError as error:
+                log.warning("watch.unread", error=type(error).__name__)
+
+
+class SessionWatches:
+    """Holds the watches of one process, each running while somebody watches."""
+
+    def __init__(self) -> None:
+        self._watches: OrderedDict[str, SessionWatch] = OrderedDict()
+
+    @asynccontextmanager
+    async def watching(self, redis: Redis, session_id: str) -> AsyncIterator[SessionWatch]:
+        """Watch a session meanwhile. Raises :class:`StoreError` when Redis does not answer."""
+        watch = self._watches.get(session_id)
+        if watch is None or watch.gone:
+            watch = self._watches[session_id] = SessionWatch(redis, session_id)
+        self._watches.move_to_end(session_id)
+        watch.watchers += 1
+        try:
+            await watch.look()
+            if watch.task is None:
+                watch.task = asyncio.create_task(watch.follow(), name=f"watch {session_id}")
+            yield watch
+        finally:
+            watch.watchers -= 1
+            if not watch.watchers and watch.task is not None:
+                watch.task.cancel()
+                watch.task = None
+            self._drop_idle()
+
+    def _drop_idle(self) -> None:
+        idle = [name for name, watch in self._watches.items() if not watch.watchers]
+        for name in idle:
+            if self._watches[name].gone or len(self._watches) > MOST_SESSIONS:
+                del self._watches[name]
+
+
+def _revision_of(state: JsonObject) -> int:
+    revision = state.get("revision")
+    return revision if isinstance(revision, int) else 0

@@ -1,0 +1,134 @@
+"""The settings make the server's services, and say who may ask."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from redis.asyncio import Redis
+
+from context_builder.assembly.builder import ContextBuilder
+from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.errors import SettingError
+from context_builder.extras import require_extra
+from context_builder.knowledge.governance import PolicySet, default_policies, parse_policies
+from context_builder.knowledge.store import KnowledgeStore
+from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
+from context_builder.redaction.secrets import SecretRedactor
+from context_builder.server.access.api_keys import ApiKeys
+from context_builder.server.access.authenticator import Authenticator
+from context_builder.server.access.jwt_verifier import JwtVerifier
+from context_builder.server.access.key_cache import CachedKeys
+from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
+from context_builder.server.access.local_token import LocalToken, local_token
+from context_builder.server.asgi.host_names import HostNames, is_loopback
+from context_builder.server.services import Services, Sessions
+from context_builder.session.client import SessionClient
+from context_builder.settings.settings import Settings
+from context_builder.wiring.app import open_builder, open_redis
+from context_builder.wiring.embedded import Described, home_of
+from context_builder.wiring.knowledge import open_functions
+from context_builder.wiring.session_prompt import build_for_session
+from context_builder.wiring.stores import memory_of
+
+
+@dataclass(frozen=True, slots=True)
+class OpenServices:
+    """Holds the services, and what the banner says of them."""
+
+    services: Services
+    memory_is: Described
+    local_token_file: str
+    """Empty where the local token does not let anybody in."""
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[OpenServices]:
+    """Open everything that the server answers with.
+
+    Raises :class:`SettingError` for an address that others reach, while nobody could show who they are.
+    """
+    tenant_id = settings.memory.tenant_id
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(open_redis(settings))
+        functions = await stack.enter_async_context(open_functions(settings))
+        keys = ApiKeys(functions, tenant_id)
+        tokens = jwt_verifier(settings)
+        is_local = is_loopback(settings.server.host)
+        if not is_local and tokens is None and not await keys.exist():
+            raise SettingError(
+                f"SERVE_HOST: {settings.server.host} is reached by others, and there is neither an API key "
+                "(`context-builder keys create`) nor AUTH_JWKS_URL or AUTH_JWKS_FILE"
+            )
+        local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
+        memory, memory_is = memory_of(settings)
+        stack.push_async_callback(memory.close)
+        builder, _ = await stack.enter_async_context(open_builder(settings))
+        services = Services(
+            names=HostNames.of(settings.server.host, settings.server.names.split(",")),
+            authenticator=Authenticator(CachedKeys(keys.caller), tokens, local),
+            sessions=Sessions(redis, tenant_id),
+            knowledge=KnowledgeStore(functions),
+            functions=functions,
+            memory=memory,
+            build_turn=_turns(builder),
+            policies=_default_policies,
+            redactor=confidential_redactor(),
+            max_message_bytes=settings.session.max_message_bytes,
+        )
+        yield OpenServices(services, memory_is, str(home_of(settings) / "serve.token") if local else "")
+
+
+@asynccontextmanager
+async def open_api_keys(settings: Settings) -> AsyncIterator[ApiKeys]:
+    """Open the API keys alone."""
+    async with open_functions(settings) as functions:
+        yield ApiKeys(functions, settings.memory.tenant_id)
+
+
+def jwt_verifier(settings: Settings) -> JwtVerifier | None:
+    """Return what verifies JWTs, where the settings say by which keys."""
+    where = settings.server
+    keys: KeySet
+    if where.audience is None or where.issuer is None:
+        return None
+    if where.jwks_file is not None:
+        keys = FileKeySet(where.jwks_file)
+    elif where.jwks_url is not None:
+        keys = UrlKeySet(fetch_from(where.jwks_url))
+    else:
+        return None
+    return JwtVerifier(keys, where.audience, where.issuer)
+
+
+def confidential_redactor() -> RedactorProtocol:
+    """Return what removes secrets and, with the extra ``pii``, personal data, whatever prompts are set to show."""
+    from context_builder.redaction.pii import PiiRedactor
+
+    try:
+        require_extra("pii", "presidio_analyzer", "redaction of personal data")
+    except SettingError:
+        return SecretRedactor()
+    return RedactorChain(SecretRedactor(), PiiRedactor())
+
+
+def _turns(builder: ContextBuilder) -> Any:
+    async def build_turn(
+        redis: Redis, session_id: str, query: str, *, max_prompt_tokens: int, **named: Any
+    ) -> BuiltContext:
+        client = SessionClient(redis, session_id)
+        return await build_for_session(client, builder, query, max_prompt_tokens=max_prompt_tokens, **named)
+
+    return build_turn
+
+
+@cache
+def _parsed_default() -> PolicySet:
+    return parse_policies(default_policies())
+
+
+async def _default_policies(_: str) -> PolicySet:
+    return _parsed_default()

@@ -1,0 +1,103 @@
+"""The real HTTP server as a process of its own, with keys for whoever a test wants to be."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
+
+import httpx
+
+from context_builder.engines.engine import LOOPBACK, free_port
+from context_builder.server.access.api_keys import ApiKeys, NewKey
+from context_builder.server.access.caller import Role
+from context_builder.storage.migrations import apply
+from context_builder.storage.sql_functions import PostgresFunctions
+from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
+from tests.services.daemon import Daemon
+from tests.services.jwt_issuer import AUDIENCE, ISSUER, JwtIssuer
+
+T = TypeVar("T")
+
+TENANT = "lab"
+"""Has the sessions."""
+
+
+class ApiServer:
+    """``context-builder serve`` on a free loopback port, its tables made; ready once it is made."""
+
+    def __init__(self, folder: Path, redis_url: str, database_url: str) -> None:
+        self.folder = folder
+        self.database_url = database_url
+        self.port = free_port()
+        self.url = f"http://{LOOPBACK}:{self.port}"
+        self.issuer = JwtIssuer()
+        self.settings: dict[str, Any] = {
+            "redis_url": redis_url,
+            "database_url": database_url,
+            "tenant_id": TENANT,
+            "auth_jwks_file": self.issuer.write(folder / "jwks.json"),
+            "auth_audience": AUDIENCE,
+            "auth_issuer": ISSUER,
+        }
+        in_thread(apply(database_url))
+        self.daemon = Daemon(folder, "serve", "--port", str(self.port), **self.settings)
+        deadline = time.monotonic() + 60
+        while not self._answers():
+            assert self.daemon.process.poll() is None, self.daemon.output
+            assert time.monotonic() < deadline, self.daemon.output
+            time.sleep(0.02)
+        self._keys: dict[tuple[str, Role], str] = {}
+
+    @property
+    def local_token(self) -> str:
+        return (self.folder / "home/serve.token").read_text().strip()
+
+    def key(self, role: Role = Role.WRITER, tenant: str = TENANT) -> str:
+        """An API key of a tenant, one for each role."""
+        if (tenant, role) not in self._keys:
+            self._keys[tenant, role] = self.new_key(role, tenant).secret
+        return self._keys[tenant, role]
+
+    def new_key(self, role: Role = Role.WRITER, tenant: str = TENANT) -> NewKey:
+        async def create(keys: ApiKeys) -> NewKey:
+            return await keys.create(tenant, role, "for a test")
+
+        return self.with_keys(create)
+
+    def with_keys(self, use: Any) -> Any:
+        """What ``use`` returns, which is given the keys in the database."""
+
+        async def used() -> Any:
+            functions = PostgresFunctions(self.database_url, KNOWLEDGE_ERRORS)
+            try:
+                return await use(ApiKeys(functions, TENANT))
+            finally:
+                await functions.close()
+
+        return in_thread(used())
+
+    def client(self, credential: str | None = None, **options: Any) -> httpx.AsyncClient:
+        headers = {"Authorization": f"Bearer {credential}"} if credential is not None else {}
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=10, **options)
+
+    def close(self) -> None:
+        self.daemon.kill()
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/livez").status_code == httpx.codes.OK
+        except httpx.TransportError:
+            return False
+
+
+def in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The coroutine's result, from a loop of its own, also where one is running."""
+    results: list[T] = []
+    thread = Thread(target=lambda: results.append(asyncio.run(coroutine)))
+    thread.start()
+    thread.join()
+    return results[0]
