@@ -34,6 +34,7 @@ ContextBuilderError
 │   ├── IdempotencyClash    an Idempotency-Key came again with another body
 │   └── KnowledgeRejected   refuses this request or this caller; says why
 │       └── KnowledgeDataRejected  refuses what this request holds, and will never take it
+│   └── PackageUnknown      there is no such package, or it is another tenant's
 ├── Undeliverable           will never be delivered, though the receiver is well; also the two ...DataRejected
 │   └── EntryUnreadable     an outbox entry that is not what this version writes
 └── ContextError            a context that cannot be built
@@ -231,6 +232,13 @@ class KnowledgeRejected(KnowledgeError):
 
 class KnowledgeDataRejected(KnowledgeRejected):
     """Raised when the knowledge store refuses a request for good because of the data in it."""
+
+
+class PackageUnknown(KnowledgeError):
+    """Raised for a context package that is not there: unknown, another tenant's, or past its time."""
+
+    def __init__(self, package_id: str) -> None:
+        super().__init__(f"there is no context package {package_id}")
 
 
 class ContextError(ContextBuilderError):

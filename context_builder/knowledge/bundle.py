@@ -25,8 +25,12 @@ def rendered(items: Sequence[Item]) -> str:
 
 def entry(number: int, item: Item) -> str:
     """Return a source with its number and heading, its text indented."""
-    label = item.candidate.label if item.candidate else ""
-    return f"[{number}] {quoted_line(label, _LONGEST_HEADING) or 'source'}\n {quoted_lines(item.text)}"
+    return f"[{number}] {heading(item)}\n {quoted_lines(item.text)}"
+
+
+def heading(item: Item) -> str:
+    """Return the line that a source stands under, beside its number."""
+    return quoted_line(item.candidate.label if item.candidate else "", _LONGEST_HEADING) or "source"
 
 
 class Bundle:

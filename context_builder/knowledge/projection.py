@@ -6,30 +6,28 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-SHARES: Final = (0.5, 0.25, 0.1)
-"""Of the words of a text, its projections have so much."""
+SIZES: Final = (1_600, 640, 256, 100, 40, 16)
+"""Most words of the projections of a text."""
 
-SHORTEST: Final = 12
-"""Words of a projection, at least."""
+LARGEST_SHARE: Final = 0.8
+"""A projection has at most so much of the words of its text; a longer one would save too little."""
 
 _PARAGRAPH: Final = re.compile(r"\n\s*\n")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…。！？])\s+|\n+")
 _GAP: Final = " […] "
 
 
-def projections(text: str) -> tuple[str, ...]:
-    """Return shorter texts that may stand for ``text``, the longest first; none where it is short already.
+def projections(text: str) -> dict[int, str]:
+    """Return shorter texts that may stand for ``text``, by their most words, the longest first; none for a short one.
 
     They are made of its sentences in their order, first of those that begin paragraphs; a mark tells what is left out.
     """
     words = len(text.split())
-    made: list[str] = []
-    for share in SHARES:
-        room = int(words * share)
-        if room < SHORTEST:
-            break
-        made.append(_extract(text, room))
-    return tuple(dict.fromkeys(made))
+    made: dict[int, str] = {}
+    for size in SIZES:
+        if size <= words * LARGEST_SHARE and (shorter := _extract(text, size)) not in made.values():
+            made[size] = shorter
+    return made
 
 
 def _extract(text: str, room: int) -> str:

@@ -8,7 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from context_builder.errors import KnowledgeRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, StoredArtifact
+from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import passages
+from context_builder.knowledge.projection import projections
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, as_key, as_row, storable
 from context_builder.storage.sql_functions import SqlFunctions
@@ -71,8 +73,14 @@ class KnowledgeStore:
         document = _document(ref)
         described = artifact.model_dump(mode="json") | {"ref": ref}
         rows = [_passage(document, ref, artifact, place, text) for place, text in enumerate(_searchable(artifact))]
+        shorter = [{"words": words, "text": text} for words, text in projections(artifact.content).items()]
         answer = await self._one(
-            "context_knowledge_put", tenant_id, artifact=described, document=document, passages=rows
+            "context_knowledge_put",
+            tenant_id,
+            artifact=described,
+            document=document,
+            passages=rows,
+            projections=shorter,
         )
         return PutResult(int(answer["version"]), bool(answer["changed"]))
 
@@ -85,13 +93,18 @@ class KnowledgeStore:
         """Erase all versions, passages, edges and assessments of an artifact; return whether there was one."""
         return bool(await self._one("context_knowledge_erase", tenant_id, artifact=ref, document=_document(ref)))
 
-    async def find(self, tenant_id: str, where: ArtifactFilter, limit: int) -> list[StoredArtifact]:
-        """Return the current artifacts that meet the filter, the newest first."""
+    async def matching(self, tenant_id: str, where: ArtifactFilter, limit: int) -> list[str]:
+        """Return the refs of the current artifacts that meet the filter, the newest first."""
         condition = {name: value for name, value in asdict(where).items() if value}
-        return [
-            StoredArtifact(**row)
-            for row in await self._call("context_knowledge_find", tenant_id, filter=storable(condition), most=limit)
-        ]
+        return await self._call("context_knowledge_matching", tenant_id, filter=storable(condition), most=limit)
+
+    async def nodes(self, tenant_id: str, refs: Sequence[str], longest: int) -> dict[str, KnowledgeNode]:
+        """Return the artifacts that there are, by ref, as candidates for a package: without the content of those longer
+        than ``longest`` characters, which so are found by their projections only."""
+        if not refs:
+            return {}
+        rows = await self._call("context_knowledge_nodes", tenant_id, refs=list(refs), longest=longest)
+        return {row["ref"]: KnowledgeNode.of_row(row) for row in rows}
 
     async def sources(self, tenant_id: str, project_id: str) -> dict[str, str]:
         """Return where each current artifact of a project is from, by ref, of those that tell."""

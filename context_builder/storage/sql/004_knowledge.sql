@@ -50,6 +50,31 @@ CREATE TABLE IF NOT EXISTS context_edges (
 CREATE INDEX IF NOT EXISTS context_edges_from ON context_edges (tenant_id, from_ref, weight DESC);
 CREATE INDEX IF NOT EXISTS context_edges_to ON context_edges (tenant_id, to_ref, weight DESC);
 
+-- Shorter texts that may stand for a version of an artifact, made once.
+CREATE TABLE IF NOT EXISTS context_projections (
+    tenant_id text NOT NULL,
+    ref       text NOT NULL,
+    version   integer NOT NULL,
+    words     integer NOT NULL,               -- at most
+    text      text NOT NULL,
+    PRIMARY KEY (tenant_id, ref, version, words)
+);
+
+-- Cedar policies by name; a tenant without any row has the policies of the start.
+CREATE TABLE IF NOT EXISTS context_policies (
+    tenant_id  text NOT NULL,
+    name       text NOT NULL,
+    text       text,                          -- null: a policy of the start that was deleted
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, name)
+);
+
+-- Counts what changes what may be seen: policies, artifacts, and what was said and is deleted.
+CREATE TABLE IF NOT EXISTS context_governance (
+    tenant_id text PRIMARY KEY,
+    version   bigint NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS context_assessments (
     tenant_id   text NOT NULL,
     ref         text NOT NULL,
@@ -64,7 +89,8 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{context_artifacts,context_artifact_erasures,context_edges,context_assessments}'::text[] LOOP
+    FOREACH name IN ARRAY
+        '{context_artifacts,context_artifact_erasures,context_edges,context_assessments,context_projections,context_policies,context_governance}'::text[] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('DROP POLICY IF EXISTS %I ON %I', name || '_tenant', name);
         EXECUTE format($policy$CREATE POLICY %I ON %I
@@ -83,6 +109,23 @@ BEGIN
     RETURN tenant || chr(31) || 'documents';
 END
 $$;
+
+-- Counts a change of what may be seen. Comes before anything that waits for other writers of the tenant.
+CREATE OR REPLACE FUNCTION context_knowledge_changed(tenant text) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO context_governance AS g (tenant_id, version) VALUES (tenant, 1)
+    ON CONFLICT (tenant_id) DO UPDATE SET version = g.version + 1
+$$;
+
+-- What was said and is deleted is not seen any more, also where it was cached.
+CREATE OR REPLACE FUNCTION context_knowledge_unsaid() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_knowledge_changed(t.tenant_id)
+    FROM (SELECT DISTINCT g.tenant_id FROM gone AS g WHERE strpos(g.tenant_id, chr(31)) = 0) AS t;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER context_knowledge_unsaid AFTER DELETE ON context_memories
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION context_knowledge_unsaid();
 
 -- Replaces the passages of a document, by which its artifact is found. Their positions begin at 0.
 CREATE OR REPLACE FUNCTION context_knowledge_index(tenant text, document text, passages jsonb) RETURNS void
@@ -110,9 +153,10 @@ CREATE OR REPLACE FUNCTION context_knowledge_artifact(a context_artifacts) RETUR
 $$;
 
 -- Stores an artifact, whose passages are memories of the document. What is equal changes nothing; other content makes the
--- next version, and other metadata keeps the version. Answers the version, and whether anything changed.
-CREATE OR REPLACE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text, passages jsonb)
-RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- next version, and other metadata keeps the version. "projections" are {"words", "text"}. Answers the version, and whether anything changed.
+CREATE OR REPLACE FUNCTION context_knowledge_put(
+    tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]'
+) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     new  context_artifacts;
     held context_artifacts;
@@ -135,14 +179,19 @@ BEGIN
             held.source, held.supersedes) THEN
             RETURN jsonb_build_object('version', held.version, 'changed', false);
         END IF;
+        PERFORM context_knowledge_changed(tenant);
         DELETE FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = new.ref AND a.version = held.version;
     ELSE
+        PERFORM context_knowledge_changed(tenant);
         UPDATE context_artifacts AS a SET is_current = false, updated_at = now()
         WHERE a.tenant_id = tenant AND a.ref = new.ref AND a.is_current;
         new.version := 1 + greatest(
             held.version, (SELECT e.version FROM context_artifact_erasures AS e WHERE e.tenant_id = tenant AND e.ref = new.ref), 0);
     END IF;
     INSERT INTO context_artifacts SELECT new.*;
+    INSERT INTO context_projections (tenant_id, ref, version, words, text)
+    SELECT tenant, new.ref, new.version, p.words, p.text FROM jsonb_to_recordset(projections) AS p (words integer, text text)
+    ON CONFLICT DO NOTHING;
     PERFORM context_knowledge_index(tenant, document, passages);
     RETURN jsonb_build_object('version', new.version, 'changed', true);
 END
@@ -172,9 +221,11 @@ BEGIN
     IF last IS NULL THEN
         RETURN false;
     END IF;
+    PERFORM context_knowledge_changed(tenant);
     INSERT INTO context_artifact_erasures AS e (tenant_id, ref, version) VALUES (tenant, artifact, last)
     ON CONFLICT (tenant_id, ref) DO UPDATE SET version = EXCLUDED.version;
     DELETE FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact;
+    DELETE FROM context_projections AS p WHERE p.tenant_id = tenant AND p.ref = artifact;
     DELETE FROM context_edges AS e WHERE e.tenant_id = tenant AND artifact IN (e.from_ref, e.to_ref);
     DELETE FROM context_assessments AS s WHERE s.tenant_id = tenant AND s.ref = artifact;
     PERFORM context_knowledge_index(tenant, document, '[]');
@@ -182,13 +233,13 @@ BEGIN
 END
 $$;
 
--- The current artifacts that meet a filter of equal fields, the newest first: {"kinds", "types", "statuses", "modules",
--- "tags" (all of them), "project_id"}; what is left out does not restrict.
-CREATE OR REPLACE FUNCTION context_knowledge_find(tenant text, filter jsonb, most integer)
-RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+-- The refs of the current artifacts that meet a filter of equal fields, the newest first: {"kinds", "types", "statuses",
+-- "modules", "tags" (all of them), "project_id"}; what is left out does not restrict.
+CREATE OR REPLACE FUNCTION context_knowledge_matching(tenant text, filter jsonb, most integer)
+RETURNS SETOF text LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    RETURN QUERY SELECT context_knowledge_artifact(a) FROM context_artifacts AS a
+    RETURN QUERY SELECT a.ref FROM context_artifacts AS a
     WHERE a.tenant_id = tenant AND a.is_current
       AND (filter ->> 'project_id' IS NULL OR a.project_id = filter ->> 'project_id')
       AND (filter -> 'kinds' IS NULL OR filter -> 'kinds' ? a.kind)
@@ -197,6 +248,61 @@ BEGIN
       AND (filter -> 'modules' IS NULL OR filter -> 'modules' ? a.module_id)
       AND (filter -> 'tags' IS NULL OR a.tags @> ARRAY(SELECT jsonb_array_elements_text(filter -> 'tags')))
     ORDER BY a.updated_at DESC, a.ref LIMIT most;
+END
+$$;
+
+-- The artifacts of these refs, as they are found: without the content of those longer than "longest" characters.
+CREATE OR REPLACE FUNCTION context_knowledge_nodes(tenant text, refs text[], longest integer)
+RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT jsonb_build_object(
+        'ref', a.ref, 'version', a.version, 'kind', a.kind, 'title', a.title,
+        'content', CASE WHEN length(a.content) <= longest THEN a.content END, 'project', a.project_id,
+        'module', a.module_id, 'status', a.status, 'sensitivity', a.sensitivity, 'tags', a.tags,
+        'time', a.updated_at,
+        'superseded_by', (SELECT min(s.ref) FROM context_artifacts AS s
+                          WHERE s.tenant_id = tenant AND s.supersedes = a.ref AND s.is_current AND s.ref <> a.ref),
+        'projections', (SELECT coalesce(jsonb_agg(p.text ORDER BY p.words DESC), '[]') FROM context_projections AS p
+                        WHERE p.tenant_id = tenant AND p.ref = a.ref AND p.version = a.version))
+    FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = ANY (refs) AND a.is_current;
+END
+$$;
+
+-- The tenant's policies {"version": of governance, "policies": {name: text, null where one of the start was deleted}}.
+CREATE OR REPLACE FUNCTION context_knowledge_policies(tenant text) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN jsonb_build_object(
+        'version', coalesce((SELECT g.version FROM context_governance AS g WHERE g.tenant_id = tenant), 0),
+        'policies', (SELECT coalesce(jsonb_object_agg(p.name, p.text), '{}') FROM context_policies AS p
+                     WHERE p.tenant_id = tenant));
+END
+$$;
+
+-- Which version of governance holds.
+CREATE OR REPLACE FUNCTION context_knowledge_governance(tenant text) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN coalesce((SELECT g.version FROM context_governance AS g WHERE g.tenant_id = tenant), 0);
+END
+$$;
+
+-- Stores a policy, provided that governance is still at "seen"; answers whether it was. A null text deletes it.
+CREATE OR REPLACE FUNCTION context_knowledge_govern(tenant text, policy text, new_text text, seen bigint) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM context_knowledge_changed(tenant);
+    IF (SELECT g.version FROM context_governance AS g WHERE g.tenant_id = tenant) <> seen + 1 THEN
+        UPDATE context_governance AS g SET version = g.version - 1 WHERE g.tenant_id = tenant;
+        RETURN false;
+    END IF;
+    INSERT INTO context_policies AS p (tenant_id, name, text) VALUES (tenant, policy, new_text)
+    ON CONFLICT (tenant_id, name) DO UPDATE SET text = EXCLUDED.text, updated_at = now();
+    RETURN true;
 END
 $$;
 
@@ -322,14 +428,14 @@ BEGIN
     FOR caller IN SELECT rolname FROM pg_roles
                   WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
     LOOP
-        EXECUTE format('REVOKE ALL ON context_artifacts, context_artifact_erasures, context_edges, context_assessments
-                        FROM %I', caller);
+        EXECUTE format('REVOKE ALL ON context_artifacts, context_artifact_erasures, context_edges, context_assessments,
+                        context_projections, context_policies, context_governance FROM %I', caller);
         FOR fn IN SELECT p.oid FROM pg_proc AS p
                   WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_knowledge\_%'
         LOOP
             EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
             IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
-               ~ 'context_knowledge_(put|get|erase|find|sources|link|unlink|assess|quality|neighbourhood)$' THEN
+               ~ 'context_knowledge_(put|get|erase|matching|nodes|sources|link|unlink|assess|quality|neighbourhood|policies|governance|govern)$' THEN
                 EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
             END IF;
         END LOOP;

@@ -1,0 +1,63 @@
+"""Packages are cached in Redis for their time to live; Redis away, they are built all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import structlog
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from context_builder.knowledge.package import ContextPackage
+
+log = structlog.get_logger(__name__)
+
+PREFIX: Final = "context_builder:package:"
+
+_PATIENCE: Final = 0.25
+"""Seconds; a cache that takes longer costs more than it saves."""
+
+
+class PackageCache:
+    """Keeps packages as JSON under ``context_builder:package:{contextPackageId}``. No call raises."""
+
+    def __init__(self, redis: Redis | None) -> None:
+        self._redis = redis
+
+    async def answers(self) -> bool:
+        """Return whether Redis is there."""
+        if self._redis is None:
+            return False
+        try:
+            await asyncio.wait_for(self._redis.ping(), _PATIENCE)
+        except (RedisError, OSError, TimeoutError) as error:
+            log.warning("package_cache.unavailable", error=type(error).__name__)
+            return False
+        return True
+
+    async def get(self, package_id: str) -> ContextPackage | None:
+        """Return the package; None where it is not cached, cannot be had, or is nothing that can be read."""
+        if self._redis is None:
+            return None
+        try:
+            cached = await asyncio.wait_for(self._redis.get(PREFIX + package_id), _PATIENCE)
+            return None if cached is None else ContextPackage.model_validate_json(cached)
+        except (RedisError, OSError, TimeoutError) as error:
+            log.warning("package_cache.unavailable", error=type(error).__name__)
+        except ValidationError:
+            log.warning("package_cache.unreadable")
+        return None
+
+    async def put(self, package: ContextPackage) -> bool:
+        """Keep the package for its time to live; return whether that was possible."""
+        if self._redis is None:
+            return False
+        key, value = PREFIX + package.context_package_id, package.model_dump_json(by_alias=True)
+        try:
+            await asyncio.wait_for(self._redis.set(key, value, ex=package.ttl_seconds), _PATIENCE)
+        except (RedisError, OSError, TimeoutError) as error:
+            log.warning("package_cache.unavailable", error=type(error).__name__)
+            return False
+        return True

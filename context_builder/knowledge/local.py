@@ -1,0 +1,135 @@
+"""Graph, vector memory and metadata index in this process, over the database of artifacts and the memory store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.proximity import proximity
+from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
+from context_builder.knowledge.services import GraphProjection, VectorDocument
+from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
+from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, SearchResult
+
+PASSAGES: Final = 3
+"""Passages that are looked for, for each document that is wanted: several may be of one."""
+
+SAID: Final = ("point", "message")
+"""Kinds of memory that are sources of packages, beside documents."""
+
+_MOST_PASSAGES: Final = 300
+_FAN_OUT: Final = 25
+_MOST_NODES: Final = 1_000
+_BY_MEANING: Final = "vector"
+
+
+class LocalNodes:
+    """Implements :class:`~context_builder.knowledge.services.MetadataIndex`."""
+
+    def __init__(self, store: KnowledgeStore) -> None:
+        self._store = store
+
+    async def find(self, tenant_id: str, asked: MetadataRetrieval, scope: Scope, longest: int) -> list[KnowledgeNode]:
+        where = ArtifactFilter(
+            project_id=scope.project_id or None,
+            types=asked.types,
+            statuses=asked.statuses,
+            modules=asked.modules or ((scope.module_id,) if scope.module_id else ()),
+            tags=asked.tags,
+        )
+        if where == ArtifactFilter():
+            return []
+        nodes = await self.nodes(tenant_id, await self._store.matching(tenant_id, where, asked.limit), longest)
+        return list(nodes.values())
+
+    async def nodes(self, tenant_id: str, refs: Sequence[str], longest: int) -> dict[str, KnowledgeNode]:
+        found = await self._store.nodes(tenant_id, refs, longest)
+        return {ref: found[ref] for ref in refs if ref in found}
+
+
+class LocalGraph:
+    """Implements :class:`~context_builder.knowledge.services.KnowledgeGraph`."""
+
+    def __init__(self, store: KnowledgeStore) -> None:
+        self._store = store
+
+    async def neighbourhood(
+        self, tenant_id: str, seeds: Mapping[str, float], asked: GraphRetrieval, longest: int
+    ) -> GraphProjection:
+        around = await self._store.neighbourhood(
+            tenant_id, list(seeds), depth=asked.depth, edge_types=asked.edge_types, fan_out=_FAN_OUT, limit=_MOST_NODES
+        )
+        near = proximity(seeds, around.edges)
+        nearest = sorted(near, key=lambda ref: -near[ref])[: asked.limit]
+        nodes = await self._store.nodes(tenant_id, nearest, longest)
+        edges = tuple(edge for edge in around.edges if edge.from_ref in nodes and edge.to_ref in nodes)
+        return GraphProjection(tuple(nodes[ref] for ref in nearest if ref in nodes), near, edges)
+
+
+class LocalVectors:
+    """Implements :class:`~context_builder.knowledge.services.VectorMemory`."""
+
+    def __init__(self, store: KnowledgeStore, memory: MemoryStore) -> None:
+        self._store = store
+        self._memory = memory
+
+    async def search(
+        self, tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int
+    ) -> list[VectorDocument]:
+        documents = tuple(kind for kind in asked.kinds if kind not in SAID)
+        said = tuple(kind for kind in SAID if kind in asked.kinds) if asked.kinds else SAID
+        searches = []
+        if documents or not asked.kinds:
+            searches.append(self._documents(tenant_id, intent, asked, documents))
+        if said:
+            searches.append(self._said(tenant_id, intent, asked, said, scope))
+        best: dict[str, tuple[float, bool]] = {}
+        for found in await asyncio.gather(*searches):
+            for ref, result in found:
+                by_meaning = _BY_MEANING in result.origins
+                similarity, before = best.get(ref, (-1.0, False))
+                best[ref] = max(similarity, result.score), by_meaning or before
+        order = sorted(best, key=lambda ref: -best[ref][0])[: asked.top_k]
+        nodes = await self._store.nodes(tenant_id, order, longest)
+        return [
+            VectorDocument(node, *best[ref])
+            for ref in order
+            if (node := nodes.get(ref)) is not None and node.project in ("", scope.project_id or node.project)
+        ]
+
+    async def _documents(
+        self, tenant_id: str, intent: str, asked: SemanticRetrieval, kinds: tuple[str, ...]
+    ) -> list[tuple[str, SearchResult]]:
+        query = MemoryQuery(
+            intent, min(asked.top_k * PASSAGES, _MOST_PASSAGES), asked.threshold, MemoryFilter(kinds=kinds)
+        )
+        found = await self._memory.search(document_space(tenant_id), query)
+        return [(one.memory.metadata["ref"], one) for one in found]
+
+    async def _said(
+        self, tenant_id: str, intent: str, asked: SemanticRetrieval, kinds: tuple[str, ...], scope: Scope
+    ) -> list[tuple[str, SearchResult]]:
+        sessions = scope.session_ids or (None,)
+        filters = [MemoryFilter(session_id=session, kinds=kinds, with_unowned=True) for session in sessions]
+        found = await asyncio.gather(
+            *(
+                self._memory.search(tenant_id, MemoryQuery(intent, asked.top_k, asked.threshold, where))
+                for where in filters
+            )
+        )
+        return [(ref, one) for results in found for one in results if (ref := said_ref(one)) is not None]
+
+
+def said_ref(found: SearchResult) -> str | None:
+    """Return the ref of a message or point that was found; None for what cannot be referred to."""
+    memory = found.memory
+    if memory.session_id is None:
+        return None
+    if memory.kind == "message":
+        return None if memory.position is None else f"message:{memory.session_id}/{memory.position}"
+    begins = f"{memory.session_id}:point:"
+    if not memory.id.startswith(begins):
+        return None
+    return f"point:{memory.session_id}/{memory.id.removeprefix(begins).partition(':')[0]}"

@@ -1,0 +1,99 @@
+"""A node is something known that a package may hold: an artifact, a point of a summary, a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+from urllib.parse import quote
+
+from context_builder.assembly.candidate import Candidate
+from context_builder.knowledge.governance import GovernedSource
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeNode:
+    """Holds a node as it is at present.
+
+    ``version`` is an artifact's, 0 of other nodes. ``content`` is None where it is too long for the package that asked;
+    ``projections`` are shorter texts for it, the longest first. ``quality`` and ``reuse`` are 0..1; None: unknown.
+    """
+
+    ref: str
+    kind: str
+    title: str
+    content: str | None
+    version: int = 0
+    sensitivity: str = "internal"
+    status: str = ""
+    project: str = ""
+    module: str = ""
+    session: str = ""
+    tags: tuple[str, ...] = ()
+    speaker: str | None = None
+    time: datetime | None = None
+    superseded_by: str | None = None
+    cites: tuple[str, ...] = ()
+    projections: tuple[str, ...] = ()
+    quality: float | None = None
+    reuse: float | None = None
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Self:
+        """Return the node in a row of the SQL functions."""
+        time = row.get("time")
+        return cls(
+            **{
+                **row,
+                "time": datetime.fromisoformat(time) if time else None,
+                **{name: tuple(row[name]) for name in ("tags", "cites", "projections") if name in row},
+            }
+        )
+
+    @property
+    def link(self) -> str:
+        """Return the path of the whole of it on the HTTP server."""
+        if self.version:
+            return f"/knowledge/artifacts/{quote(self.ref, safe=':@')}?version={self.version}"
+        return f"/sessions/{quote(self.session, safe='')}/messages?around={quote(self.ref, safe=':@')}"
+
+    @property
+    def heading(self) -> str:
+        """Return its title, and what a reader has to know about it."""
+        about = [self.kind, self.status if self.status in ("draft", "stale", "superseded") else ""]
+        about += [f"superseded by {self.superseded_by}"] if self.superseded_by else []
+        return f"{self.title} ({', '.join(filter(None, about))})"
+
+    def governed(self, tenant_id: str) -> GovernedSource:
+        """Return what policies may know of it."""
+        return GovernedSource(
+            self.ref,
+            tenant_id,
+            self.kind,
+            self.sensitivity,
+            self.status,
+            self.project,
+            self.module,
+            self.session,
+            frozenset(self.tags),
+        )
+
+    def candidate(self, origin: str, *, similarity: float = 0.0, proximity: float | None = None) -> Candidate:
+        """Return it as a candidate of a prompt that the source ``origin`` offers."""
+        text = self.content
+        if text is None:
+            text = self.projections[0] if self.projections else ""
+        return Candidate(
+            self.ref,
+            text,
+            base_score=similarity,
+            score=similarity,
+            label=self.heading,
+            speaker=self.speaker,
+            time=self.time,
+            origins=(origin,),
+            metadata={"title": self.title, "node": self},
+            evidence={} if proximity is None else {"graph": proximity},
+            projections=self.projections,
+        )

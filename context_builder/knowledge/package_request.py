@@ -1,0 +1,155 @@
+"""The third door of the pipeline: the request for a context package, and what is made of the candidates that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Self
+
+from context_builder.assembly.access import AccessQuestion
+from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
+from context_builder.assembly.budget.section import Item, name_of
+from context_builder.assembly.candidate import ContextType
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.pipeline import Assembled
+from context_builder.assembly.prompt.fitting import Draft, Fitting, Selection
+from context_builder.assembly.ranking.signals import RankingSignal
+from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
+from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.knowledge.bundle import FittedBundle, entry, fitted
+from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.services import AccessReport
+from context_builder.knowledge.sources.query import PackageQuery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageQuestion(AccessQuestion):
+    """Asks for the agent whom a credential names; the answer is noted in ``reports``."""
+
+    agent: Agent
+    reports: list[AccessReport]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFit:
+    """Holds a selection in a budget; what is recorded of it."""
+
+    selection: Selection
+    bundle: FittedBundle
+
+    @property
+    def memories(self) -> int:
+        return len(self.bundle.items)
+
+    @property
+    def has_unseen(self) -> bool:
+        return False
+
+    def offered_tokens(self, counter: MessageTokenCounter, total: int) -> tuple[int, int]:
+        """Return what was used, twice: what is left out is not counted for its own sake."""
+        return total, total
+
+    def receipts(self) -> list[Receipt]:
+        """Return a receipt for every candidate."""
+        made = []
+        for item in self.bundle.items:
+            outcome = Outcome.SUMMARISED if item.summarised else Outcome.REDACTED if item.altered else Outcome.INCLUDED
+            reason = "; ".join(filter(None, (item.altered, "too large for what was left" if item.summarised else "")))
+            made.append(_receipt(item, outcome, reason))
+        made += [_receipt(item, Outcome.DROPPED, reason) for item, reason in self.bundle.left]
+        return [*made, *self.selection.refused]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageDraft:
+    """Holds what a package is made of; ``tokens`` are those of each source that fits, as rendered."""
+
+    fit: PackageFit
+    tokens: tuple[int, ...]
+    retrieved: RetrievalResult
+    query: PackageQuery
+    agent: Agent
+    report: AccessReport | None
+    now: datetime
+
+    def copied(self, *, cached: bool = False) -> Self:
+        return self
+
+
+class PackageRequest:
+    """Asks the sources of packages for what a build request wants, and fits it into its budget."""
+
+    def __init__(
+        self,
+        query: PackageQuery,
+        agent: Agent,
+        config: AssemblyConfig,
+        signals: tuple[RankingSignal, ...],
+        count: Callable[[str], int],
+        now: datetime,
+    ) -> None:
+        self.limit = query.request.token_budget
+        self._query = query
+        self._agent = agent
+        self._config = config
+        self._signals = signals
+        self._count = count
+        self._now = now
+        self._reports: list[AccessReport] = []
+
+    def cache_key(self) -> Hashable:
+        return None
+
+    def query(self) -> RetrievalQuery | None:
+        return self._query
+
+    def strategies(self, now: datetime) -> Mapping[str, AskStrategy]:
+        return {}
+
+    def access_question(self, now: datetime) -> AccessQuestion:
+        agent = self._agent
+        return PackageQuestion(self._query.query, now, agent.tenant, agent.sub, agent=agent, reports=self._reports)
+
+    def draft(self, retrieved: RetrievalResult) -> Draft:
+        return Draft(
+            query=self._query.query,
+            required=(),
+            candidates=retrieved.candidates,
+            order=(ContextType.SEMANTIC,),
+            config=self._config,
+            signals=self._signals,
+            unique_texts=False,
+            redacts_all=False,
+        )
+
+    def fit(self, fitting: Fitting, selection: Selection, limit: int) -> PackageFit:
+        items = list(selection.items[ContextType.SEMANTIC])
+        by_ref = {item.id: item for item in items}
+        pinned = [by_ref[ref] for ref in dict.fromkeys(self._query.request.pinned) if ref in by_ref]
+        rest = [item for item in items if item.id not in set(self._query.request.pinned) and item.text]
+        return PackageFit(selection, fitted([_whole(item) for item in pinned], map(_whole, rest), limit, self._count))
+
+    def assemble(
+        self, fitted: PackageFit, refit: Callable[[int], PackageFit], retrieved: RetrievalResult
+    ) -> Assembled[PackageDraft, PackageFit]:
+        report = self._reports[-1] if self._reports else None
+        tokens = tuple(self._count(entry(number, item)) for number, item in enumerate(fitted.bundle.items, 1))
+        draft = PackageDraft(fitted, tokens, retrieved, self._query, self._agent, report, self._now)
+        return Assembled(draft, fitted, fitted.bundle.tokens)
+
+    def finish(self, assembled: Assembled[PackageDraft, PackageFit], retrieved: RetrievalResult, now: datetime) -> None:
+        """Do nothing: who asked for the package records it."""
+
+
+def _whole(item: Item) -> Item:
+    """Return the item as its longest projection where its content is too long to be looked at."""
+    candidate = item.candidate
+    if candidate is None or candidate.metadata["node"].content is not None:
+        return replace(item, tokens=0)
+    return replace(item, summarised=True, projections=item.projections[1:], tokens=0)
+
+
+def _receipt(item: Item, outcome: Outcome, reason: str) -> Receipt:
+    return receipt(item.id, item.candidate, name_of(ContextType.SEMANTIC), outcome, reason, item.tokens)

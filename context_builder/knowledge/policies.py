@@ -1,0 +1,100 @@
+"""The policies of each tenant, kept in the database, and decisions by them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from context_builder.errors import KnowledgeUnavailable
+from context_builder.knowledge.governance import (
+    Agent,
+    DecisionContext,
+    GovernedSource,
+    PolicySet,
+    decide,
+    default_policies,
+    parse_policies,
+)
+from context_builder.knowledge.services import AccessReport
+from context_builder.storage.sql_functions import SqlFunctions
+
+_KEPT: Final = 1_000
+"""Tenants whose parsed policies are kept."""
+
+_ATTEMPTS: Final = 5
+
+
+class Governance(NamedTuple):
+    """Holds a tenant's policies as they are at a version of its governance."""
+
+    version: int
+    texts: Mapping[str, str]
+    policy_set: PolicySet
+
+
+class PolicyStore:
+    """Keeps Cedar policies by name; a tenant begins with those of the start, which it may replace and delete.
+
+    Every call raises :class:`~context_builder.errors.KnowledgeError`.
+    """
+
+    def __init__(self, functions: SqlFunctions) -> None:
+        self._functions = functions
+        self._parsed: OrderedDict[str, Governance] = OrderedDict()
+
+    async def version(self, tenant_id: str) -> int:
+        """Return which version of governance holds: it counts all changes of what may be seen."""
+        return int((await self._functions.call("context_knowledge_governance", tenant_id, {}))[0])
+
+    async def governance(self, tenant_id: str) -> Governance:
+        """Return the policies that hold now."""
+        held = self._parsed.get(tenant_id)
+        if held is not None and held.version == await self.version(tenant_id):
+            self._parsed.move_to_end(tenant_id)
+            return held
+        rows: list[Any] = await self._functions.call("context_knowledge_policies", tenant_id, {})
+        kept: Mapping[str, str | None] = rows[0]["policies"]
+        texts = {name: text for name, text in {**default_policies(), **kept}.items() if text is not None}
+        policy_set = held.policy_set if held is not None and held.texts == texts else parse_policies(texts)
+        governance = Governance(int(rows[0]["version"]), texts, policy_set)
+        self._parsed[tenant_id] = governance
+        self._parsed.move_to_end(tenant_id)
+        while len(self._parsed) > _KEPT:
+            self._parsed.popitem(last=False)
+        return governance
+
+    async def put(self, tenant_id: str, name: str, text: str) -> PolicySet:
+        """Store a policy text; return the policies with it. Raises :class:`~context_builder.errors.PolicyError`."""
+        return await self._replace(tenant_id, name, text)
+
+    async def delete(self, tenant_id: str, name: str) -> bool:
+        """Delete a policy text; return whether there was one."""
+        if name not in (await self.governance(tenant_id)).texts:
+            return False
+        await self._replace(tenant_id, name, None)
+        return True
+
+    async def _replace(self, tenant_id: str, name: str, text: str | None) -> PolicySet:
+        for _ in range(_ATTEMPTS):
+            held = await self.governance(tenant_id)
+            texts = {other: kept for other, kept in held.texts.items() if other != name}
+            policy_set = await asyncio.to_thread(parse_policies, texts if text is None else {**texts, name: text})
+            arguments = {"policy": name, "new_text": text, "seen": held.version}
+            if (await self._functions.call("context_knowledge_govern", tenant_id, arguments))[0]:
+                return policy_set
+        raise KnowledgeUnavailable("others change this tenant's policies at the same time; try again")
+
+
+class PolicyDecisions:
+    """Decides by the policies of a store; implements :class:`~context_builder.knowledge.services.MemoryPolicy`."""
+
+    def __init__(self, policies: PolicyStore) -> None:
+        self._policies = policies
+
+    async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
+        governance = await self._policies.governance(agent.tenant)
+        decisions = decide(governance.policy_set, agent, sources, context)
+        policy_set = governance.policy_set
+        return AccessReport(decisions, policy_set.version, governance.version, policy_set.reads_time)

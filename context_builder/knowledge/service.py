@@ -1,0 +1,269 @@
+"""The package service builds, serves and explains context packages.
+
+request ─► recorded ─► pipeline (sources side by side ─► access ─► redaction ─► ranking ─► budget) ─► recorded ─► cached
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final, Literal, NamedTuple
+
+import structlog
+from ulid import ULID
+
+from context_builder.assembly.background import Background
+from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.config import AssemblyConfig
+from context_builder.assembly.phases import Metrics
+from context_builder.assembly.pipeline import Pipeline
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.retrieval.retriever import Retriever
+from context_builder.clock import Clock
+from context_builder.errors import ContextBuilderError, PackageUnknown
+from context_builder.knowledge.access import PackageAccess
+from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
+from context_builder.knowledge.governance import Agent, DecisionContext
+from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.package_request import PackageDraft, PackageRequest
+from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.revision import Caller, PackageEntry, RecordedPackage
+from context_builder.knowledge.services import KnowledgeGraph, MemoryPolicy, MetadataIndex, VectorMemory
+from context_builder.knowledge.signals import PackageWeights, package_signals
+from context_builder.knowledge.sources.graph import GRAPH, GraphSource
+from context_builder.knowledge.sources.metadata import METADATA, MetadataSource
+from context_builder.knowledge.sources.pinned import PINNED, PinnedSource
+from context_builder.knowledge.sources.query import Findings, PackageQuery
+from context_builder.knowledge.sources.semantic import SEMANTIC, SemanticSource
+from context_builder.knowledge.view import rendered_package, seen, view_of
+
+log = structlog.get_logger(__name__)
+
+RETRIEVAL_TIME: Final = 0.15
+"""Seconds for which every source is waited for."""
+
+CHARS_A_TOKEN: Final = 16
+"""A text of more characters for each token of the budget is taken not to fit."""
+
+_NOTHING: Final = DecisionContext("", datetime.fromtimestamp(0, UTC))
+"""Context of a question about no source at all, which tells what decisions are made by."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackageServices:
+    """Holds what packages are made with, in this process or elsewhere."""
+
+    graph: KnowledgeGraph
+    vectors: VectorMemory
+    index: MetadataIndex
+    policy: MemoryPolicy
+    redaction: RedactionPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class PackageConfig:
+    """Holds the times in seconds, and the weights of the ranking signals."""
+
+    retrieval_time: float = RETRIEVAL_TIME
+    weights: PackageWeights = field(default_factory=PackageWeights)
+
+
+class Served(NamedTuple):
+    """Holds a package, and whether it was cached or built for this call."""
+
+    package: ContextPackage
+    cache: Literal["hit", "rebuilt"]
+
+
+class Trace(NamedTuple):
+    """Holds where a request belongs, as W3C trace context has it."""
+
+    trace_id: str
+    traceparent: str
+
+
+class PackageService:
+    """Builds, serves and explains packages. Everything raises :class:`~context_builder.errors.KnowledgeError` where the
+    database does not do what is asked."""
+
+    def __init__(
+        self,
+        services: PackageServices,
+        record: PackageRecord,
+        cache: PackageCache,
+        metrics: Metrics,
+        count: Callable[[str], int],
+        clock: Clock,
+        config: PackageConfig | None = None,
+    ) -> None:
+        self._services = services
+        self._record = record
+        self._cache = cache
+        self._count = count
+        self._clock = clock
+        self._config = config or PackageConfig()
+        self._assembly = AssemblyConfig(deadline=self._config.retrieval_time, threshold=0.0, store_summaries=False)
+        self._signals = package_signals(self._config.weights)
+        sources = (
+            PinnedSource(services.index),
+            SemanticSource(services.vectors),
+            GraphSource(services.graph, self._config.retrieval_time / 2),
+            MetadataSource(services.index),
+        )
+        self._background = Background()
+        self._pipeline = Pipeline(
+            self._assembly,
+            Retriever(sources, None, self._assembly, metrics, monotonic=lambda: clock.now().monotonic),
+            MessageTokenCounter(count),
+            services.redaction,
+            metrics,
+            self._background,
+            clock,
+            PackageAccess(services.policy),
+        )
+
+    async def build(
+        self, agent: Agent, request: ContextBuildRequest, trace: Trace, *, idempotency_key: str | None = None
+    ) -> ContextPackage:
+        """Return a package for the agent. A key that was used before gives the package that was built then.
+
+        Raises :class:`~context_builder.errors.PinnedOverBudget` and :class:`~context_builder.errors.IdempotencyClash`.
+        """
+        package_id = f"cpk_{ULID()}"
+        if idempotency_key is None:
+            return await self._begun(agent, request, trace, package_id)
+        digest = sha256(request.model_dump_json().encode()).hexdigest()
+        package_id = await self._record.claim(agent.tenant, agent.sub, idempotency_key, digest, package_id)
+        async with self._record.rebuilding(agent.tenant, package_id, after=0) as first:
+            if first is None:
+                return await self._begun(agent, request, trace, package_id)
+        return (await self.get(agent, package_id)).package
+
+    async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: Trace, package_id: str) -> ContextPackage:
+        request_id = f"cbr_{ULID()}"
+        caller = Caller(agent.sub, tuple(sorted(agent.roles)))
+        await self._record.begin(
+            agent.tenant,
+            request_id,
+            caller=caller,
+            request=request.model_dump(mode="json", by_alias=True),
+            trace_id=trace.trace_id,
+            traceparent=trace.traceparent,
+            task_id=request.task_id,
+            package_id=package_id,
+        )
+        return await self._build(agent, request, trace, PackageIds(package_id, request_id, 1))
+
+    async def get(self, agent: Agent, package_id: str) -> Served:
+        """Return the package as the agent may see it; one that is not cached is built again from its request.
+
+        Raises :class:`~context_builder.errors.PackageUnknown`.
+        """
+        cached = await self._cache.get(package_id)
+        if cached is not None and cached.tenant_id == agent.tenant:
+            return Served(await self._seen(agent, cached), "hit")
+        recorded = await self._record.latest(agent.tenant, package_id)
+        if recorded is None:
+            raise PackageUnknown(package_id)
+        async with self._record.rebuilding(agent.tenant, package_id, after=recorded.revision) as newer:
+            if newer is not None:
+                package = ContextPackage.model_validate(newer.body)
+            else:
+                package = await self._rebuilt(recorded)
+        return Served(await self._seen(agent, package), "rebuilt")
+
+    def prompt(self, package: ContextPackage) -> str:
+        """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""
+        return rendered_package(package)
+
+    async def listing(
+        self, agent: Agent, by: Literal["task", "trace", "ref"], value: str, limit: int, before: str | None
+    ) -> list[PackageEntry]:
+        """Return the packages of a task or a trace, or with a source, newest first."""
+        return await self._record.listing(agent.tenant, by, value, limit=limit, before=before)
+
+    async def feedback(
+        self, agent: Agent, package_id: str, outcome: float | None, helped: Mapping[str, float], note: str
+    ) -> None:
+        """Note what helped. Raises :class:`~context_builder.errors.PackageUnknown`."""
+        if not await self._record.feedback(agent.tenant, package_id, agent.sub, outcome, helped, note):
+            raise PackageUnknown(package_id)
+
+    async def audit(self, agent: Agent, package_id: str, *, of_others: bool) -> dict[str, Any]:
+        """Return how a package came about. Raises :class:`~context_builder.errors.PackageUnknown`, also for another
+        agent's unless ``of_others``."""
+        recorded = await self._record.latest(agent.tenant, package_id)
+        found = await self._record.audit(agent.tenant, package_id) if recorded is not None else None
+        if recorded is None or found is None or not (of_others or recorded.caller.sub == agent.sub):
+            raise PackageUnknown(package_id)
+        return found
+
+    async def close(self) -> None:
+        """Wait for what is under way."""
+        await self._background.drain()
+
+    async def _rebuilt(self, recorded: RecordedPackage) -> ContextPackage:
+        request = ContextBuildRequest.model_validate(recorded.request)
+        agent = Agent(str(recorded.body["tenantId"]), frozenset(recorded.caller.roles), recorded.caller.sub)
+        trace = Trace(recorded.trace_id, recorded.traceparent)
+        ids = PackageIds(recorded.package_id, recorded.request_id, recorded.revision + 1)
+        return await self._build(agent, request, trace, ids)
+
+    async def _build(self, agent: Agent, request: ContextBuildRequest, trace: Trace, ids: PackageIds) -> ContextPackage:
+        try:
+            draft, is_cached = await asyncio.gather(self._drafted(agent, request), self._cache.answers())
+            package = packaged(draft, ids, trace.trace_id, is_cached=is_cached)
+            revision = await self._record.finish(agent.tenant, revision_of(package, draft, trace.traceparent))
+        except BaseException as error:
+            if ids.revision == 1:
+                await self._failed(agent.tenant, ids.request_id, error)
+            raise
+        package = package.model_copy(update={"revision": revision})
+        if is_cached and not await self._cache.put(package):
+            package = package.model_copy(update={"coverage": without_cache(package.coverage)})
+        return package
+
+    async def _seen(self, agent: Agent, package: ContextPackage) -> ContextPackage:
+        """Return the package as the agent may see it at present."""
+        if package.view and package.view == view_of(agent, await self._services.policy.decide(agent, (), _NOTHING)):
+            return package
+        refs = [one.ref for one in package.sources]
+        nodes = await self._services.index.nodes(agent.tenant, refs, 0)
+        asked = [nodes[ref].governed(agent.tenant) for ref in refs if ref in nodes]
+        intent = await self._intent(agent.tenant, package.context_package_id)
+        report = await self._services.policy.decide(agent, asked, DecisionContext(intent, self._pipeline.now()))
+        return seen(package, nodes, report, self._services.redaction, self._count)
+
+    async def _intent(self, tenant_id: str, package_id: str) -> str:
+        recorded = await self._record.latest(tenant_id, package_id)
+        return str(recorded.request.get("intent", "")) if recorded is not None else ""
+
+    async def _failed(self, tenant_id: str, request_id: str, error: BaseException) -> None:
+        """Mark the request as failed, which the failure at hand must not be lost for."""
+        try:
+            await asyncio.shield(self._record.fail(tenant_id, request_id, type(error).__name__))
+        except ContextBuilderError as failure:
+            log.warning("package.failure_unrecorded", error=type(failure).__name__)
+
+    async def _drafted(self, agent: Agent, request: ContextBuildRequest) -> PackageDraft:
+        retrieval = request.retrieval
+        asked = {GRAPH: retrieval.graph, SEMANTIC: retrieval.semantic, METADATA: retrieval.metadata}
+        only = {name for name, what in asked.items() if what is not None} | ({PINNED} if request.pinned else set())
+        query = PackageQuery(
+            query=request.intent,
+            top_k=1,
+            threshold=0.0,
+            tenant_id=agent.tenant,
+            only=frozenset(only),
+            request=request,
+            tenant=agent.tenant,
+            longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
+            findings=Findings(asyncio.get_running_loop().create_future() if retrieval.semantic else None),
+        )
+        now = self._pipeline.now()
+        return await self._pipeline.build(PackageRequest(query, agent, self._assembly, self._signals, self._count, now))

@@ -1,0 +1,96 @@
+"""The services that a package is made with; each is in this process, or elsewhere over gRPC.
+
+Every call raises :class:`~context_builder.errors.ContextBuilderError`, and takes the tenant from a verified credential.
+``longest`` is in characters: of longer contents only projections are returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from context_builder.knowledge.artifact import Edge
+from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
+from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
+
+
+@dataclass(frozen=True, slots=True)
+class GraphProjection:
+    """Holds a neighbourhood: its nearest nodes, how near each ref in it is (0..1), and the edges among these nodes."""
+
+    nodes: tuple[KnowledgeNode, ...]
+    proximity: Mapping[str, float]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorDocument:
+    """Holds a node that is like an intent, how much (0..1), and whether its meaning was compared, or words alone."""
+
+    node: KnowledgeNode
+    similarity: float
+    by_meaning: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccessReport:
+    """Holds decisions, in the order of the sources, and what they were made by.
+
+    ``policy_version`` names the policies; ``governance`` counts all changes of what may be seen. A decision that
+    ``depends_on_time`` must not be reused.
+    """
+
+    decisions: tuple[AccessDecision, ...]
+    policy_version: str
+    governance: int
+    depends_on_time: bool
+
+
+class KnowledgeGraph(Protocol):
+    """Finds what is connected."""
+
+    async def neighbourhood(
+        self, tenant_id: str, seeds: Mapping[str, float], asked: GraphRetrieval, longest: int
+    ) -> GraphProjection:
+        """Return what is around the seeds, which are refs with weights."""
+        ...
+
+
+class VectorMemory(Protocol):
+    """Finds what is alike."""
+
+    async def search(
+        self, tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int
+    ) -> list[VectorDocument]:
+        """Return what is like the intent, best first."""
+        ...
+
+
+class MetadataIndex(Protocol):
+    """Finds what has certain fields."""
+
+    async def find(self, tenant_id: str, asked: MetadataRetrieval, scope: Scope, longest: int) -> list[KnowledgeNode]:
+        """Return what has the fields, the newest first."""
+        ...
+
+    async def nodes(self, tenant_id: str, refs: Sequence[str], longest: int) -> dict[str, KnowledgeNode]:
+        """Return the nodes that there are, by ref."""
+        ...
+
+
+class MemoryPolicy(Protocol):
+    """Decides who may see what."""
+
+    async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
+        """Return a decision for each source."""
+        ...
+
+
+class MemoryRedaction(Protocol):
+    """Masks what must not be seen."""
+
+    async def redact(self, texts: Sequence[str]) -> list[str | None]:
+        """Return the texts redacted; None for one that could not be."""
+        ...

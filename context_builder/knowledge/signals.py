@@ -1,0 +1,105 @@
+"""The ranking signals of context packages, each 0..1; a source's score is their weighted mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.ranking.signals import RankingQuery, RankingSignal, recency, similarity
+from context_builder.knowledge.node import KnowledgeNode
+
+SUPERSEDED: Final = 0.2
+"""Recency of what is superseded or stale is multiplied by this."""
+
+UNKNOWN_QUALITY: Final = 0.5
+
+_GONE: Final = frozenset({"superseded", "stale"})
+
+
+@dataclass(frozen=True, slots=True)
+class PackageWeights:
+    """Holds how much each signal counts, and the age in days at which recency is down to 0.37 (1/e)."""
+
+    semantic: float = 0.45
+    graph: float = 0.35
+    recency: float = 0.05
+    quality: float = 0.1
+    reuse: float = 0.05
+    days: float = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Semantic:
+    """Scores by similarity to the intent."""
+
+    weight: float
+    name: ClassVar[str] = "semantic"
+
+    def score(self, candidate: Candidate, query: RankingQuery) -> float:
+        return similarity(candidate)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Scores by how near it is to the scope, the pinned sources and what is like the intent."""
+
+    weight: float
+    name: ClassVar[str] = "graph"
+
+    def score(self, candidate: Candidate, query: RankingQuery) -> float:
+        return candidate.evidence.get("graph", 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Currency:
+    """Scores ``exp(-age / days)``, much less what is superseded or stale."""
+
+    weight: float
+    days: float
+    name: ClassVar[str] = "recency"
+
+    def score(self, candidate: Candidate, query: RankingQuery) -> float:
+        fresh = recency({"timestamp": candidate.time}, query.now, self.days)
+        node = node_of(candidate)
+        return fresh * SUPERSEDED if node.superseded_by or node.status in _GONE else fresh
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Scores by what assessors and readers think of it."""
+
+    weight: float
+    name: ClassVar[str] = "quality"
+
+    def score(self, candidate: Candidate, query: RankingQuery) -> float:
+        quality = node_of(candidate).quality
+        return UNKNOWN_QUALITY if quality is None else quality
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """Scores by how often it helped before."""
+
+    weight: float
+    name: ClassVar[str] = "reuse"
+
+    def score(self, candidate: Candidate, query: RankingQuery) -> float:
+        return node_of(candidate).reuse or 0.0
+
+
+def package_signals(weights: PackageWeights) -> tuple[RankingSignal, ...]:
+    """Return the signals of a package."""
+    return (
+        Semantic(weights.semantic),
+        Graph(weights.graph),
+        Currency(weights.recency, weights.days),
+        Quality(weights.quality),
+        Reuse(weights.reuse),
+    )
+
+
+def node_of(candidate: Candidate) -> KnowledgeNode:
+    """Return the node that a candidate was made of."""
+    node: KnowledgeNode = candidate.metadata["node"]
+    return node

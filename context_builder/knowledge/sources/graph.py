@@ -1,0 +1,61 @@
+"""What is connected with the scope, with pinned sources, and with what is like the intent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.knowledge.services import KnowledgeGraph, VectorDocument
+from context_builder.knowledge.sources.query import PackageQuery
+
+GRAPH: Final = "graph"
+
+SEEDS: Final = 20
+"""Of what is like the intent, so many of the best are where walks begin."""
+
+_NAMED: Final = 1.0
+"""Weight of a seed that the request names; what is alike weighs as much as it is alike."""
+
+
+class GraphSource:
+    """Offers the neighbourhood in a graph; a source of a pipeline of packages.
+
+    It waits ``patience`` seconds for what is like the intent, then goes on with what the request names.
+    """
+
+    name = GRAPH
+
+    def __init__(self, graph: KnowledgeGraph, patience: float) -> None:
+        self._graph = graph
+        self._patience = patience
+
+    async def find(self, query: RetrievalQuery) -> Sequence[Candidate]:
+        query = PackageQuery.of(query)
+        asked, request = query.request.retrieval.graph, query.request
+        if asked is None:
+            return ()
+        seeds = {f"session:{session}": _NAMED for session in request.scope.session_ids}
+        if request.task_id:
+            seeds[f"task:{request.task_id}"] = _NAMED
+        seeds |= dict.fromkeys(request.pinned, _NAMED)
+        alike = {one.node.ref: one for one in (await self._alike(query))[:SEEDS]}
+        for ref, one in alike.items():
+            seeds[ref] = seeds.get(ref, 0.0) + one.similarity
+        if not seeds:
+            return ()
+        found = await self._graph.neighbourhood(query.tenant, seeds, asked, query.longest)
+        query.findings.graph = found
+        nodes = {one.ref: one for one in found.nodes} | {ref: one.node for ref, one in alike.items()}
+        return [node.candidate(GRAPH, proximity=found.proximity.get(ref, 0.0)) for ref, node in nodes.items()]
+
+    async def warm_up(self) -> None:
+        """Do nothing: the graph connects at its first use."""
+
+    async def _alike(self, query: PackageQuery) -> Sequence[VectorDocument]:
+        if query.findings.alike is None:
+            return ()
+        done, _ = await asyncio.wait([query.findings.alike], timeout=self._patience)
+        return query.findings.alike.result() if done else ()

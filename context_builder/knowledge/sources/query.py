@@ -1,0 +1,37 @@
+"""A package's query tells every source what is asked, and shows the graph what is alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.services import GraphProjection, VectorDocument
+
+
+@dataclass(slots=True)
+class Findings:
+    """Holds what sources found that others build on."""
+
+    alike: asyncio.Future[Sequence[VectorDocument]] | None = None
+    graph: GraphProjection | None = None
+    unknown_pinned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageQuery(RetrievalQuery):
+    """Asks for what a request wants, of a tenant. ``longest`` is in characters."""
+
+    request: ContextBuildRequest
+    tenant: str
+    longest: int
+    findings: Findings = field(default_factory=Findings)
+
+    @classmethod
+    def of(cls, query: RetrievalQuery) -> PackageQuery:
+        """Return the query itself. Raises :class:`TypeError` for that of another kind of prompt."""
+        if not isinstance(query, cls):
+            raise TypeError(f"a source of packages was asked with a {type(query).__name__}")
+        return query

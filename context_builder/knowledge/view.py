@@ -1,0 +1,89 @@
+"""A view is a package as one caller may see it: decided again, by what its sources are at present."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Final
+
+from context_builder.assembly.access import Access
+from context_builder.assembly.budget.section import Item
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.knowledge.bundle import entry, rendered
+from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.package import ContextPackage, ContextSource, Projection
+from context_builder.knowledge.services import AccessReport
+
+NEVER: Final = ""
+"""View of a package that nobody may be served without another decision."""
+
+
+def view_of(agent: Agent, report: AccessReport | None) -> str:
+    """Return the name of what an agent sees by a report's policies; decisions that depend on time have none."""
+    if report is None or report.depends_on_time:
+        return NEVER
+    named = json.dumps([agent.tenant, agent.sub, sorted(agent.roles), report.governance, report.policy_version])
+    return "sha256:" + sha256(named.encode()).hexdigest()
+
+
+def rendered_package(package: ContextPackage) -> str:
+    """Return what goes into a model's prompt; empty without sources."""
+    return rendered([_item(one) for one in package.sources])
+
+
+def seen(
+    package: ContextPackage,
+    nodes: Mapping[str, KnowledgeNode],
+    report: AccessReport,
+    redaction: RedactionPolicy,
+    count: Callable[[str], int],
+) -> ContextPackage:
+    """Return the package as the report's agent may see it: without what is denied or gone, redacted where that is so.
+
+    ``stale`` names the sources of which there is a newer version.
+    """
+    access = {one.ref: one.access for one in report.decisions}
+    shown: list[ContextSource] = []
+    for source in package.sources:
+        allowed = access.get(source.ref, Access.DENIED) if source.ref in nodes else Access.DENIED
+        if allowed is Access.REDACTED and not source.projection.is_redacted:
+            redacted = _redacted(source, redaction)
+            if redacted is not None:
+                shown.append(redacted)
+        elif allowed is not Access.DENIED:
+            shown.append(source)
+    denied = sum(1 for one in report.decisions if one.access is Access.DENIED and one.ref in nodes)
+    while count(rendered([_item(one) for one in shown])) > package.token_budget:
+        shown.pop()  # redaction can make a text longer
+    counted = tuple(_counted(number, one, count) for number, one in enumerate(shown, 1))
+    return package.model_copy(
+        update={
+            "sources": counted,
+            "tokens_used": count(rendered([_item(one) for one in counted])),
+            "denied": package.denied + denied,
+            "redacted": sum(one.projection.is_redacted for one in counted),
+            "policy_version": report.policy_version,
+            "stale": tuple(one.ref for one in counted if 0 < one.version < nodes[one.ref].version),
+        }
+    )
+
+
+def _item(source: ContextSource) -> Item:
+    return Item(source.ref, source.content, candidate=Candidate(source.ref, source.content, label=source.heading))
+
+
+def _redacted(source: ContextSource, redaction: RedactionPolicy) -> ContextSource | None:
+    """Return the source redacted; None where that is not possible."""
+    texts = [redaction.text(text).text for text in (source.content, source.title, source.heading)]
+    if any(text is None for text in texts):
+        return None
+    content, title, heading = (text or "" for text in texts)
+    projection = Projection.of(redacted=True, summarised=source.projection.is_summarised)
+    return source.model_copy(update={"content": content, "title": title, "heading": heading, "projection": projection})
+
+
+def _counted(number: int, source: ContextSource, count: Callable[[str], int]) -> ContextSource:
+    return source.model_copy(update={"tokens": count(entry(number, _item(source)))})
