@@ -31,10 +31,10 @@ ContextBuilderError
 │       └── CannotForget    has no way to delete what it keeps
 ├── KnowledgeError          the knowledge store
 │   ├── KnowledgeUnavailable  cannot be reached in time; worth another try
+│   ├── PackageUnknown      there is no such package, or it is another tenant's
 │   ├── IdempotencyClash    an Idempotency-Key came again with another body
 │   └── KnowledgeRejected   refuses this request or this caller; says why
 │       └── KnowledgeDataRejected  refuses what this request holds, and will never take it
-│   └── PackageUnknown      there is no such package, or it is another tenant's
 ├── Undeliverable           will never be delivered, though the receiver is well; also the two ...DataRejected
 │   └── EntryUnreadable     an outbox entry that is not what this version writes
 └── ContextError            a context that cannot be built

@@ -77,8 +77,8 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
         def on_file(done: int, total: int) -> None:
             progress.update(bar, completed=done, total=total)
 
-        async with open_knowledge(settings) as store:
-            result = await ingest_folder(store, tenant or settings.memory.tenant_id, folder, options, on_file)
+        async with open_knowledge(settings) as knowledge:
+            result = await ingest_folder(knowledge.store, tenant or settings.memory.tenant_id, folder, options, on_file)
     if as_json:
         print_json(
             {

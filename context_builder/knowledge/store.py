@@ -74,13 +74,9 @@ class KnowledgeStore:
         described = artifact.model_dump(mode="json") | {"ref": ref}
         rows = [_passage(document, ref, artifact, place, text) for place, text in enumerate(_searchable(artifact))]
         shorter = [{"words": words, "text": text} for words, text in projections(artifact.content).items()]
+        made = {"projections": shorter} if shorter else {}
         answer = await self._one(
-            "context_knowledge_put",
-            tenant_id,
-            artifact=described,
-            document=document,
-            passages=rows,
-            projections=shorter,
+            "context_knowledge_put", tenant_id, artifact=described, document=document, passages=rows, **made
         )
         return PutResult(int(answer["version"]), bool(answer["changed"]))
 

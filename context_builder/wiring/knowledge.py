@@ -4,19 +4,49 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
+from redis.asyncio import Redis
+
+from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.clock import SystemClock
+from context_builder.errors import MissingExtra
+from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
+from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
+from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.service import PackageService, PackageServices
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.memory.memory import MemoryStore
+from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.settings import Settings
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
+from context_builder.tokens.counter import TokenCounter
+from context_builder.wiring.builders import UNNAMED_MODEL
 from context_builder.wiring.embedded import database_url, home_of, require_postgres
 
 
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """Holds what is known, by whom it may be seen, and what was served of it, in one database."""
+
+    store: KnowledgeStore
+    policies: PolicyStore
+    record: PackageRecord
+
+
 @asynccontextmanager
-async def open_knowledge(settings: Settings) -> AsyncIterator[KnowledgeStore]:
-    """Open the knowledge store; the embedded PostgreSQL is started where the settings name no database."""
+async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
+    """Open the knowledge; the embedded PostgreSQL is started where the settings name no database."""
     async with open_functions(settings) as functions:
-        yield KnowledgeStore(functions)
+        yield knowledge_of(functions)
+
+
+def knowledge_of(functions: SqlFunctions) -> Knowledge:
+    """Return the knowledge behind a database's functions."""
+    return Knowledge(KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions))
 
 
 @asynccontextmanager
@@ -35,3 +65,41 @@ async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
         yield functions
     finally:
         await functions.close()
+
+
+@asynccontextmanager
+async def open_packages(
+    settings: Settings, knowledge: Knowledge, memory: MemoryStore, redis: Redis | None
+) -> AsyncIterator[PackageService]:
+    """Open the service of context packages over the knowledge, the memory and the cache in Redis."""
+    services = PackageServices(
+        graph=LocalGraph(knowledge.store),
+        vectors=LocalVectors(knowledge.store, memory),
+        index=LocalNodes(knowledge.store),
+        policy=PolicyDecisions(knowledge.policies),
+        redaction=RedactionPolicy(redactor_of_packages()),
+    )
+    metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
+    service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock())
+    try:
+        yield service
+    finally:
+        await service.close()
+
+
+def redactor_of_packages() -> RedactorProtocol:
+    """Return the redactor of confidential sources: secrets and personal data. Without the extra for these it refuses
+    every text, which so is withheld: what is masked by half is not redacted."""
+    from context_builder.redaction.secrets import SecretRedactor
+
+    try:
+        from context_builder.redaction.pii import PiiRedactor
+
+        return RedactorChain(SecretRedactor(), PiiRedactor())
+    except MissingExtra:
+        return _Refusing()
+
+
+class _Refusing:
+    def redact(self, text: str) -> str:
+        raise MissingExtra("confidential sources need the extra `pii`: pip install 'context-builder[pii]'")

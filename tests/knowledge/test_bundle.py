@@ -18,7 +18,7 @@ LONG = "\n\n".join(f"Paragraph {number} begins so. " + "It goes on and on with w
 
 def source(name: str, text: str) -> Item:
     candidate = Candidate(name, text, label=f"Title of {name} (document)")
-    return Item(name, text, candidate=candidate, projections=projections(text))
+    return Item(name, text, candidate=candidate, projections=tuple(projections(text).values()))
 
 
 def names(items: tuple[Item, ...]) -> list[str]:
@@ -88,7 +88,7 @@ def test_it_is_never_over_its_budget(pinned: list[str], others: list[str], limit
 @given(TEXTS)
 def test_a_projection_is_shorter_and_invents_no_word(text: str) -> None:
     words = text.split()
-    made = projections(text)
+    made = list(projections(text).values())
     assert all(len(one.split()) < len(words) for one in made)
     assert {word for one in made for word in one.split()} <= {*words, "[…]"}
     assert sorted(made, key=lambda one: -len(one.split())) == list(made)

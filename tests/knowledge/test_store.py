@@ -112,7 +112,7 @@ async def test_artifacts_are_found_by_their_fields(knowledge: KnowledgeStore) ->
     await knowledge.put("lab", "artifact:b", document(status=Status.APPROVED, tags=("x",), project_id="kelp"))
 
     async def refs(**where: Any) -> set[str]:
-        return {one.ref for one in await knowledge.find("lab", ArtifactFilter(**where), 10)}
+        return set(await knowledge.matching("lab", ArtifactFilter(**where), 10))
 
     assert await refs() == {"artifact:a", "artifact:b"}
     assert await refs(types=("contract",)) == {"artifact:a"}
@@ -122,7 +122,7 @@ async def test_artifacts_are_found_by_their_fields(knowledge: KnowledgeStore) ->
     assert await refs(modules=("m",)) == {"artifact:a"}
     assert await refs(project_id="kelp") == {"artifact:b"}
     assert await refs(kinds=("code",)) == set()
-    assert len(await knowledge.find("lab", ArtifactFilter(), 1)) == 1
+    assert len(await knowledge.matching("lab", ArtifactFilter(), 1)) == 1
 
 
 async def test_who_replaces_an_artifact_is_told(knowledge: KnowledgeStore) -> None:
@@ -173,7 +173,7 @@ async def test_tenants_know_nothing_of_each_other(knowledge: KnowledgeStore, mig
     await knowledge.link("lab", [edge(REF, "artifact:b")])
     await knowledge.assess("lab", [Assessment(ref=REF, quality=1.0, assessor="ann")])
     assert await knowledge.get("club", [REF]) == {}
-    assert await knowledge.find("club", ArtifactFilter(), 10) == []
+    assert await knowledge.matching("club", ArtifactFilter(), 10) == []
     assert len((await knowledge.neighbourhood("club", [REF])).nodes) == 1
     assert await knowledge.quality("club", [REF]) == {}
     assert not await knowledge.erase("club", REF)

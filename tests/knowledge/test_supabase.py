@@ -32,7 +32,7 @@ async def test_knowledge_is_kept_found_and_erased_by_tenant(
     assert await knowledge.put("lab", REF, PROTOCOL) == (1, False)
     assert (await knowledge.get("lab", [REF]))[REF].content == "Label it."
     assert await knowledge.get("lab", [REF], version=2) == {}
-    assert [one.ref for one in await knowledge.find("lab", ArtifactFilter(project_id="kelp"), 5)] == [REF]
+    assert await knowledge.matching("lab", ArtifactFilter(project_id="kelp"), 5) == [REF]
     assert await knowledge.sources("lab", "kelp") == {REF: "a.md"}
     assert await knowledge.link("lab", [edge]) == 1
     assert (await knowledge.neighbourhood("lab", [REF], edge_types=["cites"])).edges == (edge,)

@@ -69,6 +69,10 @@ CREATE TABLE context_edges (
     type text NOT NULL,
     weight double precision NOT NULL DEFAULT 1
 );
+CREATE TABLE context_governance (
+    tenant_id text NOT NULL,
+    version bigint NOT NULL
+);
 CREATE TABLE context_memories (
     tenant_id text NOT NULL,
     id text NOT NULL,
@@ -192,6 +196,19 @@ CREATE TABLE context_packages (
     graph jsonb,
     created_at timestamp with time zone NOT NULL
 ) PARTITION BY RANGE (day);
+CREATE TABLE context_policies (
+    tenant_id text NOT NULL,
+    name text NOT NULL,
+    text text,
+    updated_at timestamp with time zone NOT NULL DEFAULT now()
+);
+CREATE TABLE context_projections (
+    tenant_id text NOT NULL,
+    ref text NOT NULL,
+    version integer NOT NULL,
+    words integer NOT NULL,
+    text text NOT NULL
+);
 CREATE TABLE context_source_ratings (
     tenant_id text NOT NULL,
     ref text NOT NULL,
@@ -289,6 +306,7 @@ CREATE UNIQUE INDEX context_assessments_pkey ON context_assessments USING btree 
 CREATE UNIQUE INDEX context_build_requests_pkey ON ONLY context_build_requests USING btree (tenant_id, id, day);
 CREATE UNIQUE INDEX context_builder_migrations_pkey ON context_builder_migrations USING btree (name);
 CREATE UNIQUE INDEX context_edges_pkey ON context_edges USING btree (tenant_id, from_ref, to_ref, type);
+CREATE UNIQUE INDEX context_governance_pkey ON context_governance USING btree (tenant_id);
 CREATE UNIQUE INDEX context_memories_pkey ON context_memories USING btree (tenant_id, id);
 CREATE UNIQUE INDEX context_memory_frequencies_pkey ON context_memory_frequencies USING btree (tenant_id, word);
 CREATE UNIQUE INDEX context_memory_totals_pkey ON context_memory_totals USING btree (tenant_id);
@@ -302,6 +320,8 @@ CREATE UNIQUE INDEX context_package_keys_pkey ON context_package_keys USING btre
 CREATE UNIQUE INDEX context_package_leases_pkey ON context_package_leases USING btree (tenant_id, name);
 CREATE UNIQUE INDEX context_package_uses_pkey ON ONLY context_package_uses USING btree (tenant_id, about, day, package_id);
 CREATE UNIQUE INDEX context_packages_pkey ON ONLY context_packages USING btree (tenant_id, id, revision, day);
+CREATE UNIQUE INDEX context_policies_pkey ON context_policies USING btree (tenant_id, name);
+CREATE UNIQUE INDEX context_projections_pkey ON context_projections USING btree (tenant_id, ref, version, words);
 CREATE UNIQUE INDEX context_source_ratings_pkey ON context_source_ratings USING btree (tenant_id, ref, caller);
 CREATE UNIQUE INDEX context_source_usefulness_pkey ON context_source_usefulness USING btree (tenant_id, ref);
 CREATE UNIQUE INDEX context_summaries_session_id_summary_seq_key ON context_summaries USING btree (session_id, summary_seq);
@@ -323,19 +343,29 @@ CREATE FUNCTION context_knowledge_artifact(a context_artifacts)
     RETURNS jsonb;
 CREATE FUNCTION context_knowledge_assess(tenant text, assessments jsonb)
     RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_changed(tenant text)
+    RETURNS void;
 CREATE FUNCTION context_knowledge_erase(tenant text, artifact text, document text)
     RETURNS boolean SECURITY DEFINER;
-CREATE FUNCTION context_knowledge_find(tenant text, filter jsonb, most integer)
-    RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_get(tenant text, refs text[], wanted integer DEFAULT NULL::integer)
     RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_govern(tenant text, policy text, new_text text, seen bigint)
+    RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_governance(tenant text)
+    RETURNS bigint SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_index(tenant text, document text, passages jsonb)
     RETURNS void;
 CREATE FUNCTION context_knowledge_link(tenant text, edges jsonb)
     RETURNS bigint SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_matching(tenant text, filter jsonb, most integer)
+    RETURNS SETOF text SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_neighbourhood(tenant text, seeds text[], depth integer, types text[], fan_out integer, most integer)
     RETURNS jsonb SECURITY DEFINER;
-CREATE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text, passages jsonb)
+CREATE FUNCTION context_knowledge_nodes(tenant text, refs text[], longest integer)
+    RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_policies(tenant text)
+    RETURNS jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]'::jsonb)
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_quality(tenant text, refs text[])
     RETURNS TABLE(ref text, quality double precision, assessors bigint) SECURITY DEFINER;
@@ -345,6 +375,8 @@ CREATE FUNCTION context_knowledge_space(tenant text)
     RETURNS text;
 CREATE FUNCTION context_knowledge_unlink(tenant text, edges jsonb)
     RETURNS bigint SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_unsaid()
+    RETURNS trigger SECURITY DEFINER;
 CREATE FUNCTION context_memory_any(words text[])
     RETURNS tsquery;
 CREATE FUNCTION context_memory_by_embedding(tenant text, by_embedder text, query_embedding real[], condition text, depth integer)

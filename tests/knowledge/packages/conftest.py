@@ -1,0 +1,90 @@
+"""A package service over a real PostgreSQL and a real Redis, with a clock that is turned by hand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.assembly.metrics import ContextBuilderMetrics
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.knowledge.artifact import Artifact, ArtifactKind, Status
+from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
+from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
+from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.service import PackageConfig, PackageService, PackageServices, Trace
+from context_builder.knowledge.store import KnowledgeStore
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.sql_functions import PostgresFunctions
+from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
+from context_builder.testing import ManualClock
+from context_builder.tokens.counter import count_tokens
+from context_builder.wiring.knowledge import redactor_of_packages
+
+ANN = Agent("lab", frozenset({"writer"}), "ann")
+BOB = Agent("lab", frozenset({"reader"}), "bob")
+ADMIN = Agent("lab", frozenset({"admin"}), "root")
+STRANGER = Agent("club", frozenset({"admin"}), "eve")
+TRACE = Trace("4bf92f3577b34da6a3ce929d0e0e4736", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+
+
+@dataclass
+class Lab:
+    """Holds a package service and everything that it stands on."""
+
+    service: PackageService
+    services: PackageServices
+    store: KnowledgeStore
+    policies: PolicyStore
+    record: PackageRecord
+    memory: PostgresMemory
+    redis: Redis
+    clock: ManualClock
+
+    async def put(self, ref: str, content: str, tenant: str = "lab", **fields: Any) -> None:
+        described = {"kind": ArtifactKind.DOCUMENT, "title": f"Title of {ref}", "status": Status.APPROVED, **fields}
+        await self.store.put(tenant, ref, Artifact(content=content, **described))
+
+    async def build(self, intent: str, agent: Agent = ANN, budget: int = 2_000, **asked: Any) -> ContextPackage:
+        request = ContextBuildRequest.model_validate({"intent": intent, "tokenBudget": budget, **asked})
+        return await self.service.build(agent, request, TRACE)
+
+    def again(self, **services: Any) -> PackageService:
+        """Return another server's service over the same database, with other ``services`` where given."""
+        parts = {name: getattr(self.services, name) for name in self.services.__dataclass_fields__} | services
+        return PackageService(
+            PackageServices(**parts),
+            self.record,
+            PackageCache(self.redis),
+            ContextBuilderMetrics(),
+            count_tokens,
+            self.clock,
+            PackageConfig(retrieval_time=5.0),
+        )
+
+
+@pytest.fixture
+async def lab(migrated_url: str, redis: Redis) -> AsyncIterator[Lab]:
+    functions = PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS)
+    memory, clock = PostgresMemory(migrated_url), ManualClock()
+    store, policies, record = KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions, clock=clock)
+    services = PackageServices(
+        LocalGraph(store),
+        LocalVectors(store, memory),
+        LocalNodes(store),
+        PolicyDecisions(policies),
+        RedactionPolicy(redactor_of_packages()),
+    )
+    made = Lab(None, services, store, policies, record, memory, redis, clock)  # type: ignore[arg-type]
+    made.service = made.again()
+    yield made
+    await made.service.close()
+    await memory.close()
+    await functions.close()
