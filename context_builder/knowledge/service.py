@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import structlog
 from ulid import ULID
@@ -25,6 +25,7 @@ from context_builder.assembly.retrieval.retriever import Retriever
 from context_builder.clock import Clock
 from context_builder.errors import ContextBuilderError, PackageUnknown
 from context_builder.knowledge.access import PackageAccess
+from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
 from context_builder.knowledge.governance import Agent, DecisionContext
@@ -194,14 +195,14 @@ class PackageService:
         if not await self._record.feedback(agent.tenant, package_id, agent.sub, outcome, helped, note):
             raise PackageUnknown(package_id)
 
-    async def audit(self, agent: Agent, package_id: str, *, of_others: bool) -> dict[str, Any]:
+    async def audit(self, agent: Agent, package_id: str, *, of_others: bool) -> PackageAudit:
         """Return how a package came about. Raises :class:`~context_builder.errors.PackageUnknown`, also for another
         agent's unless ``of_others``."""
         recorded = await self._record.latest(agent.tenant, package_id)
         found = await self._record.audit(agent.tenant, package_id) if recorded is not None else None
         if recorded is None or found is None or not (of_others or recorded.caller.sub == agent.sub):
             raise PackageUnknown(package_id)
-        return found
+        return package_audit(found)
 
     async def close(self) -> None:
         """Wait for what is under way."""

@@ -16,7 +16,17 @@ from context_builder.server.asgi.authentication import AuthenticationMiddleware
 from context_builder.server.asgi.body_limit import BodyLimitMiddleware
 from context_builder.server.asgi.failures import FailureMiddleware
 from context_builder.server.asgi.host_names import HostMiddleware
-from context_builder.server.routes import artifacts, documentation, events, memories, pages, sessions, turns
+from context_builder.server.routes import (
+    artifacts,
+    documentation,
+    events,
+    memories,
+    packages,
+    pages,
+    policies,
+    sessions,
+    turns,
+)
 from context_builder.server.services import Services
 from context_builder.server.trace import TraceMiddleware
 
@@ -26,8 +36,10 @@ ROUTERS = (
     events.router,
     turns.router,
     memories.router,
+    packages.router,
+    policies.router,
 )
-"""Routers of guarded routes. Those of packages, policies and audits belong here too."""
+"""Routers of guarded routes."""
 
 
 def create_app(services: Services) -> FastAPI:

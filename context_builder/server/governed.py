@@ -23,7 +23,7 @@ WITHHELD: Final = "[withheld: it could not be redacted]"
 
 async def access_to(services: Services, caller: Caller, sources: Sequence[GovernedSource]) -> list[Access]:
     """Return how the caller may see each source."""
-    policies = await services.policies(caller.tenant_id)
+    policies = (await services.policies.governance(caller.tenant_id)).policy_set
     context = DecisionContext("", datetime.now(UTC))
     return [one.access for one in decide(policies, caller.agent, sources, context)]
 

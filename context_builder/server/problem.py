@@ -20,6 +20,7 @@ from context_builder.errors import (
     KnowledgeUnavailable,
     MemoryDataRejected,
     MemoryUnavailable,
+    PackageUnknown,
     StoreUnavailable,
 )
 from context_builder.server.trace import Trace, current_trace
@@ -138,6 +139,8 @@ def problem_of(error: ContextBuilderError) -> Problem:
     if isinstance(error, _UNAVAILABLE):
         detail = "a store that this needs does not answer; try again"
         return Problem(503, "unavailable", detail, headers={"Retry-After": "1"})
+    if isinstance(error, PackageUnknown):
+        return not_found()
     if isinstance(error, _REFUSED_DATA):
         return Problem(_UNPROCESSABLE, "refused_data", "the database cannot hold this")
     return internal_error()

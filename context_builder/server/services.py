@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Protocol
 
@@ -11,7 +10,8 @@ from fastapi import Depends, Request
 from redis.asyncio import Redis
 
 from context_builder.assembly.prompt.built_context import BuiltContext
-from context_builder.knowledge.governance import PolicySet
+from context_builder.knowledge.policies import PolicyStore
+from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorProtocol
@@ -48,7 +48,7 @@ class Sessions:
 class Services:
     """Holds everything that routes use.
 
-    ``policies`` gives a tenant's policies as they are now; ``redactor`` removes what must not be seen by those who may
+    ``redactor`` removes what must not be seen by those who may
     only read redacted. ``stopping`` is set when the server is about to stop: long answers end then.
     """
 
@@ -56,10 +56,11 @@ class Services:
     authenticator: Authenticator
     sessions: Sessions
     knowledge: KnowledgeStore
+    packages: PackageService
     functions: SqlFunctions
     memory: MemoryStore
     build_turn: BuildTurn
-    policies: Callable[[str], Awaitable[PolicySet]]
+    policies: PolicyStore
     redactor: RedactorProtocol
     max_message_bytes: int
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

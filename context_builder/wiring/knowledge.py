@@ -69,7 +69,7 @@ async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
 
 @asynccontextmanager
 async def open_packages(
-    settings: Settings, knowledge: Knowledge, memory: MemoryStore, redis: Redis | None
+    knowledge: Knowledge, memory: MemoryStore, redis: Redis | None
 ) -> AsyncIterator[PackageService]:
     """Open the service of context packages over the knowledge, the memory and the cache in Redis."""
     services = PackageServices(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from redis.asyncio import Redis
@@ -13,11 +12,6 @@ from redis.asyncio import Redis
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
-from context_builder.extras import require_extra
-from context_builder.knowledge.governance import PolicySet, default_policies, parse_policies
-from context_builder.knowledge.store import KnowledgeStore
-from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
-from context_builder.redaction.secrets import SecretRedactor
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.jwt_verifier import JwtVerifier
@@ -30,7 +24,7 @@ from context_builder.session.client import SessionClient
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import open_builder, open_redis
 from context_builder.wiring.embedded import Described, home_of
-from context_builder.wiring.knowledge import open_functions
+from context_builder.wiring.knowledge import knowledge_of, open_functions, open_packages, redactor_of_packages
 from context_builder.wiring.session_prompt import build_for_session
 from context_builder.wiring.stores import memory_of
 
@@ -66,17 +60,20 @@ async def open_services(settings: Settings) -> AsyncIterator[OpenServices]:
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
         memory, memory_is = memory_of(settings)
         stack.push_async_callback(memory.close)
+        knowledge = knowledge_of(functions)
+        packages = await stack.enter_async_context(open_packages(knowledge, memory, redis))
         builder, _ = await stack.enter_async_context(open_builder(settings))
         services = Services(
             names=HostNames.of(settings.server.host, settings.server.names.split(",")),
             authenticator=Authenticator(CachedKeys(keys.caller), tokens, local),
             sessions=Sessions(redis, tenant_id),
-            knowledge=KnowledgeStore(functions),
+            knowledge=knowledge.store,
+            packages=packages,
             functions=functions,
             memory=memory,
             build_turn=_turns(builder),
-            policies=_default_policies,
-            redactor=confidential_redactor(),
+            policies=knowledge.policies,
+            redactor=redactor_of_packages(),
             max_message_bytes=settings.session.max_message_bytes,
         )
         yield OpenServices(services, memory_is, str(home_of(settings) / "serve.token") if local else "")
@@ -104,17 +101,6 @@ def jwt_verifier(settings: Settings) -> JwtVerifier | None:
     return JwtVerifier(keys, where.audience, where.issuer)
 
 
-def confidential_redactor() -> RedactorProtocol:
-    """Return what removes secrets and, with the extra ``pii``, personal data, whatever prompts are set to show."""
-    from context_builder.redaction.pii import PiiRedactor
-
-    try:
-        require_extra("pii", "presidio_analyzer", "redaction of personal data")
-    except SettingError:
-        return SecretRedactor()
-    return RedactorChain(SecretRedactor(), PiiRedactor())
-
-
 def _turns(builder: ContextBuilder) -> Any:
     async def build_turn(
         redis: Redis, session_id: str, query: str, *, max_prompt_tokens: int, **named: Any
@@ -123,12 +109,3 @@ def _turns(builder: ContextBuilder) -> Any:
         return await build_for_session(client, builder, query, max_prompt_tokens=max_prompt_tokens, **named)
 
     return build_turn
-
-
-@cache
-def _parsed_default() -> PolicySet:
-    return parse_policies(default_policies())
-
-
-async def _default_policies(_: str) -> PolicySet:
-    return _parsed_default()

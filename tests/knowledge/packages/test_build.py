@@ -64,8 +64,7 @@ async def test_a_pinned_source_that_is_denied_is_out_in_the_same_words_as_an_unk
         "pinned artifact:theirs: not available",
     ]
     audit = await lab.service.audit(BOB, package.context_package_id, of_others=False)
-    [denied] = audit["revisions"][0]["decision"]["sources"]
-    assert (denied["ref"], denied["access"]) == ("artifact:pay", "denied")
+    assert [(one.ref, one.access) for one in audit.policy_decision.sources] == [("artifact:pay", "denied")]
 
 
 async def test_nothing_found_is_an_empty_package(lab: Lab) -> None:

@@ -31,7 +31,7 @@ async def test_an_expired_package_is_built_again_once_however_many_ask(lab: Lab)
     assert {(one.package.revision, one.package.rebuilt) for one in served} == {(2, True)}
     assert {one.package.context_package_id for one in served} == {package.context_package_id}
     audit = await lab.service.audit(ANN, package.context_package_id, of_others=False)
-    assert len(audit["revisions"]) == 2
+    assert len(audit.revisions) == 2
 
 
 async def test_access_is_decided_again_when_policies_change(lab: Lab) -> None:

@@ -1,0 +1,119 @@
+"""Context packages: built, served, rated, and explained."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from fastapi import Header, Path, Query, Response
+from pydantic import Field
+
+from context_builder.errors import IdempotencyClash, PinnedOverBudget
+from context_builder.knowledge.artifact import CamelModel, Ref, Text
+from context_builder.knowledge.audit import PackageAudit
+from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.service import Trace
+from context_builder.server.access.caller import Role
+from context_builder.server.guarded_route import READER, guarded_router
+from context_builder.server.problem import Problem
+from context_builder.server.services import CallerHere, ServicesHere
+from context_builder.server.trace import current_trace
+
+router = guarded_router("packages")
+
+_MOST_RATED: Final = 1_000
+
+PackageId = Annotated[str, Path(max_length=100, description="The package's id, such as cpk_01J….")]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class PackageEntryAnswer(CamelModel):
+    """Holds a package's id, and when it was built first."""
+
+    context_package_id: str
+    created_at: datetime
+
+
+class ListingAnswer(CamelModel):
+    """Holds packages, newest first; ``next`` is the ``before`` of the next page, null on the last."""
+
+    packages: list[PackageEntryAnswer]
+    next: str | None
+
+
+class Feedback(CamelModel):
+    """Says how good a package was, and which sources helped how much, each 0 to 1."""
+
+    outcome: Share | None = None
+    helped: Annotated[dict[Ref, Share], Field(max_length=_MOST_RATED, default_factory=dict)]
+    note: Annotated[Text, Field(max_length=8_000)] = ""
+
+
+@router.post("/knowledge/context/build", openapi_extra=READER)
+async def build_package(
+    request: ContextBuildRequest,
+    services: ServicesHere,
+    caller: CallerHere,
+    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
+) -> ContextPackage:
+    """Build the context of a task: what fits its intent, that the caller may see, within the token budget."""
+    trace = Trace(current_trace().trace_id, current_trace().traceparent)
+    try:
+        return await services.packages.build(caller.agent, request, trace, idempotency_key=idempotency_key)
+    except PinnedOverBudget as error:
+        detail = "even the shortest projections of all pinned sources exceed the token budget"
+        raise Problem(409, "pinned_over_budget", detail, sizes=error.sizes, tokenBudget=error.limit) from None
+    except IdempotencyClash as error:
+        raise Problem(422, "idempotency_clash", str(error)) from None
+
+
+@router.get("/knowledge/context", openapi_extra=READER)
+async def list_packages(
+    services: ServicesHere,
+    caller: CallerHere,
+    task_id: Annotated[str | None, Query(alias="taskId", max_length=200)] = None,
+    trace_id: Annotated[str | None, Query(alias="traceId", max_length=64)] = None,
+    ref: Annotated[str | None, Query(max_length=512)] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+    before: Annotated[str | None, Query(max_length=100, description="Last id of the page before.")] = None,
+) -> ListingAnswer:
+    """List the packages that led to a task or to a trace, or that a source was in."""
+    by: dict[Literal["task", "trace", "ref"], str | None] = {"task": task_id, "trace": trace_id, "ref": ref}
+    asked = [(kind, value) for kind, value in by.items() if value is not None]
+    if len(asked) != 1:
+        raise Problem(422, "invalid_request", "query: one of taskId, traceId and ref is needed")
+    ((kind, value),) = asked
+    found = await services.packages.listing(caller.agent, kind, value, limit + 1, before)
+    page = [PackageEntryAnswer(context_package_id=one.package_id, created_at=one.created_at) for one in found[:limit]]
+    return ListingAnswer(packages=page, next=page[-1].context_package_id if len(found) > limit else None)
+
+
+@router.get("/knowledge/context/{package_id}", openapi_extra=READER, response_model=ContextPackage)
+async def get_package(
+    package_id: PackageId,
+    services: ServicesHere,
+    caller: CallerHere,
+    format: Annotated[Literal["json", "prompt"], Query(description="prompt: as text for a model.")] = "json",  # noqa: A002
+) -> Response:
+    """Return a package as the caller may see it now; one that expired is built again from its request."""
+    package, cache = await services.packages.get(caller.agent, package_id)
+    headers = {"X-Context-Cache": cache}
+    if format == "prompt":
+        return Response(services.packages.prompt(package), headers=headers, media_type="text/plain")
+    return Response(package.model_dump_json(by_alias=True), headers=headers, media_type="application/json")
+
+
+@router.post("/knowledge/context/{package_id}/feedback", openapi_extra=READER, status_code=204, response_class=Response)
+async def rate_package(
+    package_id: PackageId, feedback: Feedback, services: ServicesHere, caller: CallerHere
+) -> Response:
+    """Say what helped; of each caller the latest counts."""
+    await services.packages.feedback(caller.agent, package_id, feedback.outcome, feedback.helped, feedback.note)
+    return Response(status_code=204)
+
+
+@router.get("/knowledge/context/{package_id}/audit", openapi_extra=READER)
+async def audit_package(package_id: PackageId, services: ServicesHere, caller: CallerHere) -> PackageAudit:
+    """Explain a package: the request, its revisions, the policy decision, and every candidate with its verdict."""
+    return await services.packages.audit(caller.agent, package_id, of_others=caller.may(Role.ADMIN))

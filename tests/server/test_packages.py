@@ -1,0 +1,129 @@
+"""Packages over HTTP: built, opened, rated, explained, and governed by the tenant's policies."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from context_builder.server.access.caller import Role
+from context_builder.tokens.counter import count_tokens
+from tests.services.api_server import ApiServer
+
+pytestmark = pytest.mark.engines
+
+CLIPS = {"kind": "document", "title": "Clips", "content": "Hydrophone clips are labelled.", "status": "approved"}
+
+
+@pytest.fixture
+def tenant() -> str:
+    return f"lab-{uuid4().hex[:8]}"
+
+
+async def put(client: httpx.AsyncClient, ref: str, **fields: Any) -> None:
+    (await client.put(f"/knowledge/artifacts/{ref}", json={**CLIPS, **fields})).raise_for_status()
+
+
+async def build(client: httpx.AsyncClient, status: int = 200, **fields: Any) -> dict[str, Any]:
+    headers = fields.pop("headers", {})
+    asked = {"intent": "hydrophone clips", "tokenBudget": 1000, **fields}
+    answer = await client.post("/knowledge/context/build", json=asked, headers=headers)
+    assert answer.status_code == status, answer.text
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+async def test_a_package_is_built_opened_rated_and_explained(api: ApiServer, tenant: str) -> None:
+    async with api.client(api.key(Role.WRITER, tenant)) as client:
+        await put(client, "artifact:clips")
+        package = await build(client, taskId="t-1")
+        package_id = package["contextPackageId"]
+        assert [one["ref"] for one in package["sources"]] == ["artifact:clips"]
+        answer = await client.get(f"/knowledge/context/{package_id}")
+        assert (answer.headers["x-context-cache"], answer.json()) == ("hit", package)
+        prompt = (await client.get(f"/knowledge/context/{package_id}?format=prompt")).text
+        assert count_tokens(prompt) == package["tokensUsed"]
+        listed = (await client.get("/knowledge/context?taskId=t-1")).json()["packages"]
+        assert [one["contextPackageId"] for one in listed] == [package_id]
+        by_ref = (await client.get("/knowledge/context", params={"ref": "artifact:clips"})).json()["packages"]
+        assert by_ref == listed
+        rated = await client.post(f"/knowledge/context/{package_id}/feedback", json={"helped": {"artifact:clips": 1}})
+        assert rated.status_code == 204
+        audit = (await client.get(f"/knowledge/context/{package_id}/audit")).json()
+        assert audit["request"]["intent"] == "hydrophone clips"
+        assert audit["candidates"][0]["verdict"] == "included"
+        assert audit["policyDecision"]["policyVersion"] == package["policyVersion"]
+
+
+async def test_pinned_sources_over_the_budget_are_a_conflict_with_their_sizes(api: ApiServer, tenant: str) -> None:
+    async with api.client(api.key(Role.WRITER, tenant)) as client:
+        await put(client, "artifact:clips")
+        problem = await build(client, 409, tokenBudget=3, pinned=["artifact:clips"])
+        assert problem["type"].endswith("pinned_over_budget")
+        assert problem["sizes"].keys() == {"artifact:clips"}
+
+
+async def test_the_same_key_answers_the_first_package_and_refuses_another_body(api: ApiServer, tenant: str) -> None:
+    async with api.client(api.key(Role.WRITER, tenant)) as client:
+        headers = {"Idempotency-Key": "k-1"}
+        first, second = [await build(client, headers=headers) for _ in range(2)]
+        assert first["contextPackageId"] == second["contextPackageId"]
+        await build(client, 422, headers=headers, taskId="other")
+
+
+async def test_policies_are_an_admins_and_hold_at_once(api: ApiServer, tenant: str) -> None:
+    async with api.client(api.key(Role.WRITER, tenant)) as client, api.client(api.key(Role.ADMIN, tenant)) as admin:
+        await put(client, "artifact:clips")
+        package = await build(client)
+        text = 'forbid (principal, action, resource) when { resource.kind == "document" };'
+        assert (await client.put("/knowledge/policies/shut", content=text)).status_code == 403
+        answer = await admin.put("/knowledge/policies/shut", content=text)
+        assert answer.json()["policyVersion"].startswith("sha256:")
+        assert (await admin.get("/knowledge/policies/shut")).text == text
+        again = (await client.get(f"/knowledge/context/{package['contextPackageId']}")).json()
+        assert (again["sources"], again["denied"]) == ([], 1)
+        assert (await client.get("/knowledge/artifacts/artifact:clips")).status_code == 404
+        assert (await admin.delete("/knowledge/policies/shut")).status_code == 200
+        assert (await admin.get("/knowledge/policies/shut")).status_code == 404
+        wrong = await admin.put("/knowledge/policies/shut", content="permit (principal,\n action resource);")
+        assert (wrong.status_code, wrong.json()["line"]) == (422, 2)
+
+
+async def test_audits_of_others_are_an_admins(api: ApiServer, tenant: str) -> None:
+    async with (
+        api.client(api.key(Role.WRITER, tenant)) as client,
+        api.client(api.key(Role.READER, tenant)) as reader,
+        api.client(api.key(Role.ADMIN, tenant)) as admin,
+    ):
+        package_id = (await build(client))["contextPackageId"]
+        path = f"/knowledge/context/{package_id}/audit"
+        assert [(await one.get(path)).status_code for one in (client, reader, admin)] == [200, 404, 200]
+
+
+async def test_a_package_of_another_tenant_is_not_there(api: ApiServer, tenant: str) -> None:
+    async with api.client(api.key(Role.ADMIN, tenant)) as client, api.client(api.key(Role.ADMIN, "club")) as stranger:
+        package_id = (await build(client))["contextPackageId"]
+        for path in ("", "/audit", "?format=prompt"):
+            assert (await stranger.get(f"/knowledge/context/{package_id}{path}")).status_code == 404
+        assert (await stranger.post(f"/knowledge/context/{package_id}/feedback", json={})).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tokenBudget": 0},
+        {"tokenBudget": 2_000_001},
+        {"ttlSeconds": 0},
+        {"intent": ""},
+        {"intent": "x" * 8_001},
+        {"pinned": ["a b"]},
+        {"unknown": 1},
+    ],
+)
+async def test_a_wrong_request_is_refused(api: ApiServer, tenant: str, wrong: dict[str, Any]) -> None:
+    async with api.client(api.key(Role.READER, tenant)) as client:
+        asked = {"intent": "clips", "tokenBudget": 10, **wrong}
+        answer = await client.post("/knowledge/context/build", json=asked)
+        assert answer.status_code == 422
