@@ -1,0 +1,140 @@
+"""Who watches a session is sent its state, and then what changes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import jsonpatch
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.session.store.registry import SessionRegistry
+from tests.server.test_sessions import Events, said
+from tests.services.api_server import ApiServer
+from tests.services.running import push, running, state
+from tests.services.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+PAGE = "/sessions/monday/events"
+
+
+def texts(published: dict[str, Any]) -> list[str]:
+    return [entry["text"] for entry in published["raw_recent_buffer"]]
+
+
+async def followed(events: Events, held: dict[str, Any], until: str) -> tuple[dict[str, Any], int, int]:
+    """The state once ``until`` was said in it, its revision, and how many patches that took."""
+    count = 0
+    while until not in texts(held):
+        name, data, revision = await events.next()
+        if name == "patch":
+            held, count = jsonpatch.apply_patch(held, data), count + 1
+            assert revision == held["revision"]
+    return held, held["revision"], count
+
+
+async def test_patches_lead_from_the_first_state_to_the_present_one(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    async with running(redis), api.client(api.key()) as client, client.stream("GET", PAGE) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = Events(response)
+        name, held, revision = await events.next()
+        assert (name, revision) == ("state", held["revision"])
+        for number in range(2, 12):
+            await push(redis, said(number, f"Call {number}."))
+        held, revision, _ = await followed(events, held, "Call 11.")
+        now = await state(redis)
+        assert texts(held) == texts(now)
+
+
+async def test_the_last_event_id_continues(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    async with running(redis), api.client(api.key()) as client:
+        async with client.stream("GET", PAGE) as response:
+            events = Events(response)
+            _, held, _ = await events.next()
+            await push(redis, said(2, "Where?"))
+            held, revision, _ = await followed(events, held, "Where?")
+        await push(redis, said(3, "In the bay."))
+        async with client.stream("GET", PAGE, headers={"Last-Event-ID": str(revision)}) as response:
+            held, _, count = await followed(Events(response), held, "In the bay.")
+            assert count == 1
+        for unknown in ("999999", "-1", "whale"):
+            async with client.stream("GET", PAGE, headers={"Last-Event-ID": unknown}) as response:
+                assert (await Events(response).next())[0] == "state"
+
+
+async def test_silence_is_told_when_it_begins_and_ends(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    async with running(redis, silence=0.5), api.client(api.key()) as client, client.stream("GET", PAGE) as response:
+        events = Events(response)
+
+        async def silence() -> dict[str, Any]:
+            while True:
+                name, data, _ = await events.next()
+                if name == "silence":
+                    told: dict[str, Any] = data
+                    return told
+
+        assert (await silence())["silence"] is True
+        await push(redis, said(2, "Where?"))
+        assert (await silence())["silence"] is False
+
+
+async def test_there_are_ten_patches_a_second_at_most(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    async with running(redis), api.client(api.key()) as client, client.stream("GET", PAGE) as response:
+        events = Events(response)
+        _, held, _ = await events.next()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        for number in range(2, 102):
+            await push(redis, said(number, f"Call {number}."))
+            await asyncio.sleep(0.01)
+        _, _, count = await followed(events, held, "Call 101.")
+        assert count <= 10 * (loop.time() - began) + 1
+
+
+async def test_a_stream_ends_with_its_key(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    made = api.new_key()
+    async with running(redis), api.client(made.secret) as client, client.stream("GET", PAGE) as response:
+        events = response.aiter_lines()
+        assert await anext(events)
+        await asyncio.to_thread(api.with_keys, lambda keys: keys.revoke(made.id))
+        async with asyncio.timeout(2):
+            async for _ in events:
+                pass
+
+
+async def test_a_stream_ends_when_the_session_is_forgotten(api: ApiServer, redis: Redis) -> None:
+    async with api.client(api.key()) as client:
+        async with running(redis):
+            await push(redis, said(1, "Whales sing."))
+            await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
+        async with client.stream("GET", PAGE) as response:
+            lines = response.aiter_lines()
+            assert await anext(lines)
+            await SessionRegistry(redis).forget("monday")
+            async with asyncio.timeout(5):
+                async for _ in lines:
+                    pass
+        assert (await client.get(PAGE)).status_code == 404
+
+
+async def test_many_watchers_share_one_look(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    async with running(redis), api.client(api.key(), limits=httpx.Limits(max_connections=40)) as client:
+        streams = [client.stream("GET", PAGE) for _ in range(20)]
+        watching = [Events(await stream.__aenter__()) for stream in streams]
+        for events in watching:
+            assert (await events.next())[0] == "state"
+        before = (await redis.info("commandstats"))["cmdstat_getrange"]["calls"]
+        await asyncio.sleep(1)
+        after = (await redis.info("commandstats"))["cmdstat_getrange"]["calls"]
+        assert after - before <= 11
+        for stream in streams:
+            await stream.__aexit__(None, None, None)
