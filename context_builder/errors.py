@@ -33,6 +33,7 @@ ContextBuilderError
 │   ├── KnowledgeUnavailable  cannot be reached in time; worth another try
 │   ├── PackageUnknown      there is no such package, or it is another tenant's
 │   ├── IdempotencyClash    an Idempotency-Key came again with another body
+│   ├── AuditAnchorError    a file of exported anchors cannot be read; names file and line
 │   └── KnowledgeRejected   refuses this request or this caller; says why
 │       └── KnowledgeDataRejected  refuses what this request holds, and will never take it
 ├── Undeliverable           will never be delivered, though the receiver is well; also the two ...DataRejected
@@ -224,6 +225,10 @@ class KnowledgeUnavailable(KnowledgeError):
 
 class IdempotencyClash(KnowledgeError):
     """Raised when an Idempotency-Key was sent before with another body."""
+
+
+class AuditAnchorError(KnowledgeError):
+    """Raised for a file of anchors that cannot be read."""
 
 
 class KnowledgeRejected(KnowledgeError):

@@ -190,7 +190,11 @@ class PackageRecord:
         await self._call("context_package_erase", tenant_id, source=storable(ref))
 
     async def maintain(self, tenant_id: str) -> int:
-        """Make the next days' partitions, drop those past their time, of all tenants; return how many were dropped."""
+        """Close days that are over, make the next ones and drop those past their time, of all tenants.
+
+        Returns how many partitions were dropped. To be called now and then, by whichever server.
+        """
+        await self._call("context_package_anchors", tenant_id, at=self._now())
         oldest = self._oldest().date()
         return int(await self._one("context_package_maintain", tenant_id, now=self._now(), oldest=oldest))
 

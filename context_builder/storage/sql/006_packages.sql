@@ -341,7 +341,7 @@ CREATE OR REPLACE FUNCTION context_package_audit_line(a policy_audit) RETURNS te
                   a.policies, E'\t', a.reason, E'\t', a.content_digest)
 $$;
 
--- Closes the day of the last row, if it is over, with an anchor.
+-- Closes the day of the last row, if it is over, with an anchor. The caller has the tenant's lock.
 CREATE OR REPLACE FUNCTION context_package_anchor(tenant text, today date, at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     head   policy_audit_heads;
@@ -351,14 +351,29 @@ BEGIN
     IF head.day IS NULL OR head.day >= today THEN
         RETURN;
     END IF;
-    SELECT max(a.seq) INTO before FROM policy_audit_anchors AS a WHERE a.tenant_id = tenant AND a.day < head.day;
-    INSERT INTO policy_audit_anchors (tenant_id, day, seq, count, digest)
-    VALUES (tenant, head.day, head.seq, head.seq - coalesce(before, 0), head.digest) ON CONFLICT DO NOTHING;
-    IF FOUND THEN
+    SELECT coalesce(max(a.seq), 0) INTO before FROM policy_audit_anchors AS a WHERE a.tenant_id = tenant;
+    IF head.seq > before THEN
+        INSERT INTO policy_audit_anchors (tenant_id, day, seq, count, digest)
+        VALUES (tenant, head.day, head.seq, head.seq - before, head.digest);
         PERFORM context_package_tell(tenant, 'AuditAnchored', to_char(head.day, 'YYYY-MM-DD'), at, '', jsonb_build_object(
-            'day', to_char(head.day, 'YYYY-MM-DD'), 'seq', head.seq, 'count', head.seq - coalesce(before, 0),
+            'day', to_char(head.day, 'YYYY-MM-DD'), 'seq', head.seq, 'count', head.seq - before,
             'hash', 'sha256:' || encode(head.digest, 'hex')));
     END IF;
+    UPDATE policy_audit_heads AS h SET day = today WHERE h.tenant_id = tenant;
+END
+$$;
+
+-- Closes the day of every tenant whose last row is of a day before.
+CREATE OR REPLACE FUNCTION context_package_anchors(tenant text, at timestamptz) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    other text;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    FOR other IN SELECT h.tenant_id FROM policy_audit_heads AS h WHERE h.day < context_package_day(at) ORDER BY 1 LOOP
+        PERFORM context_package_lock(other);
+        PERFORM context_package_anchor(other, context_package_day(at), at);
+    END LOOP;
 END
 $$;
 
@@ -375,7 +390,7 @@ BEGIN
     head.seq := coalesce(head.seq, 0);
     head.digest := coalesce(head.digest, sha256(convert_to('context_builder.policy_audit ' || tenant, 'UTF8')));
     head.day := greatest(head.day, context_package_day(at));
-    FOR entry IN SELECT (jsonb_populate_record(NULL::policy_audit, e)).* FROM jsonb_array_elements(entries) AS e LOOP
+    FOR entry IN SELECT * FROM jsonb_populate_recordset(NULL::policy_audit, entries) LOOP
         head.seq := head.seq + 1;
         entry.tenant_id := tenant;
         entry.day := head.day;
@@ -585,6 +600,35 @@ BEGIN
                 WHERE p.tenant_id = tenant AND p.id = package AND p.day BETWEEN head.first_day - 1 AND head.day + 1))
         FROM context_build_requests AS r
         WHERE r.tenant_id = tenant AND r.day = head.request_day AND r.id = head.request_id;
+END
+$$;
+
+-- Where the audit's chain stands: {"head": {"seq", "hash"}, "anchors": [{"day", "seq", "count", "hash"}]}, hexadecimal.
+CREATE OR REPLACE FUNCTION context_package_audit_state(tenant text) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN jsonb_build_object(
+        'head', (SELECT jsonb_build_object('seq', h.seq, 'hash', encode(h.digest, 'hex')) FROM policy_audit_heads AS h
+                 WHERE h.tenant_id = tenant),
+        'anchors', (SELECT coalesce(jsonb_agg(jsonb_build_object(
+                        'day', to_char(a.day, 'YYYY-MM-DD'), 'seq', a.seq, 'count', a.count, 'hash', encode(a.digest, 'hex'))
+                        ORDER BY a.day), '[]') FROM policy_audit_anchors AS a WHERE a.tenant_id = tenant));
+END
+$$;
+
+-- The next rows of the audit after one of a day, given as days since 2000-01-01: of each the line that its hash is of,
+-- then "previous" and "digest" in hexadecimal.
+CREATE OR REPLACE FUNCTION context_package_audit_rows(tenant text, after_day integer, after_seq bigint, most integer)
+RETURNS SETOF text LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT concat(context_package_audit_line(p), E'\t', encode(p.previous, 'hex'), E'\t', encode(p.digest, 'hex'))
+        FROM policy_audit AS p
+        WHERE p.tenant_id = tenant AND p.day >= '2000-01-01'::date + after_day
+          AND (p.day > '2000-01-01'::date + after_day OR p.seq > after_seq)
+        ORDER BY p.day, p.seq LIMIT most;
 END
 $$;
 
@@ -863,7 +907,8 @@ BEGIN
         LOOP
             EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
             IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
-               ~ 'context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain)$' THEN
+               ~ 'context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|anchors|audit_state|audit_rows)$'
+            THEN
                 EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
             END IF;
         END LOOP;

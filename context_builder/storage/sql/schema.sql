@@ -433,12 +433,18 @@ CREATE FUNCTION context_package_about(kind text, name text)
     RETURNS bigint;
 CREATE FUNCTION context_package_anchor(tenant text, today date, at timestamp with time zone)
     RETURNS void;
+CREATE FUNCTION context_package_anchors(tenant text, at timestamp with time zone)
+    RETURNS void SECURITY DEFINER;
 CREATE FUNCTION context_package_append(tenant text, at timestamp with time zone, entries jsonb)
     RETURNS void;
 CREATE FUNCTION context_package_audit(tenant text, package text, oldest timestamp with time zone)
     RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_package_audit_line(a policy_audit)
     RETURNS text;
+CREATE FUNCTION context_package_audit_rows(tenant text, after_day integer, after_seq bigint, most integer)
+    RETURNS SETOF text SECURITY DEFINER;
+CREATE FUNCTION context_package_audit_state(tenant text)
+    RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_package_begin(tenant text, id text, package text, caller text, roles text[], request jsonb, task text, trace text, traceparent text, at timestamp with time zone)
     RETURNS void SECURITY DEFINER;
 CREATE FUNCTION context_package_blank(tenant text, source text)

@@ -1,0 +1,259 @@
+"""The audit chain: each row of ``policy_audit`` has the hash of the one before it, and each day ends with an anchor.
+
+Hashes are computed here, from the rows as they are now, so that nothing in the database is taken at its word but what
+an exported anchor confirms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from hashlib import sha256
+from typing import Any, Final
+
+from context_builder.errors import AuditAnchorError
+from context_builder.storage.sql_functions import SqlFunctions
+
+PAGE: Final = 20_000
+"""Rows that are read at a time."""
+
+MOST_FINDINGS: Final = 10
+
+_EPOCH: Final = date(2000, 1, 1)
+_HASH: Final = "sha256:"
+
+# Places in a row's line behind the tenant; "previous" and "digest" are its end.
+_DAY, _DECISION, _PACKAGE, _REF = 0, 3, 4, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Holds how the rows of a tenant's day end: the number and hash of the last one, and how many the day has."""
+
+    tenant: str
+    day: str
+    seq: int
+    count: int
+    digest: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the anchor as it is exported, and told by the event ``AuditAnchored``."""
+        fields = {"tenantId": self.tenant, "day": self.day, "seq": self.seq, "count": self.count}
+        return fields | {"hash": _HASH + self.digest}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Anchor:
+        """Return an exported anchor. Raises :class:`KeyError`, :class:`TypeError` and :class:`ValueError`."""
+        digest = bytes.fromhex(str(fields["hash"]).removeprefix(_HASH)).hex()
+        day = date.fromisoformat(fields["day"]).isoformat()
+        return cls(str(fields["tenantId"]), day, int(fields["seq"]), int(fields["count"]), digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Holds something that is wrong: rows ``first`` to ``last`` were ``altered``, ``removed`` or ``rewritten``.
+
+    Of rewritten rows each fits the one before it, but not the anchor of ``day``: at least one of them was altered.
+    """
+
+    kind: str
+    first: int
+    last: int
+    day: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        rows = f"row {self.first:,}" if self.first == self.last else f"rows {self.first:,} to {self.last:,}"
+        verb = "was" if self.first == self.last else "were"
+        day = f" of {self.day}" if self.day else ""
+        return f"{rows}{day} {verb} {self.kind}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """Holds what a verification found: how many rows it read, from which number on, and what is wrong, in order."""
+
+    tenant: str
+    rows: int
+    first: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_intact(self) -> bool:
+        return not self.findings
+
+
+def read_anchors(text: str, name: str) -> list[Anchor]:
+    """Return the anchors of an exported file, a JSON object a line. Raises :class:`AuditAnchorError`."""
+    anchors = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                anchors.append(Anchor.from_json(json.loads(line)))
+            except (KeyError, TypeError, ValueError):
+                raise AuditAnchorError(f"{name}, line {number}: not an anchor as `audit anchors` writes it") from None
+    return anchors
+
+
+async def anchors_of(functions: SqlFunctions, tenant_id: str) -> list[Anchor]:
+    """Return the tenant's anchors that are kept, the oldest first."""
+    return _anchors(tenant_id, (await functions.call("context_package_audit_state", tenant_id, {}))[0])
+
+
+async def verify(
+    functions: SqlFunctions,
+    tenant_id: str,
+    *,
+    oldest: date,
+    exported: Iterable[Anchor] = (),
+    on_page: Callable[[int], None] = lambda rows: None,
+) -> AuditReport:
+    """Verify a tenant's rows, those from ``oldest`` on and what is left of earlier ones, and return what is wrong.
+
+    Begins at the last anchor before ``oldest``, else at the first row there ever was. ``exported`` anchors show whether
+    the chain was written anew, which those in the database, altered along with it, cannot. ``on_page`` is told
+    the rows read so far. Reads 20,000 rows at a time.
+    """
+    state = (await functions.call("context_package_audit_state", tenant_id, {}))[0]
+    own = _anchors(tenant_id, state)
+    base = max((one for one in own if one.day < oldest.isoformat()), key=lambda one: one.seq, default=None)
+    others = [one for one in exported if one.tenant == tenant_id]
+    chain = _Chain(tenant_id, base, state["head"], [*others, *own])
+    day, seq = (0, 0) if base is None else (_days(base.day), base.seq)
+    while page := await functions.call(
+        "context_package_audit_rows", tenant_id, {"after_day": day, "after_seq": seq, "most": PAGE}
+    ):
+        day, seq = chain.read(page)
+        on_page(chain.rows)
+        if chain.is_done:
+            break
+    return chain.report()
+
+
+class _Chain:
+    """Follows the rows, and notes where they do not fit."""
+
+    def __init__(
+        self, tenant: str, base: Anchor | None, head: Mapping[str, Any] | None, anchors: Iterable[Anchor]
+    ) -> None:
+        self.rows = 0
+        self._tenant = tenant
+        self._first = base.seq + 1 if base else 1
+        self._expected = self._first
+        genesis = sha256(f"context_builder.policy_audit {tenant}".encode()).hexdigest()
+        self._digest = base.digest if base else genesis
+        self._day = base.day if base else ""
+        self._head = (int(head["seq"]), str(head["hash"])) if head else (0, genesis)
+        self._anchors: dict[int, list[Anchor]] = {}
+        for one in anchors:
+            if one.seq >= self._first:
+                self._anchors.setdefault(one.seq, []).append(one)
+        self._confirmed = self._first - 1
+        self._findings: list[Finding] = []
+        self._last_line = ""
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether more would be of no use: all rows up to the head are read, or too much is wrong."""
+        return self._expected > self._head[0] or len(self._findings) >= MOST_FINDINGS
+
+    def read(self, page: Sequence[str]) -> tuple[int, int]:
+        """Follow a page of rows; return the day and the number of its last one."""
+        hashed, tenant = sha256, len(self._tenant) + 1
+        day = seq = 0
+        for row in page:
+            line, previous, digest = row.rsplit("\t", 2)
+            day_text, seq_text, _ = line[tenant:].split("\t", 2)
+            day, seq = int(day_text), int(seq_text)
+            if seq > self._head[0] and seq >= self._expected:  # written meanwhile
+                continue
+            self.rows += 1
+            fits = hashed(bytes.fromhex(self._digest) + line.encode()).hexdigest() == digest
+            if seq != self._expected or previous != self._digest or not fits:
+                self._note_misfit(line, seq, previous, digest, fits=fits)
+            if seq >= self._expected:
+                self._digest, self._expected = digest, seq + 1
+                self._last_line = line
+                if seq in self._anchors:
+                    self._meet_anchors(seq, digest)
+        return day, seq
+
+    def report(self) -> AuditReport:
+        """Return what was found, once all rows are read."""
+        seq, digest = self._head
+        last_anchor = max(self._anchors, default=0)
+        end = max(seq, last_anchor)
+        if len(self._findings) < MOST_FINDINGS:
+            if self._expected <= end:
+                day = next((a.day for s in sorted(self._anchors) if s >= self._expected for a in self._anchors[s]), "")
+                self._note("removed", self._expected, end, day)
+            elif self._expected == seq + 1 and self._digest != digest:
+                self._note("altered", seq, seq, self._last.day, self._last.detail)
+        findings = sorted(dict.fromkeys(self._findings), key=lambda one: one.first)
+        return AuditReport(self._tenant, self.rows, self._first, tuple(findings[:MOST_FINDINGS]))
+
+    def _note_misfit(self, line: str, seq: int, previous: str, digest: str, *, fits: bool) -> None:
+        row = self._row(line)
+        if seq < self._expected:  # there is another row of its number
+            self._note("altered", seq, seq, row.day, row.detail)
+            return
+        is_whole = sha256(bytes.fromhex(previous) + line.encode()).hexdigest() == digest
+        if seq > self._expected:
+            self._note("removed", self._expected, seq - 1, "" if self._last.day != row.day else row.day)
+            if not is_whole:
+                self._note("altered", seq, seq, row.day, row.detail)
+        elif is_whole and not fits and self._last.fields:  # it fits what the row before it was
+            self._note("altered", seq - 1, seq - 1, self._last.day, self._last.detail)
+        else:
+            self._note("altered", seq, seq, row.day, row.detail)
+
+    def _meet_anchors(self, seq: int, digest: str) -> None:
+        for anchor in self._anchors[seq]:
+            if anchor.digest != digest:
+                if not any(self._confirmed < one.first <= seq for one in self._findings):
+                    detail = f"the anchor of {anchor.day} is another"
+                    self._note("rewritten", self._confirmed + 1, seq, anchor.day, detail)
+                return
+        self._confirmed = seq
+
+    @property
+    def _last(self) -> _Row:
+        return self._row(self._last_line) if self._last_line else _Row()
+
+    def _row(self, line: str) -> _Row:
+        return _Row(tuple(line[len(self._tenant) + 1 :].split("\t")))
+
+    def _note(self, kind: str, first: int, last: int, day: str, detail: str = "") -> None:
+        self._findings.append(Finding(kind, first, last, day, detail))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Names a row by the fields of its line behind the tenant."""
+
+    fields: tuple[str, ...] = ()
+
+    @property
+    def day(self) -> str:
+        return (_EPOCH + timedelta(days=int(self.fields[_DAY]))).isoformat() if self.fields else ""
+
+    @property
+    def detail(self) -> str:
+        fields = self.fields
+        return f"decision {fields[_DECISION]}, package {fields[_PACKAGE]}, source {fields[_REF] or 'none'}"
+
+
+def _anchors(tenant_id: str, state: Mapping[str, Any]) -> list[Anchor]:
+    return [Anchor(tenant_id, one["day"], one["seq"], one["count"], one["hash"]) for one in state["anchors"]]
+
+
+def _days(day: str) -> int:
+    return (date.fromisoformat(day) - _EPOCH).days
+
+
+def lines_of(anchors: Iterable[Anchor]) -> Iterator[str]:
+    """Yield the lines of an exported file."""
+    for one in anchors:
+        yield json.dumps(one.as_json())

@@ -1,0 +1,204 @@
+"""Who alters or removes a row of the audit, be it as superuser, is found out, and the row is named."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import date, timedelta
+
+import asyncpg
+import pytest
+
+from context_builder.errors import AuditAnchorError
+from context_builder.knowledge.audit_chain import Anchor, AuditReport, anchors_of, lines_of, read_anchors, verify
+from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.revision import Caller
+from context_builder.storage.sql_functions import SqlFunctions
+from tests.knowledge.record.samples import START, StoppedClock, begun, built, revision, source
+
+pytestmark = pytest.mark.engines
+
+BEFORE_ALL = date(2000, 1, 1)
+
+
+async def three_days(record: PackageRecord, clock: StoppedClock) -> None:
+    """Three packages, one a day, of three rows each: two sources and the package."""
+    for number in range(3):
+        await built(record, f"cpk_{number}", clock.time, [source("artifact:a")])
+        clock.move(days=1)
+
+
+async def report(record: PackageRecord, exported: list[Anchor] | None = None, tenant: str = "lab") -> AuditReport:
+    return await verify(record._functions, tenant, oldest=BEFORE_ALL, exported=exported or [])
+
+
+async def tampered(database: asyncpg.Connection, sql: str) -> None:
+    """What a superuser does who knows his way."""
+    async with database.transaction():
+        await database.execute("SET LOCAL session_replication_role = replica")
+        await database.execute(sql)
+
+
+async def found(record: PackageRecord, exported: list[Anchor] | None = None) -> list[tuple[str, int, int]]:
+    return [(one.kind, one.first, one.last) for one in (await report(record, exported)).findings]
+
+
+async def rewrite(database: asyncpg.Connection, first: int) -> None:
+    """Compute all hashes from a row on anew, as one would to hide a change, in the anchors and the head, too."""
+    rows = await database.fetch(
+        "SELECT p.*, context_package_audit_line(p) AS line FROM policy_audit AS p WHERE seq >= $1 ORDER BY seq", first
+    )
+    previous = rows[0]["previous"]
+    async with database.transaction():
+        await database.execute("SET LOCAL session_replication_role = replica")
+        for row in rows:
+            digest = hashlib.sha256(previous + row["line"].encode()).digest()
+            change = "UPDATE policy_audit SET previous = $1, digest = $2 WHERE seq = $3"
+            await database.execute(change, previous, digest, row["seq"])
+            await database.execute("UPDATE policy_audit_anchors SET digest = $1 WHERE seq = $2", digest, row["seq"])
+            previous = digest
+        await database.execute("UPDATE policy_audit_heads SET digest = $1", previous)
+
+
+async def test_what_nobody_touched_is_intact(either: PackageRecord, clock: StoppedClock) -> None:
+    assert (await report(either)).is_intact
+    await three_days(either, clock)
+    await either.finish("lab", revision("cpk_0", clock.time, [source("artifact:a")], number=2))
+    await built(either, "cpk_0", clock.time, tenant="club")
+    whole = await report(either)
+    assert (whole.is_intact, whole.rows, whole.first) == (True, 12, 1)
+    assert (await report(either, tenant="club")).rows == 3
+    exported = await anchors_of(either._functions, "lab")
+    assert [(one.day, one.seq, one.count) for one in exported] == [
+        ("2026-11-22", 3, 3), ("2026-11-23", 6, 3), ("2026-11-24", 9, 3),
+    ]  # fmt: skip
+    assert (await report(either, exported)).is_intact
+    assert read_anchors("\n".join(lines_of(exported)), "f") == exported
+
+
+async def test_erased_content_leaves_the_chain_as_it_was(either: PackageRecord, clock: StoppedClock) -> None:
+    await three_days(either, clock)
+    await either.erase("lab", "artifact:a")
+    assert (await report(either)).is_intact
+
+
+async def test_an_altered_and_a_removed_row_are_named(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await tampered(database, "UPDATE policy_audit SET access = 'read' WHERE seq = 2")
+    assert await found(record) == [("altered", 2, 2)]
+    await tampered(database, "DELETE FROM policy_audit WHERE seq = 5")
+    assert await found(record) == [("altered", 2, 2), ("removed", 5, 5)]
+    assert str((await report(record)).findings[0]) == (
+        "row 2 of 2026-11-22 was altered (decision pdn_cpk_0_1, package cpk_0, source artifact:secret)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        ("DELETE FROM policy_audit WHERE seq = 1", ("removed", 1, 1)),
+        ("DELETE FROM policy_audit WHERE seq IN (3, 4)", ("removed", 3, 4)),
+        ("DELETE FROM policy_audit WHERE seq = 9", ("removed", 9, 9)),
+        ("DELETE FROM policy_audit", ("removed", 1, 9)),
+        ("DELETE FROM policy_audit WHERE day = '2026-11-22'; DELETE FROM policy_audit_anchors", ("removed", 1, 3)),
+        ("DROP TABLE policy_audit_20261123", ("removed", 4, 6)),
+        ("UPDATE policy_audit SET previous = digest WHERE seq = 4", ("altered", 4, 4)),
+        ("UPDATE policy_audit SET seq = 77 WHERE seq = 9", ("removed", 9, 9)),
+        ("UPDATE policy_audit SET at = at + interval '1 us' WHERE seq = 9", ("altered", 9, 9)),
+        ("UPDATE policy_audit SET reason = E'a\\tb\\nc' WHERE seq = 7", ("altered", 7, 7)),
+        ("UPDATE policy_audit SET version = NULL WHERE seq = 7", ("altered", 7, 7)),
+        (
+            "UPDATE policy_audit AS p SET caller = 'eve', digest = sha256(previous || convert_to(replace("
+            "context_package_audit_line(p), E'\\tann\\t', E'\\teve\\t'), 'UTF8')) WHERE seq = 4",
+            ("altered", 4, 4),
+        ),
+        ("UPDATE policy_audit_heads SET digest = ''", ("altered", 9, 9)),
+        ("UPDATE policy_audit_anchors SET digest = '' WHERE seq = 3", ("rewritten", 1, 3)),
+    ],
+)
+async def test_whatever_is_tampered_with_is_found(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection, change: str, finding: tuple[str, int, int]
+) -> None:
+    await three_days(record, clock)
+    await tampered(database, change)
+    assert (await found(record))[0] == finding
+
+
+async def test_a_chain_that_was_written_anew_is_not_the_one_that_was_exported(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await record.maintain("lab")
+    exported = await anchors_of(record._functions, "lab")
+    await tampered(database, "UPDATE policy_audit SET caller = 'eve' WHERE seq = 5")
+    await rewrite(database, 5)
+    assert await found(record) == []
+    assert await found(record, exported) == [("rewritten", 4, 6)]
+    await tampered(database, "DELETE FROM policy_audit WHERE seq > 6")
+    await tampered(
+        database, "UPDATE policy_audit_heads SET (seq, digest) = (SELECT seq, digest FROM policy_audit WHERE seq = 6)"
+    )
+    await tampered(database, "DELETE FROM policy_audit_anchors WHERE seq > 6")
+    assert await found(record, exported) == [("rewritten", 4, 6), ("removed", 7, 9)]
+
+
+async def test_after_old_days_are_dropped_it_begins_at_the_oldest_anchor(
+    either: PackageRecord, clock: StoppedClock
+) -> None:
+    await three_days(either, clock)
+    clock.move(days=89)
+    await either.maintain("lab")
+    oldest = (clock.time - timedelta(days=90)).date()
+    left = await verify(either._functions, "lab", oldest=oldest)
+    assert (left.is_intact, left.first, left.rows) == (True, 7, 3)
+    assert [one.seq for one in await anchors_of(either._functions, "lab")] == [6, 9]
+    await built(either, "cpk_9", clock.time)
+    clock.move(days=10)
+    await either.maintain("lab")
+    assert (await verify(either._functions, "lab", oldest=(clock.time - timedelta(days=90)).date())).first == 10
+
+
+async def test_a_day_closes_once_though_nothing_follows(
+    either: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await built(either, "cpk_0", START)
+    for _ in range(3):
+        await either.maintain("lab")
+        clock.move(days=1)
+    events = await database.fetch("SELECT subject, data FROM context_package_events WHERE type = 'AuditAnchored'")
+    assert [one["subject"] for one in events] == ["2026-11-22"]
+    await built(either, "cpk_1", clock.time)
+    assert (await report(either)).is_intact
+
+
+async def test_rows_of_a_server_whose_clock_is_late_are_in_order(functions: SqlFunctions, clock: StoppedClock) -> None:
+    record, late = PackageRecord(functions, clock=clock), PackageRecord(functions, clock=StoppedClock())
+    clock.move(days=1)
+    await built(record, "cpk_0", clock.time)
+    await built(late, "cpk_1", START)
+    assert (await report(record)).is_intact
+
+
+async def test_the_table_refuses_changes(record: PackageRecord, database: asyncpg.Connection) -> None:
+    await built(record, "cpk_0", START)
+    for change in ("UPDATE policy_audit SET access = 'read'", "DELETE FROM policy_audit", "TRUNCATE policy_audit"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
+            await database.execute(change)
+
+
+async def test_what_cannot_be_told_from_another_field_is_not_in_a_row(record: PackageRecord) -> None:
+    built_by_eve = revision("cpk_0", START, [source("artifact:a")])
+    eve = Caller("eve\tartifact:a\n")
+    await begun(record, "cpk_0")
+    await record.finish("lab", replace(built_by_eve, decision=replace(built_by_eve.decision, caller=eve)))
+    assert (await report(record)).is_intact
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"tenantId": "lab"}', '{"tenantId":"l","day":"x","seq":1,"count":1,"hash":""}']
+)
+def test_a_file_that_is_none_of_anchors_is_refused_by_line(text: str) -> None:
+    with pytest.raises(AuditAnchorError, match="line 2: not an anchor"):
+        read_anchors("\n" + text, "anchors.jsonl")
