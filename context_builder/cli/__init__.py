@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "doctor": ("doctor", "doctor", _LOOK),
     "ingest": ("ingest", "ingest", _KEEP),
     "keys": ("keys", "keys", _KEEP),
+    "audit": ("audit", "audit", _KEEP),
     "dead": ("dead", "dead", _KEEP),
     "forget": ("forget", "forget", _KEEP),
     "engines": ("engines", "engines", _KEEP),

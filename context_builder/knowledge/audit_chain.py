@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final
 
 from context_builder.errors import AuditAnchorError
@@ -84,16 +85,26 @@ class AuditReport:
     def is_intact(self) -> bool:
         return not self.findings
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the report for programs."""
+        findings = [asdict(one) for one in self.findings]
+        counts = {"rows": self.rows, "first": self.first}
+        return {"tenantId": self.tenant, "intact": self.is_intact, **counts, "findings": findings}
 
-def read_anchors(text: str, name: str) -> list[Anchor]:
+
+def read_anchors(file: Path) -> list[Anchor]:
     """Return the anchors of an exported file, a JSON object a line. Raises :class:`AuditAnchorError`."""
     anchors = []
-    for number, line in enumerate(text.splitlines(), 1):
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise AuditAnchorError(f"{file} cannot be read: {type(error).__name__}") from None
+    for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 anchors.append(Anchor.from_json(json.loads(line)))
             except (KeyError, TypeError, ValueError):
-                raise AuditAnchorError(f"{name}, line {number}: not an anchor as `audit anchors` writes it") from None
+                raise AuditAnchorError(f"{file}, line {number}: not an anchor as `audit anchors` writes it") from None
     return anchors
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import DirectoryPath, Field, SecretStr
 from pydantic.dataclasses import dataclass
 
-from context_builder.config import CONFIG, HttpUrl, ModelName, Seconds, setting
+from context_builder.config import CONFIG, Count, HttpUrl, ModelName, Seconds, setting
 from context_builder.settings.types import Port, PostgresUrl, PriceTable, RedisUrl
 
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -172,3 +172,13 @@ class ServerSettings:
     jwks_file: Path | None = setting(None, "AUTH_JWKS_FILE", "File with that set, instead of a URL. path")
     audience: str | None = setting(None, "AUTH_AUDIENCE", "Audience (aud) that JWTs must be for. text")
     issuer: str | None = setting(None, "AUTH_ISSUER", "Issuer (iss) that JWTs must be by. text")
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class RecordSettings:
+    """Tells how long the record of context packages is kept, and how many events about them."""
+
+    retention: Annotated[int, Field(ge=1, le=3_650)] = setting(
+        90, "PACKAGE_RETENTION", "Time that context packages are kept in the record. days"
+    )
+    events_max: Count = setting(100_000, "EVENTS_MAX", "Events that the Redis stream of events keeps, about. events")

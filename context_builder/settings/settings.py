@@ -30,6 +30,7 @@ from context_builder.settings.groups import (
     ModelSettings,
     ProcessSettings,
     PromptSettings,
+    RecordSettings,
     RedisSettings,
     ServerSettings,
 )
@@ -56,6 +57,7 @@ class Settings(BaseModel):
     prompt: PromptSettings = PromptSettings()
     process: ProcessSettings = ProcessSettings()
     server: ServerSettings = ServerSettings()
+    record: RecordSettings = RecordSettings()
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

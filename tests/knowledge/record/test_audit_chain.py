@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -60,7 +61,7 @@ async def rewrite(database: asyncpg.Connection, first: int) -> None:
         await database.execute("UPDATE policy_audit_heads SET digest = $1", previous)
 
 
-async def test_what_nobody_touched_is_intact(either: PackageRecord, clock: StoppedClock) -> None:
+async def test_what_nobody_touched_is_intact(either: PackageRecord, clock: StoppedClock, tmp_path: Path) -> None:
     assert (await report(either)).is_intact
     await three_days(either, clock)
     await either.finish("lab", revision("cpk_0", clock.time, [source("artifact:a")], number=2))
@@ -73,7 +74,8 @@ async def test_what_nobody_touched_is_intact(either: PackageRecord, clock: Stopp
         ("2026-11-22", 3, 3), ("2026-11-23", 6, 3), ("2026-11-24", 9, 3),
     ]  # fmt: skip
     assert (await report(either, exported)).is_intact
-    assert read_anchors("\n".join(lines_of(exported)), "f") == exported
+    (tmp_path / "anchors.jsonl").write_text("\n".join(lines_of(exported)))
+    assert read_anchors(tmp_path / "anchors.jsonl") == exported
 
 
 async def test_erased_content_leaves_the_chain_as_it_was(either: PackageRecord, clock: StoppedClock) -> None:
@@ -199,6 +201,7 @@ async def test_what_cannot_be_told_from_another_field_is_not_in_a_row(record: Pa
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"tenantId": "lab"}', '{"tenantId":"l","day":"x","seq":1,"count":1,"hash":""}']
 )
-def test_a_file_that_is_none_of_anchors_is_refused_by_line(text: str) -> None:
+def test_a_file_that_is_none_of_anchors_is_refused_by_line(text: str, tmp_path: Path) -> None:
+    (tmp_path / "anchors.jsonl").write_text(f"\n{text}")
     with pytest.raises(AuditAnchorError, match="line 2: not an anchor"):
-        read_anchors("\n" + text, "anchors.jsonl")
+        read_anchors(tmp_path / "anchors.jsonl")
