@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from scripts.benches.knowledge.audit import measure_audit
 from scripts.benches.knowledge.policy import measure_policy
 from scripts.benches.shared.report import Report
 
-MEASURES: Final[Mapping[str, Callable[[Report, bool], None]]] = {"policy": measure_policy}
+MEASURES: Final[Mapping[str, Callable[[Report, bool], None]]] = {"policy": measure_policy, "audit": measure_audit}
 
 
 def measure(only: Sequence[str], *, quick: bool) -> Report:

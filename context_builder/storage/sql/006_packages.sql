@@ -381,9 +381,11 @@ $$;
 CREATE OR REPLACE FUNCTION context_package_append(tenant text, at timestamptz, entries jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    head   policy_audit_heads;
-    entry  policy_audit;
-    chain  policy_audit[] := '{}';
+    head  policy_audit_heads;
+    entry policy_audit;
+    chain policy_audit[] := '{}';
+    -- No field may hold the tab that stands between fields. JSON writes such characters with a backslash.
+    has_controls boolean := strpos(entries::text, '\') > 0;
 BEGIN
     PERFORM context_package_anchor(tenant, context_package_day(at), at);
     SELECT * INTO head FROM policy_audit_heads AS h WHERE h.tenant_id = tenant;
@@ -396,10 +398,12 @@ BEGIN
         entry.day := head.day;
         entry.seq := head.seq;
         entry.at := at;
-        entry.caller := regexp_replace(entry.caller, '[\x01-\x1f]', ' ', 'g');
-        entry.ref := regexp_replace(entry.ref, '[\x01-\x1f]', ' ', 'g');
-        entry.policies := regexp_replace(entry.policies, '[\x01-\x1f]', ' ', 'g');
-        entry.reason := regexp_replace(entry.reason, '[\x01-\x1f]', ' ', 'g');
+        IF has_controls THEN
+            entry.caller := regexp_replace(entry.caller, '[\x01-\x1f]', ' ', 'g');
+            entry.ref := regexp_replace(entry.ref, '[\x01-\x1f]', ' ', 'g');
+            entry.policies := regexp_replace(entry.policies, '[\x01-\x1f]', ' ', 'g');
+            entry.reason := regexp_replace(entry.reason, '[\x01-\x1f]', ' ', 'g');
+        END IF;
         entry.previous := head.digest;
         head.digest := sha256(head.digest || convert_to(context_package_audit_line(entry), 'UTF8'));
         entry.digest := head.digest;

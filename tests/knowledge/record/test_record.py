@@ -227,3 +227,11 @@ async def test_nobody_reaches_the_tables(record: PackageRecord, database: asyncp
             await database.fetch(f"SELECT * FROM {table}")
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await database.fetch("SELECT context_package_latest('lab', 'cpk_1', now())")
+
+
+async def test_what_json_cannot_hold_is_left_out(either: PackageRecord) -> None:
+    await begun(either, "cpk_1")
+    await either.finish("lab", revision("cpk_1", START, [source("artifact:a", "NUL \x00, half \ud83d of a pair.")]))
+    held = await either.latest("lab", "cpk_1")
+    assert held is not None
+    assert held.body["sources"][0]["content"] == "NUL , half ? of a pair."
