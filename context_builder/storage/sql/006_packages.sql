@@ -697,6 +697,45 @@ BEGIN
 END
 $$;
 
+-- The tenants of whom events wait, whoever asks: each by a look into the index, however many events there are.
+CREATE OR REPLACE FUNCTION context_package_events_waiting(tenant text) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        WITH RECURSIVE waiting (name) AS (
+            SELECT min(e.tenant_id) FROM context_package_events AS e
+            UNION ALL
+            SELECT (SELECT min(e.tenant_id) FROM context_package_events AS e WHERE e.tenant_id > w.name)
+            FROM waiting AS w WHERE w.name IS NOT NULL
+        )
+        SELECT w.name FROM waiting AS w WHERE w.name IS NOT NULL;
+END
+$$;
+
+-- The tenant's oldest events, for who has or gets the lease to relay them; nobody else is answered any.
+CREATE OR REPLACE FUNCTION context_package_events_take(tenant text, by_holder text, seconds float8, most integer)
+RETURNS SETOF jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    IF context_package_lease(tenant, 'events', by_holder, seconds) THEN
+        RETURN QUERY
+            SELECT jsonb_build_object('number', e.number, 'id', e.id, 'type', e.type, 'subject', e.subject, 'at', e.at,
+                                      'traceparent', e.traceparent, 'data', e.data)
+            FROM context_package_events AS e WHERE e.tenant_id = tenant ORDER BY e.number LIMIT most;
+    END IF;
+END
+$$;
+
+-- Deletes the events up to one, which are in the stream, and gives the lease back.
+CREATE OR REPLACE FUNCTION context_package_events_done(tenant text, by_holder text, last bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    DELETE FROM context_package_events AS e WHERE e.tenant_id = tenant AND e.number <= last;
+    PERFORM context_package_release(tenant, 'events', by_holder);
+END
+$$;
+
 -- How much of something is left after some time, with a half-life of 30 days.
 CREATE OR REPLACE FUNCTION context_package_left(since timestamptz, at timestamptz) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$
     SELECT power(0.5::float8, least(greatest(extract(epoch FROM at - since)::float8, 0) / 2592000, 1000))
@@ -911,7 +950,8 @@ BEGIN
         LOOP
             EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
             IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
-               ~ 'context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|anchors|audit_state|audit_rows)$'
+               ~ ('context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|'
+                  'anchors|audit_state|audit_rows|events_waiting|events_take|events_done)$')
             THEN
                 EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
             END IF;

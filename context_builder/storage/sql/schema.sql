@@ -461,6 +461,12 @@ CREATE FUNCTION context_package_day(at timestamp with time zone)
     RETURNS date;
 CREATE FUNCTION context_package_erase(tenant text, source text)
     RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_package_events_done(tenant text, by_holder text, last bigint)
+    RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_package_events_take(tenant text, by_holder text, seconds double precision, most integer)
+    RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_package_events_waiting(tenant text)
+    RETURNS SETOF text SECURITY DEFINER;
 CREATE FUNCTION context_package_fail(tenant text, asked text, why text, at timestamp with time zone)
     RETURNS boolean SECURITY DEFINER;
 CREATE FUNCTION context_package_finish(tenant text, built jsonb)
