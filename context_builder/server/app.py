@@ -52,6 +52,7 @@ def create_app(services: Services) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
         middleware=[
             Middleware(TraceMiddleware),
             Middleware(FailureMiddleware),

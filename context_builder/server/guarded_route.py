@@ -23,16 +23,7 @@ ADMIN: Final[dict[str, Any]] = {_ROLE: Role.ADMIN.value}
 
 def guarded_router(tag: str) -> APIRouter:
     """Return a router whose routes each take a role."""
-    return APIRouter(tags=[tag], route_class=GuardedRoute, default_response_class=OrjsonResponse)
-
-
-class OrjsonResponse(Response):
-    """Holds JSON."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        return orjson.dumps(content, str)
+    return APIRouter(tags=[tag], route_class=GuardedRoute)
 
 
 class _StrictRequest(Request):

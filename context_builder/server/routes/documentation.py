@@ -38,6 +38,7 @@ def describe(app: FastAPI) -> None:
                 for operation in operations.values():
                     operation["security"] = [{"bearer": []}]
                     _as_problems(operation["responses"])
+            _without_default_objects(schema["components"]["schemas"])
             app.openapi_schema = schema
         return app.openapi_schema
 
@@ -49,6 +50,14 @@ def _as_problems(responses: dict[str, Any]) -> None:
     responses.pop("422", None)
     content = responses["default"]["content"]
     content["application/problem+json"] = content.pop("application/json")
+
+
+def _without_default_objects(schemas: dict[str, Any]) -> None:
+    """Leave out defaults that are objects, which programs that generate clients stumble over."""
+    for described in schemas.values():
+        for one in described.get("properties", {}).values():
+            if isinstance(one.get("default"), dict):
+                del one["default"]
 
 
 @router.get("/openapi.json")

@@ -1,0 +1,310 @@
+"""Whoever asks over HTTP, however: nothing is seen or changed without the right, not even whether it is there."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from statistics import median
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import httpx
+import jwt
+import orjson
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.server.access.caller import Role
+from context_builder.server.app import ROUTERS
+from context_builder.server.asgi.body_limit import MOST_BYTES
+from tests.server.test_answers import problem
+from tests.services.api_server import ApiServer
+from tests.services.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+MARKER = "hunter2-the-otter"
+"""Is in all that another tenant must not see."""
+
+REF, SESSION, POLICY = "artifact:embargo/plan", "monday", "house"
+NEVER = {"ref": "artifact:never", "session_id": "never", "name": "never", "package_id": f"cpk_{'0' * 26}"}
+
+
+class Call(NamedTuple):
+    """A route and the role it takes."""
+
+    method: str
+    path: str
+    role: Role
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    def filled(self, names: dict[str, str]) -> str:
+        return re.sub(r"{(\w+)(:path)?}", lambda found: quote(names[found[1]], safe=""), self.path)
+
+    @property
+    def has_id(self) -> bool:
+        return "{" in self.path
+
+
+def _calls() -> Iterator[Call]:
+    for router in ROUTERS:
+        for route in router.routes:
+            for method in route.methods:  # type: ignore[attr-defined]
+                yield Call(method, route.path, Role(route.openapi_extra["x-role"]))  # type: ignore[attr-defined]
+
+
+CALLS = sorted(_calls())
+WITH_BODY = [call for call in CALLS if call.method in {"PUT", "POST"}]
+
+BODIES: dict[str, Any] = {
+    "/knowledge/artifacts/{ref:path}": {"kind": "document", "title": "T", "content": "c"},
+    "/knowledge/edges": [],
+    "/knowledge/edges/delete": [],
+    "/knowledge/assessments": {"ref": "artifact:x", "quality": 1, "assessor": "x"},
+    "/knowledge/context/build": {"intent": "x", "tokenBudget": 100},
+    "/knowledge/context/{package_id}/feedback": {"outcome": 1},
+    "/sessions/{session_id}/messages": {"text": "Hello"},
+    "/sessions/{session_id}/turn": {"query": "x", "tokenBudget": 100},
+}
+"""One that is right, for each call that takes JSON."""
+
+
+async def ask(client: httpx.AsyncClient, call: Call, names: dict[str, str], **options: Any) -> httpx.Response:
+    """The answer to the call with a body that is right, unless another one is given."""
+    if call.method in {"PUT", "POST"} and not {"json", "content"} & set(options):
+        body = BODIES.get(call.path)
+        options |= {"content": "permit(principal, action, resource);"} if body is None else {"json": body}
+    return await client.request(call.method, call.filled(names), **options)
+
+
+def told(answer: httpx.Response) -> str:
+    """All that an answer tells, but for the trace's id."""
+    document = answer.json() if answer.content else None
+    if isinstance(document, dict):
+        document.pop("traceId", None)
+    headers = {name: value for name, value in answer.headers.items() if name not in {"date", "x-trace-id"}}
+    return json.dumps([answer.status_code, headers, document], sort_keys=True)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_nobody_gets_in_without_a_credential_that_holds(api: ApiServer, revoked: str, call: Call) -> None:
+    issuer, now = api.issuer, int(time.time())
+    admin = issuer.claims(roles=["admin"])
+    credentials = {
+        "none": None,
+        "revoked": revoked,
+        "expired": issuer.signed(roles=["admin"], exp=now - 10),
+        "badly signed": issuer.signed(roles=["admin"])[:-8] + "AAAAAAAA",
+        "alg none": jwt.encode(admin, None, "none", headers={"kid": "ec"}),
+        "HS256": jwt.encode(admin, issuer.secret, "HS256", headers={"kid": "oct"}),
+    }
+    answers = []
+    for credential in credentials.values():
+        async with api.client(credential) as client:
+            answers.append(await ask(client, call, NEVER))
+    assert [answer.status_code for answer in answers] == [401] * len(credentials)
+    assert len({told(answer) for answer in answers}) == 1
+
+
+@pytest.fixture(scope="module")
+def revoked(api: ApiServer) -> str:
+    made = api.new_key(Role.ADMIN)
+    api.with_keys(lambda keys: keys.revoke(made.id))
+    return made.secret
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_a_role_that_may_not_is_refused_whatever_is_there(
+    api: ApiServer, lab: dict[str, str], call: Call
+) -> None:
+    lower = [role for role in Role if role.rank < call.role.rank]
+    credentials = [*map(api.key, lower), api.issuer.signed(roles=[]), api.issuer.signed(roles=["owner"])]
+    for credential in credentials:
+        async with api.client(credential) as client:
+            answers = [await ask(client, call, names) for names in (lab, NEVER)]
+        assert [answer.status_code for answer in answers] == [403, 403]
+        assert told(answers[0]) == told(answers[1])
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_a_page_of_another_host_reaches_nothing(api: ApiServer, call: Call) -> None:
+    async with api.client(api.local_token) as client:
+        for headers in ({"Host": "evil.test"}, {"Origin": "http://evil.test"}, {"Origin": "null"}):
+            answer = await ask(client, call, NEVER, headers=headers)
+            assert answer.status_code == 403
+            problem(answer)
+
+
+@pytest.fixture
+async def lab(api: ApiServer, redis: Redis) -> AsyncIterator[dict[str, str]]:
+    """One of each that tenant ``lab`` has, by the name that it has in paths."""
+    async with api.client(api.key(Role.ADMIN)) as client:
+        artifact = {"kind": "document", "title": MARKER, "content": f"{MARKER} sleeps.", "projectId": "kelp"}
+        assert (await client.put(f"/knowledge/artifacts/{quote(REF, safe='')}", json=artifact)).status_code == 200
+        request = {"intent": "Where does the otter sleep?", "tokenBudget": 500, "pinned": [REF], "taskId": "task-17"}
+        package = (await client.post("/knowledge/context/build", json=request)).json()
+        text = f"// {MARKER}\npermit(principal, action, resource) when {{ false }};"
+        assert (await client.put(f"/knowledge/policies/{POLICY}", content=text)).status_code == 200
+        entry = {"id": 1, "text": MARKER, "speaker": "Ida", "timestamp": "2026-11-22T10:30:45"}
+        state = {"session_id": SESSION, "raw_recent_buffer": [entry], "revision": 1}
+        await redis.set(f"context_builder:{SESSION}:state", orjson.dumps(state))
+        yield {"ref": REF, "session_id": SESSION, "name": POLICY, "package_id": package["contextPackageId"]}
+        await client.delete(f"/knowledge/policies/{POLICY}")
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call.has_id], ids=str)
+async def test_what_another_tenant_has_is_as_if_it_were_not_there(
+    api: ApiServer, lab: dict[str, str], redis: Redis, call: Call
+) -> None:
+    """A ``PUT`` makes the other tenant's own; all else is 404."""
+    async with api.client(api.key(Role.ADMIN, tenant="other")) as client:
+        there, never = [await ask(client, call, names) for names in (lab, NEVER)]
+        if call.method != "PUT":
+            assert there.status_code == 404
+            assert told(there) == told(never)
+        else:
+            assert there.status_code == never.status_code == 200
+            await client.delete(call.filled(lab))
+            await client.delete(call.filled(NEVER))
+    assert MARKER not in there.text
+    async with api.client(api.key(Role.ADMIN)) as client:
+        for path in (f"/knowledge/artifacts/{quote(REF, safe='')}", f"/knowledge/policies/{POLICY}"):
+            assert MARKER in (await client.get(path)).text
+        assert (await client.get(f"/knowledge/context/{lab['package_id']}")).status_code == 200
+    assert await redis.exists(f"context_builder:{SESSION}:state")
+    assert not await redis.exists(f"context_builder:{SESSION}:input")
+
+
+async def test_what_lists_lists_nothing_of_another_tenant(api: ApiServer, lab: dict[str, str]) -> None:
+    async with api.client(api.key(Role.ADMIN, tenant="other")) as client:
+        answers = [
+            await client.get("/sessions"),
+            await client.get("/memories/search", params={"q": MARKER}),
+            *[await client.get("/knowledge/context", params=query) for query in ({"taskId": "task-17"}, {"ref": REF})],
+            await client.post("/knowledge/context/build", json={"intent": MARKER, "tokenBudget": 500, "pinned": [REF]}),
+        ]
+    for answer in answers:
+        assert answer.status_code == 200
+        assert "sleeps" not in answer.text
+        assert lab["package_id"] not in answer.text
+    assert answers[0].json() == []
+    assert answers[1].json() == {"memories": []}
+    assert [answer.json()["packages"] for answer in answers[2:4]] == [[], []]
+    assert (answers[4].json()["sources"], answers[4].json()["denied"]) == ([], 0)
+
+
+HOSTILE: dict[str, bytes] = {
+    "not UTF-8": b'{"title": "\xff\xfe"}',
+    "half a surrogate pair": b'{"kind": "document", "title": "\\ud800", "content": "\\ud800"}',
+    "deep": b"[" * 100_000 + b"]" * 100_000,
+    "deep objects": b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    "no end": b'{"kind": "document',
+    "nothing": b"",
+    "a number": b"1e999",
+    "NaN": b'{"ref": "artifact:x", "quality": NaN, "assessor": "x"}',
+    "another shape": b'{"hunter2-the-otter": {"role": "admin"}, "tenantId": "other", "roles": ["admin"]}',
+    "many": b"[" + b",".join([b'{"from": "a", "to": "b", "type": "c"}'] * 10_001) + b"]",
+}
+
+
+@pytest.mark.parametrize("call", WITH_BODY, ids=str)
+async def test_a_hostile_body_is_refused_and_not_quoted(api: ApiServer, redis: Redis, call: Call) -> None:
+    names = {**NEVER, "session_id": "hostile"}
+    async with api.client(api.key(Role.ADMIN)) as client:
+        for name, body in HOSTILE.items():
+            answer = await ask(client, call, names, content=body, headers={"content-type": "application/json"})
+            if call.path == "/knowledge/policies/{name}" and name == "nothing":
+                continue  # a text without policies is one
+            assert answer.status_code == 422, name
+            problem(answer)
+            assert MARKER not in answer.text
+        huge = await ask(client, call, names, content=b" " * (MOST_BYTES + 1))
+        assert huge.status_code == 413
+        for kind in ("text/html", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+            if call.path in BODIES:
+                body = json.dumps(BODIES[call.path]).encode()
+                answer = await ask(client, call, names, content=body, headers={"content-type": kind})
+                assert answer.status_code == 422
+    assert not await redis.keys("context_builder:hostile:*")
+
+
+NULS: dict[str, Any] = {
+    "/knowledge/artifacts/{ref:path}": {"kind": "document", "title": "a\x00b", "content": "c"},
+    "/knowledge/edges": [{"from": "a", "to": "b", "type": "a\x00b"}],
+    "/knowledge/assessments": {"ref": "artifact:x", "quality": 1, "assessor": "a\x00b"},
+    "/knowledge/context/build": {"intent": "a\x00b", "tokenBudget": 100},
+    "/sessions/{session_id}/turn": {"query": "a\x00b", "tokenBudget": 100},
+}
+
+
+@pytest.mark.parametrize("path", NULS)
+async def test_nul_is_refused(api: ApiServer, path: str) -> None:
+    (call,) = [call for call in WITH_BODY if call.path == path]
+    async with api.client(api.key(Role.ADMIN)) as client:
+        assert (await ask(client, call, NEVER, json=NULS[path])).status_code in {404, 422}
+
+
+@pytest.mark.parametrize(
+    "hostile", ["a\x00b", "\ud800", "../../etc/passwd", "%2e%2e%2f", "' OR 1=1 --", "*", "x" * 3000, "\U0001f40b"]
+)
+@pytest.mark.parametrize("call", [call for call in CALLS if call.has_id and call.method in {"GET", "DELETE"}], ids=str)
+async def test_a_hostile_id_finds_nothing(api: ApiServer, lab: dict[str, str], call: Call, hostile: str) -> None:
+    raw = quote(hostile.encode("utf-8", "surrogatepass"), safe="")
+    path = re.sub(r"{\w+(:path)?}", lambda _: raw, call.path)
+    async with api.client(api.key(Role.ADMIN)) as client:
+        answer = await client.request(call.method, path)
+    assert answer.status_code in {404, 422}
+    problem(answer)
+    assert MARKER not in answer.text
+
+
+@pytest.mark.parametrize("name", ["q", "limit", "after", "version", "taskId"])
+async def test_a_hostile_query_breaks_nothing(api: ApiServer, lab: dict[str, str], name: str) -> None:
+    paths = ("/memories/search", f"/sessions/{SESSION}/messages", f"/knowledge/artifacts/{REF}", "/knowledge/context")
+    async with api.client(api.key(Role.ADMIN)) as client:
+        for value in ("%00", "%ed%a0%80", "%ff", "-1", "9" * 400, "NaN", "x" * 9_000, "%27%20OR%201%3D1"):
+            for path in paths:
+                assert (await client.get(f"{path}?{name}={value}")).status_code in {200, 404, 422}
+
+
+async def test_a_policy_holds_within_a_second(api: ApiServer, lab: dict[str, str]) -> None:
+    forbid = 'forbid(principal, action, resource) when { resource.project == "kelp" };'
+    path = f"/knowledge/artifacts/{quote(REF, safe='')}"
+    async with api.client(api.key(Role.ADMIN)) as client, api.client(api.key(Role.READER)) as reader:
+
+        async def status(wanted: int) -> bool:
+            return (await reader.get(path)).status_code == wanted
+
+        assert await status(200)
+        assert (await client.put("/knowledge/policies/embargo", content=forbid)).status_code == 200
+        try:
+            await wait_until(lambda: status(404), "it is forbidden", timeout=1)
+        finally:
+            await client.delete("/knowledge/policies/embargo")
+        await wait_until(lambda: status(200), "it is allowed again", timeout=1)
+
+
+@pytest.mark.slow
+async def test_the_time_of_an_answer_does_not_tell_what_is_there(api: ApiServer, lab: dict[str, str]) -> None:
+    async with api.client(api.key(Role.ADMIN, tenant="other")) as client:
+        for path in ("/knowledge/artifacts/{ref}", "/sessions/{session_id}/state", "/knowledge/context/{package_id}"):
+            call = Call("GET", path, Role.READER)
+            times: dict[str, list[float]] = {"there": [], "never": []}
+            for _ in range(500):
+                for name, names in (("there", lab), ("never", NEVER)):
+                    began = time.perf_counter()
+                    await client.get(call.filled(names))
+                    times[name].append(time.perf_counter() - began)
+            there, never = median(times["there"]), median(times["never"])
+            assert abs(there - never) < 0.1 * max(there, never), path
+
+
+async def test_neither_credentials_nor_content_are_in_the_log(api: ApiServer, lab: dict[str, str]) -> None:
+    del lab
+    for secret in (MARKER, api.local_token, *(api.key(role) for role in Role)):
+        assert secret not in api.daemon.output
+    assert "Traceback" not in api.daemon.output
