@@ -132,6 +132,7 @@ async def verify(
     base = max((one for one in own if one.day < oldest.isoformat()), key=lambda one: one.seq, default=None)
     others = [one for one in exported if one.tenant == tenant_id]
     chain = _Chain(tenant_id, base, state["head"], [*others, *own])
+    chain.check_begin(base, [one for one in others if one.day >= oldest.isoformat()])
     day, seq = (0, 0) if base is None else (_days(base.day), base.seq)
     while page := await functions.call(
         "context_package_audit_rows", tenant_id, {"after_day": day, "after_seq": seq, "most": PAGE}
@@ -159,11 +160,22 @@ class _Chain:
         self._head = (int(head["seq"]), str(head["hash"])) if head else (0, genesis)
         self._anchors: dict[int, list[Anchor]] = {}
         for one in anchors:
-            if one.seq >= self._first:
+            if one.seq >= self._first - 1:
                 self._anchors.setdefault(one.seq, []).append(one)
         self._confirmed = self._first - 1
         self._findings: list[Finding] = []
         self._last_line = ""
+
+    def check_begin(self, base: Anchor | None, kept: Iterable[Anchor]) -> None:
+        """Note days that should be kept and are before the ``base``, as if their time were over, and another base."""
+        for one in kept:
+            if one.seq < self._first:
+                self._note("removed", one.seq - one.count + 1, one.seq, one.day)
+        for one in self._anchors.pop(self._first - 1, ()):
+            if base is not None and one.digest != base.digest:
+                self._note(
+                    "rewritten", one.seq - one.count + 1, one.seq, one.day, f"the anchor of {one.day} is another"
+                )
 
     @property
     def is_done(self) -> bool:

@@ -220,6 +220,7 @@ CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text L
 $$;
 
 -- Deletes the memories with one of the ids that meet the condition, either of which may be left out; returns how many.
+-- With a session alone that is forgotten, also by the record of context packages. A space of documents has no sessions.
 CREATE OR REPLACE FUNCTION context_memory_forget(tenant text, ids text[] DEFAULT NULL, condition jsonb DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -234,6 +235,9 @@ BEGIN
                    context_memory_condition(coalesce(condition, '{}')))
         USING tenant, ids;
     GET DIAGNOSTICS gone = ROW_COUNT;
+    IF ids IS NULL AND condition ? 'session_id' AND condition - 'session_id' = '{}' AND strpos(tenant, chr(31)) = 0 THEN
+        PERFORM context_package_erase(tenant, 'session:' || (condition ->> 'session_id'));
+    END IF;
     RETURN gone;
 END
 $$;

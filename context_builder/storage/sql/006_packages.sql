@@ -134,6 +134,7 @@ CREATE TABLE IF NOT EXISTS context_package_keys (
     expires_at  timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, caller, key)
 );
+CREATE INDEX IF NOT EXISTS context_package_keys_expiry ON context_package_keys (expires_at);
 
 -- Leases, by this server's clock: who rebuilds a package, and who relays a tenant's events.
 CREATE TABLE IF NOT EXISTS context_package_leases (
@@ -473,7 +474,7 @@ BEGIN
     INSERT INTO context_package_heads AS h (tenant_id, package_id, request_id, request_day, first_day, created_at, revision,
                                             day, refs)
     VALUES (tenant, package, asked.id, asked.day, today, at, number, today,
-            ARRAY(SELECT s ->> 'ref' FROM jsonb_array_elements(shown) AS s))
+            ARRAY(SELECT DISTINCT s ->> 'ref' FROM jsonb_array_elements(shown) AS s))
     ON CONFLICT (tenant_id, package_id) DO UPDATE SET revision = EXCLUDED.revision, day = EXCLUDED.day, refs = EXCLUDED.refs
     RETURNING * INTO head;
     INSERT INTO context_package_uses (tenant_id, day, about, package_id, created_at)
@@ -760,6 +761,8 @@ BEGIN
     IF head.package_id IS NULL THEN
         RETURN false;
     END IF;
+    what_helped := (SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}') FROM jsonb_each(what_helped) AS e
+                    WHERE e.key = ANY (head.refs));
     SELECT * INTO old FROM context_package_feedback AS f
     WHERE f.tenant_id = tenant AND f.package_id = package AND f.caller = caller_sub;
     INSERT INTO context_package_feedback AS f (tenant_id, package_id, caller, day, outcome, helped, refs, note, at)
@@ -837,11 +840,13 @@ $$;
 
 -- Erases what the record shows of a source, and of a session ("session:…") with all that was said in it: titles, contents
 -- and the notes of those who saw it. Hashes, refs and verdicts stay.
-CREATE OR REPLACE FUNCTION context_package_blank(tenant text, source text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION context_package_erase(tenant text, source text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     session text := CASE WHEN source LIKE 'session:%' THEN context_package_session(source) END;
     gone    text[];
 BEGIN
+    PERFORM context_memory_tenant(tenant);
     PERFORM context_package_lock(tenant);
     INSERT INTO context_package_erasures (tenant_id, ref, erased_at) VALUES (tenant, source, clock_timestamp())
     ON CONFLICT (tenant_id, ref) DO UPDATE SET erased_at = EXCLUDED.erased_at;
@@ -854,34 +859,9 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION context_package_erase(tenant text, source text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER AS $$
-BEGIN
-    PERFORM context_memory_tenant(tenant);
-    PERFORM context_package_blank(tenant, source);
-END
-$$;
-
--- A session of which no memory is left was forgotten. Spaces of documents have no sessions.
-CREATE OR REPLACE FUNCTION context_package_forget() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-DECLARE
-    gone record;
-BEGIN
-    FOR gone IN
-        SELECT DISTINCT d.tenant_id, d.session_id FROM departed AS d
-        WHERE d.session_id IS NOT NULL AND strpos(d.tenant_id, chr(31)) = 0 AND NOT EXISTS (
-            SELECT FROM context_memories AS m WHERE m.tenant_id = d.tenant_id AND m.session_id = d.session_id)
-    LOOP
-        PERFORM context_package_blank(gone.tenant_id, 'session:' || gone.session_id);
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE OR REPLACE TRIGGER context_memories_forgotten AFTER DELETE ON context_memories
-    REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION context_package_forget();
-
 -- Makes the partitions of the next days, drops those before "oldest", and deletes what expired elsewhere, of all tenants.
--- A partition that is in use for longer than a moment is dropped the next time. At least a day is kept.
+-- A partition that is in use for longer than a moment is dropped the next time, as is what else there is too much of for
+-- one statement. At least a day is kept.
 CREATE OR REPLACE FUNCTION context_package_maintain(tenant text, now timestamptz, oldest date) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -903,14 +883,19 @@ BEGIN
             EXECUTE format('DROP TABLE %s.%I', schema, name);
             gone := gone + 1;
         EXCEPTION
-            WHEN lock_not_available OR undefined_table THEN NULL;
+            WHEN undefined_table THEN NULL;
+            WHEN lock_not_available THEN EXIT;  -- those who wait for what was locked until now wait no longer
         END;
     END LOOP;
     PERFORM set_config('lock_timeout', '0', true);
-    DELETE FROM context_package_heads AS h WHERE h.first_day < oldest;
-    DELETE FROM context_package_feedback AS f WHERE f.day < oldest;
-    DELETE FROM context_package_contents AS c WHERE c.last_day < oldest;
-    DELETE FROM context_package_keys AS k WHERE k.expires_at < now;
+    DELETE FROM context_package_heads AS h WHERE h.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM context_package_heads AS o WHERE o.first_day < oldest LIMIT 20000));
+    DELETE FROM context_package_feedback AS f WHERE f.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM context_package_feedback AS o WHERE o.day < oldest LIMIT 20000));
+    DELETE FROM context_package_contents AS c WHERE c.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM context_package_contents AS o WHERE o.last_day < oldest LIMIT 20000));
+    DELETE FROM context_package_keys AS k WHERE k.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM context_package_keys AS o WHERE o.expires_at < now LIMIT 20000));
     DELETE FROM context_package_leases AS l WHERE l.expires_at < clock_timestamp() - interval '1 day';
     DELETE FROM context_package_erasures AS e WHERE e.erased_at < clock_timestamp() - interval '1 day';
     DELETE FROM context_source_ratings AS r WHERE r.at < now - interval '600 days';  -- a millionth is left
@@ -934,6 +919,12 @@ BEGIN
         IF split_part(fn::text, '(', 1) !~ 'context_package_(audit_line|left|about|session|day)$' THEN
             EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
                            concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
+        END IF;
+        IF split_part(fn::text, '(', 1) ~ 'context_package_(audit_rows|listing)$' THEN
+            -- A page in the order of the index: of a table not analyzed yet it would else sort all rows for each page.
+            EXECUTE format('ALTER FUNCTION %s SET enable_sort = off', fn);
+            EXECUTE format('ALTER FUNCTION %s SET enable_bitmapscan = off', fn);
+            EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', fn);
         END IF;
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
     END LOOP;

@@ -297,6 +297,7 @@ CREATE INDEX context_package_events_tenant ON context_package_events USING btree
 CREATE INDEX context_package_feedback_day ON context_package_feedback USING btree (day);
 CREATE INDEX context_package_feedback_notes ON context_package_feedback USING gin (refs) WHERE (note <> ''::text);
 CREATE INDEX context_package_heads_day ON context_package_heads USING btree (first_day);
+CREATE INDEX context_package_keys_expiry ON context_package_keys USING btree (expires_at);
 CREATE INDEX context_source_ratings_at ON context_source_ratings USING btree (at);
 CREATE UNIQUE INDEX context_access_keys_pkey ON context_access_keys USING btree (id);
 CREATE UNIQUE INDEX context_artifact_erasures_pkey ON context_artifact_erasures USING btree (tenant_id, ref);
@@ -447,8 +448,6 @@ CREATE FUNCTION context_package_audit_state(tenant text)
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_package_begin(tenant text, id text, package text, caller text, roles text[], request jsonb, task text, trace text, traceparent text, at timestamp with time zone)
     RETURNS void SECURITY DEFINER;
-CREATE FUNCTION context_package_blank(tenant text, source text)
-    RETURNS void;
 CREATE FUNCTION context_package_body(p context_packages)
     RETURNS jsonb;
 CREATE FUNCTION context_package_claim(tenant text, caller_sub text, idempotency_key text, digest text, package text, at timestamp with time zone, seconds double precision)
@@ -471,8 +470,6 @@ CREATE FUNCTION context_package_fail(tenant text, asked text, why text, at times
     RETURNS boolean SECURITY DEFINER;
 CREATE FUNCTION context_package_finish(tenant text, built jsonb)
     RETURNS integer SECURITY DEFINER;
-CREATE FUNCTION context_package_forget()
-    RETURNS trigger SECURITY DEFINER;
 CREATE FUNCTION context_package_latest(tenant text, package text, oldest timestamp with time zone)
     RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_package_lease(tenant text, lease text, by_holder text, seconds double precision)

@@ -162,6 +162,40 @@ async def test_after_old_days_are_dropped_it_begins_at_the_oldest_anchor(
     assert (await verify(either._functions, "lab", oldest=(clock.time - timedelta(days=90)).date())).first == 10
 
 
+async def test_days_removed_as_if_their_time_were_over_are_missed(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await record.maintain("lab")
+    exported = await anchors_of(record._functions, "lab")
+    oldest = START.date()
+    await tampered(database, "DROP TABLE policy_audit_20261122; DELETE FROM policy_audit_anchors WHERE seq = 3")
+    change = (
+        "UPDATE policy_audit_anchors SET day = day - 100, digest = (SELECT previous FROM policy_audit WHERE seq = 7)"
+    )
+    await tampered(database, f"{change} WHERE seq = 6; DELETE FROM policy_audit WHERE seq < 7")
+    assert (await verify(record._functions, "lab", oldest=oldest)).is_intact
+    found = await verify(record._functions, "lab", oldest=oldest, exported=exported)
+    assert [(one.kind, one.first, one.last) for one in found.findings] == [("removed", 1, 3), ("removed", 4, 6)]
+
+
+async def test_a_forged_beginning_is_not_the_exported_one(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    clock.move(days=89)
+    await record.maintain("lab")
+    exported = await anchors_of(record._functions, "lab")
+    await tampered(database, "UPDATE policy_audit SET caller = 'eve', previous = sha256('') WHERE seq = 7")
+    await tampered(database, "UPDATE policy_audit_anchors SET digest = sha256('') WHERE seq = 6")
+    await rewrite(database, 7)
+    oldest = (clock.time - timedelta(days=90)).date()
+    assert (await verify(record._functions, "lab", oldest=oldest)).is_intact
+    found = await verify(record._functions, "lab", oldest=oldest, exported=exported)
+    first = found.findings[0]
+    assert (first.kind, first.first, first.last) == ("rewritten", 4, 6)
+
+
 async def test_a_day_closes_once_though_nothing_follows(
     either: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
 ) -> None:

@@ -14,9 +14,11 @@ from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import Memory, MemoryFilter
 from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.migrations import apply
 from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.knowledge.record.samples import ANN, START, TRACE, StoppedClock, begun, body, built, revision, source
+from tests.services.postgrest import PostgrestFront
 
 pytestmark = pytest.mark.engines
 
@@ -154,7 +156,8 @@ async def test_a_forgotten_session_is_gone_from_the_record(
     await memory.remember("lab", said)
     shown = [source("message:monday/m1", "A peculiar saying."), source("point:monday/1", "A peculiar claim.")]
     await built(record, "cpk_1", START, [*shown, source("message:tuesday/1", "Stays.")])
-    await memory.forget("lab", ids=["m0"])
+    await memory.forget("lab", ids=["m0", "m1", "m2"])
+    await memory.forget("lab", filter=MemoryFilter(session_id="monday", user_id="ann"))
     assert "peculiar claim" in await everything(database)
     await memory.forget("lab", filter=MemoryFilter(session_id="monday"))
     assert "peculiar" not in await everything(database)
@@ -218,15 +221,23 @@ async def test_an_old_day_in_use_holds_up_nobody(
     assert await database.fetchval("SELECT to_regclass('context_packages_20261122')") is None
 
 
-@pytest.mark.parametrize("role", ["context_builder_app"])
-async def test_nobody_reaches_the_tables(record: PackageRecord, database: asyncpg.Connection, role: str) -> None:
+@pytest.mark.parametrize("role", ["context_builder_app", "service_role", "anon"])
+async def test_nobody_reaches_the_tables(
+    supabase_project: PostgrestFront, database_url: str, database: asyncpg.Connection, role: str
+) -> None:
+    await apply(database_url)
+    record = PackageRecord(PostgresFunctions(database_url, KNOWLEDGE_ERRORS), clock=StoppedClock())
     await built(record, "cpk_1", START)
+    await record.close()
     await database.execute(f"SET ROLE {role}")
     for table in ("policy_audit", "context_packages", "context_packages_20261122", "context_package_contents"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await database.fetch(f"SELECT * FROM {table}")
-    with pytest.raises(asyncpg.InsufficientPrivilegeError):
-        await database.fetch("SELECT context_package_latest('lab', 'cpk_1', now())")
+    may = await database.fetchval("SELECT has_table_privilege($1, 'policy_audit_20261122', 'TRUNCATE')", role)
+    assert not may
+    if role != "service_role":  # which only our own servers hold, and which names the tenant it acts for
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await database.fetch("SELECT context_package_latest('lab', 'cpk_1', now())")
 
 
 async def test_what_json_cannot_hold_is_left_out(either: PackageRecord) -> None:
