@@ -117,7 +117,8 @@ class PackageRecord:
     async def audit(self, tenant_id: str, package_id: str) -> dict[str, Any] | None:
         """Return the request and, in ``revisions``, each with its body, decision, candidates and graph; None as above.
 
-        Names are those of the columns.
+        Names are those of the columns. In a body, a source that was erased since has an empty title and content,
+        ``erased`` and ``contentDigest``.
         """
         rows = await self._call("context_package_audit", tenant_id, package=storable(package_id), oldest=self._oldest())
         return dict(rows[0]) if rows else None

@@ -72,7 +72,7 @@ class PackageRevision:
 class RecordedPackage:
     """Holds a package's request and newest revision.
 
-    In ``body``, a source that was erased since has an empty title and content, ``erased`` and ``contentDigest``.
+    In ``body``, a source that was erased since has an empty title and content.
     """
 
     package_id: str

@@ -525,12 +525,13 @@ BEGIN
 END
 $$;
 
--- A body as it was served, but for what was erased since: of that, title and content are empty, and "erased" is true.
-CREATE OR REPLACE FUNCTION context_package_body(p context_packages) RETURNS jsonb LANGUAGE sql STABLE AS $$
+-- A body as it was served, but for what was erased since: of that, title and content are empty, and "erased" is true where
+-- that is to be told.
+CREATE OR REPLACE FUNCTION context_package_body(p context_packages, tells_erased boolean) RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_set(p.body, '{sources}', coalesce((
         SELECT jsonb_agg(s.source - '{digest,contentDigest}'::text[] || jsonb_build_object(
                              'title', coalesce(c.title, ''), 'content', coalesce(c.content, ''))
-                         || CASE WHEN c.ref IS NULL
+                         || CASE WHEN c.ref IS NULL AND tells_erased
                             THEN jsonb_build_object('erased', true, 'contentDigest', s.source ->> 'contentDigest')
                             ELSE '{}' END ORDER BY s.place)
         FROM jsonb_array_elements(p.body -> 'sources') WITH ORDINALITY AS s (source, place)
@@ -551,7 +552,7 @@ BEGIN
         SELECT jsonb_build_object(
             'package_id', p.id, 'request_id', r.id, 'request', r.request, 'caller', r.caller, 'roles', r.roles,
             'task_id', r.task_id, 'trace_id', r.trace_id, 'traceparent', r.traceparent, 'revision', p.revision,
-            'body', context_package_body(p), 'governance_version', p.governance_version, 'created_at', p.created_at)
+            'body', context_package_body(p, false), 'governance_version', p.governance_version, 'created_at', p.created_at)
         FROM context_build_requests AS r, context_packages AS p
         WHERE r.tenant_id = tenant AND r.day = head.request_day AND r.id = head.request_id
           AND p.tenant_id = tenant AND p.day = head.day AND p.id = package AND p.revision = head.revision;
@@ -593,7 +594,7 @@ BEGIN
             'revisions', (
                 SELECT jsonb_agg(jsonb_build_object(
                     'revision', p.revision, 'created_at', p.created_at, 'governance_version', p.governance_version,
-                    'hash', 'sha256:' || encode(p.digest, 'hex'), 'body', context_package_body(p),
+                    'hash', 'sha256:' || encode(p.digest, 'hex'), 'body', context_package_body(p, true),
                     'candidates', p.candidates, 'graph', p.graph,
                     'decision', (
                         SELECT jsonb_build_object('id', d.id, 'policy_version', d.policy_version, 'caller', d.caller,

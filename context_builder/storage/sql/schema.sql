@@ -448,7 +448,7 @@ CREATE FUNCTION context_package_audit_state(tenant text)
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_package_begin(tenant text, id text, package text, caller text, roles text[], request jsonb, task text, trace text, traceparent text, at timestamp with time zone)
     RETURNS void SECURITY DEFINER;
-CREATE FUNCTION context_package_body(p context_packages)
+CREATE FUNCTION context_package_body(p context_packages, tells_erased boolean)
     RETURNS jsonb;
 CREATE FUNCTION context_package_claim(tenant text, caller_sub text, idempotency_key text, digest text, package text, at timestamp with time zone, seconds double precision)
     RETURNS text SECURITY DEFINER;

@@ -142,8 +142,11 @@ async def test_an_erased_artifact_is_gone_from_the_record_and_its_verdicts_stay(
     held = await record.latest("lab", "cpk_1")
     assert held is not None
     erased, other = held.body["sources"]
-    assert (erased["ref"], erased["title"], erased["content"], erased["erased"]) == ("artifact:p", "", "", True)
-    assert len(erased["contentDigest"]) == 64
+    assert erased == source("artifact:p", "", "")
+    audit = await record.audit("lab", "cpk_1")
+    assert audit is not None
+    told = audit["revisions"][0]["body"]["sources"][0]
+    assert (told["ref"], told["content"], told["erased"], len(told["contentDigest"])) == ("artifact:p", "", True, 64)
     assert other == source("artifact:b")
     await knowledge.close()
 
