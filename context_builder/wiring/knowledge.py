@@ -41,12 +41,13 @@ class Knowledge:
 async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
     """Open the knowledge; the embedded PostgreSQL is started where the settings name no database."""
     async with open_functions(settings) as functions:
-        yield knowledge_of(functions)
+        yield knowledge_of(functions, retention_days=settings.record.retention)
 
 
-def knowledge_of(functions: SqlFunctions) -> Knowledge:
+def knowledge_of(functions: SqlFunctions, *, retention_days: int) -> Knowledge:
     """Return the knowledge behind a database's functions."""
-    return Knowledge(KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions))
+    record = PackageRecord(functions, retention_days=retention_days)
+    return Knowledge(KnowledgeStore(functions), PolicyStore(functions), record)
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ from context_builder.session.client import SessionClient
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import open_builder, open_redis
 from context_builder.wiring.embedded import Described, home_of
+from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import knowledge_of, open_functions, open_packages, redactor_of_packages
 from context_builder.wiring.session_prompt import build_for_session
 from context_builder.wiring.stores import memory_of
@@ -60,7 +61,8 @@ async def open_services(settings: Settings) -> AsyncIterator[OpenServices]:
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
         memory, memory_is = memory_of(settings)
         stack.push_async_callback(memory.close)
-        knowledge = knowledge_of(functions)
+        knowledge = knowledge_of(functions, retention_days=settings.record.retention)
+        await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
         packages = await stack.enter_async_context(open_packages(knowledge, memory, redis))
         builder, _ = await stack.enter_async_context(open_builder(settings))
         services = Services(

@@ -633,7 +633,7 @@ BEGIN
         SELECT concat(context_package_audit_line(p), E'\t', encode(p.previous, 'hex'), E'\t', encode(p.digest, 'hex'))
         FROM policy_audit AS p
         WHERE p.tenant_id = tenant AND p.day >= '2000-01-01'::date + after_day
-          AND (p.day > '2000-01-01'::date + after_day OR p.seq > after_seq)
+          AND (p.day, p.seq) > ('2000-01-01'::date + after_day, after_seq)
         ORDER BY p.day, p.seq LIMIT most;
 END
 $$;
