@@ -118,3 +118,9 @@ def test_the_local_model_tells_its_extra(python: Path) -> None:
 def test_a_migration_tells_its_extra(python: Path) -> None:
     told = command(python, "migrate", DATABASE_URL="postgresql://127.0.0.1:1/archive").stderr
     assert told.endswith("needs the extra postgres: pip install 'context-builder[postgres]'\n")
+
+
+@pytest.mark.parametrize("name", ["serve", "keys", "mcp"])
+def test_the_server_tells_its_extra(python: Path, name: str) -> None:
+    told = command(python, name, **REDIS, **ARCHIVE).stderr
+    assert told == f"context-builder: {name} needs the extra server: pip install 'context-builder[server]'\n"

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "replay": ("replay", "replay_command", _LIVE),
     "end": ("end", "end", _LIVE),
     "serve": ("serve", "serve", _LIVE),
+    "mcp": ("mcp", "mcp", _LIVE),
     "watch": ("watch", "watch", _LOOK),
     "state": ("state", "state", _LOOK),
     "explain": ("explain", "explain_command", _LOOK),

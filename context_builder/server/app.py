@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,7 +14,7 @@ from starlette.middleware import Middleware
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError
 from context_builder.server import problem
-from context_builder.server.asgi.authentication import AuthenticationMiddleware
+from context_builder.server.asgi.authentication import AuthenticationMiddleware, current_caller
 from context_builder.server.asgi.body_limit import BodyLimitMiddleware
 from context_builder.server.asgi.failures import FailureMiddleware
 from context_builder.server.asgi.host_names import HostMiddleware
@@ -43,7 +45,20 @@ ROUTERS = (
 
 
 def create_app(services: Services) -> FastAPI:
-    """Return the application, which answers with these services."""
+    """Return the application, which answers with these services; at ``/mcp`` to agents. Loading MCP takes a second."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from context_builder.server.agent_tools import agent_server
+
+    agents = agent_server(services, current_caller)
+    guarded_here = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    mounted = agents.streamable_http_app(json_response=True, stateless_http=True, transport_security=guarded_here)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        async with agents.session_manager.run():
+            yield
+
     app = FastAPI(
         title="context_builder",
         version=__version__,
@@ -52,6 +67,7 @@ def create_app(services: Services) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        lifespan=life,
         generate_unique_id_function=lambda route: route.name,
         middleware=[
             Middleware(TraceMiddleware),
@@ -65,6 +81,7 @@ def create_app(services: Services) -> FastAPI:
         ),
     )
     app.state.services = services
+    app.router.routes += mounted.routes
     for router in ROUTERS:
         app.include_router(router, responses=_PROBLEMS)
     app.include_router(pages.router)

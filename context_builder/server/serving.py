@@ -84,5 +84,7 @@ async def serve_app(
     try:
         started()
         await server.serve(sockets=[listener])
+        if not server.started:
+            raise SettingError("SERVE_PORT: the server did not start")
     finally:
         task.cancel()

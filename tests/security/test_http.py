@@ -180,7 +180,7 @@ async def test_what_another_tenant_has_is_as_if_it_were_not_there(
 
 
 async def test_what_lists_lists_nothing_of_another_tenant(api: ApiServer, lab: dict[str, str]) -> None:
-    async with api.client(api.key(Role.ADMIN, tenant="other")) as client:
+    async with api.client(api.key(Role.ADMIN, tenant="stranger")) as client:
         answers = [
             await client.get("/sessions"),
             await client.get("/memories/search", params={"q": MARKER}),

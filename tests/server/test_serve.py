@@ -35,7 +35,7 @@ def test_where_others_could_ask_it_does_not_start_before_they_can_show_who_they_
     tmp_path: Path, redis_server: RedisServer, migrated_url: str, host: str
 ) -> None:
     with serving(tmp_path, redis_server, migrated_url, "--host", host) as daemon:
-        assert daemon.wait() == 2
+        assert daemon.wait(60) == 2
         (line,) = daemon.output.splitlines()
     assert line.startswith(f"context-builder: SERVE_HOST: {host} ")
     assert "keys create" in line
@@ -68,7 +68,7 @@ async def test_with_a_jwks_it_does_and_the_local_token_lets_nobody_in(
 def test_jwts_need_an_audience_and_an_issuer(tmp_path: Path, redis_server: RedisServer) -> None:
     nowhere = "postgresql://127.0.0.1:1/none"
     with serving(tmp_path, redis_server, nowhere, auth_jwks_file="jwks.json") as daemon:
-        assert daemon.wait() == 2
+        assert daemon.wait(60) == 2
         assert daemon.output.startswith("context-builder: AUTH_AUDIENCE: ")
 
 
@@ -78,7 +78,7 @@ def test_a_key_set_without_a_key_for_signatures_is_no_key_set(
     (tmp_path / "jwks.json").write_text('{"keys": [{"kty": "oct", "kid": "a", "k": "c2VjcmV0"}]}')
     settings = {"auth_jwks_file": "jwks.json", "auth_audience": "a", "auth_issuer": "b"}
     with serving(tmp_path, redis_server, migrated_url, **settings) as daemon:
-        assert daemon.wait() == 2
+        assert daemon.wait(60) == 2
         (line,) = daemon.output.splitlines()
     assert line.startswith("context-builder: AUTH_JWKS_FILE: holds no public key")
 
@@ -93,7 +93,7 @@ async def test_it_tells_how_to_ask_and_stops_when_told_to(
         async with httpx.AsyncClient() as client:  # whose connection stays open
             assert (await client.get(f"http://{LOOPBACK}:{port}/livez")).text == "ok\n"
             status, seconds = daemon.stop(number)
-        assert (status, seconds < 3) == (0, True)
+        assert (status, seconds < 10) == (0, True)
         assert f"http://{LOOPBACK}:{port}/docs" in daemon.output
         assert "serve.token" in daemon.output
         assert "Traceback" not in daemon.output
@@ -101,7 +101,7 @@ async def test_it_tells_how_to_ask_and_stops_when_told_to(
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
     with serving(tmp_path, redis_server, migrated_url, "--port", str(redis_server.port)) as daemon:
-        assert daemon.wait() == 2
+        assert daemon.wait(60) == 2
         assert f"SERVE_PORT: cannot listen on {LOOPBACK}:{redis_server.port}" in daemon.output
 
 
@@ -110,7 +110,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path, redis_server: RedisSer
 
     def keys(*arguments: str) -> str:
         with Daemon(tmp_path, "keys", *arguments, **where) as daemon:
-            assert daemon.wait() == 0, daemon.output
+            assert daemon.wait(60) == 0, daemon.output
             return daemon.output
 
     made = keys("create", "--tenant", "lab", "--role", "writer", "--name", "listener")
@@ -122,4 +122,4 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path, redis_server: RedisSer
     assert secret.split("_", 2)[2] not in listed
     assert "revoked" in keys("revoke", key_id)
     with Daemon(tmp_path, "keys", "revoke", key_id, **where) as daemon:
-        assert daemon.wait() == 1
+        assert daemon.wait(60) == 1

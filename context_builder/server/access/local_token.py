@@ -22,11 +22,16 @@ class LocalToken:
 
     def __init__(self, token: str, tenant_id: str) -> None:
         self._token = token.encode()
-        self._caller = caller_of(tenant_id, "local", frozenset({"admin"}), frozenset({"writer"}))
+        self._caller = local_caller(tenant_id)
 
     def caller(self, credential: str) -> Caller | None:
         same = compare_digest(self._token, credential.encode("utf-8", "surrogatepass"))
         return self._caller if same else None
+
+
+def local_caller(tenant_id: str) -> Caller:
+    """Return who this user is as a caller."""
+    return caller_of(tenant_id, "local", frozenset({"admin"}), frozenset({"writer"}))
 
 
 def local_token(home: Path) -> str:

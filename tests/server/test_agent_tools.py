@@ -1,0 +1,132 @@
+"""Agents use the same services by the Model Context Protocol: at ``/mcp`` with a credential, and over a pipe."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from redis.asyncio import Redis
+
+from context_builder.server.access.caller import Role
+from tests.services.api_server import ApiServer
+from tests.services.daemon import ROOT
+from tests.services.running import push, running, state
+from tests.services.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+TOOLS = {"build_context", "get_context", "search_memory", "session_state", "explain_point", "send_message"}
+
+
+class Agent:
+    """Calls tools at ``/mcp``, each call alone."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = {"Accept": "application/json, text/event-stream"}
+        answer = await self._client.post("/mcp", json=body, headers=headers)
+        assert answer.status_code in {200, 400, 404}, answer.text
+        told: dict[str, Any] = answer.json()
+        return told.get("result", told)
+
+    async def call(self, tool: str, **arguments: Any) -> tuple[bool, Any]:
+        """Whether it went well, and what it returned or the error's text."""
+        result = await self.ask("tools/call", name=tool, arguments=arguments)
+        if result.get("isError"):
+            return False, result["content"][0]["text"].removeprefix(f"Error executing tool {tool}: ")
+        return True, result["structuredContent"]
+
+
+async def test_the_tools_are_there_for_whoever_shows_a_credential(api: ApiServer) -> None:
+    async with api.client() as nobody, api.client(api.key(Role.READER)) as client:
+        assert (await nobody.post("/mcp", json={})).status_code == 401
+        assert (await client.post("/mcp", json={}, headers={"Host": "evil.test"})).status_code == 403
+        assert (await client.post("/mcp", json={}, headers={"Origin": "http://evil.test"})).status_code == 403
+        listed = await Agent(client).ask("tools/list")
+        assert {tool["name"] for tool in listed["tools"]} == TOOLS
+        assert all(tool["description"] for tool in listed["tools"])
+        templates = (await Agent(client).ask("resources/templates/list"))["resourceTemplates"]
+        assert {one["uriTemplate"] for one in templates} == {"session://{id}/state", "package://{id}"}
+
+
+async def test_an_agent_talks_and_remembers(api: ApiServer, redis: Redis) -> None:
+    async with running(redis, buffer_window=0.2), api.client(api.key()) as client:
+        agent = Agent(client)
+        assert await agent.call("send_message", session_id="monday", text="Whales sing.", speaker="Ida") == (
+            True,
+            {"accepted": 1},
+        )
+
+        async def summarized() -> bool:
+            return bool((await state(redis)).get("rolling_summary", {}).get("points"))
+
+        await wait_until(summarized, "it is summarized")
+        went_well, held = await agent.call("session_state", session_id="monday")
+        assert (went_well, held["session_id"]) == (True, "monday")
+        went_well, explained = await agent.call("explain_point", session_id="monday")
+        assert went_well
+        assert explained["points"][0]["sources"][0]["text"] == "Whales sing."
+        read = await agent.ask("resources/read", uri="session://monday/state")
+        assert orjson.loads(read["contents"][0]["text"])["session_id"] == "monday"
+
+
+async def test_an_agent_builds_context_and_opens_it_again(api: ApiServer) -> None:
+    async with api.client(api.key()) as client:
+        artifact = {"kind": "document", "title": "Moorings", "content": "The mooring is at forty metres."}
+        await client.put("/knowledge/artifacts/artifact:mooring", json=artifact)
+        agent = Agent(client)
+        went_well, built = await agent.call(
+            "build_context", intent="How deep is the mooring?", pinned=["artifact:mooring"]
+        )
+        assert went_well
+        assert "forty metres" in built["prompt"]
+        package_id = built["contextPackageId"]
+        assert (await agent.call("get_context", context_package_id=package_id))[1]["tokensUsed"] == built["tokensUsed"]
+        read = await agent.ask("resources/read", uri=f"package://{package_id}")
+        assert orjson.loads(read["contents"][0]["text"])["contextPackageId"] == package_id
+
+
+async def test_what_an_agent_may_not_is_refused_in_our_words(api: ApiServer, redis: Redis) -> None:
+    await push(redis, {"text": "Whales sing.", "speaker": "Ida", "message_number": 1})
+    reader, other, nobody = api.key(Role.READER), api.key(tenant="other"), api.issuer.signed(roles=[])
+    async with running(redis), api.client(reader) as first, api.client(other) as second, api.client(nobody) as third:
+        await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
+        message = {"session_id": "monday", "text": "hunter2"}
+        assert await Agent(first).call("send_message", **message) == (False, "this needs the role writer")
+        nothing = (False, "there is nothing here")
+        assert await Agent(second).call("send_message", **message) == nothing
+        assert await Agent(second).call("session_state", session_id="monday") == nothing
+        assert await Agent(second).call("explain_point", session_id="monday") == nothing
+        assert await Agent(second).call("get_context", context_package_id=f"cpk_{'0' * 26}") == nothing
+        assert await Agent(first).call("session_state", session_id="never") == nothing
+        assert await Agent(third).call("search_memory", query="x") == (False, "this needs the role reader")
+        assert "contents" not in await Agent(second).ask("resources/read", uri="session://monday/state")
+        for wrong in ({"session_id": "mon day"}, {"session_id": "*"}):
+            went_well, told = await Agent(first).call("session_state", **wrong)
+            assert (went_well, "1 to 128" in told) == (False, True)
+        assert not (await Agent(first).call("build_context", intent="x", token_budget=0))[0]
+        assert not (await Agent(first).call("search_memory", query="x", limit=1000))[0]
+    assert "hunter2" not in api.daemon.output
+
+
+async def test_over_a_pipe_it_answers_as_this_user(api: ApiServer, redis: Redis, tmp_path: Path) -> None:
+    await push(redis, {"text": "Whales sing.", "speaker": "Ida", "message_number": 1})
+    environ = {name.upper(): str(value) for name, value in api.settings.items()}
+    environ |= {"PYTHONPATH": str(ROOT), "CONTEXT_BUILDER_HOME": str(tmp_path / "home"), "EMBEDDED_EMBEDDINGS": "false"}
+    parameters = StdioServerParameters(command=sys.executable, args=["-m", "context_builder", "mcp"], env=environ)
+    async with running(redis):
+        await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
+        async with Client(stdio_client(parameters)) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            result = await client.call_tool("session_state", {"session_id": "monday"})
+            assert not result.is_error
+            assert result.structured_content["session_id"] == "monday"  # type: ignore[index]
