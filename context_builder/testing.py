@@ -199,6 +199,10 @@ class InMemoryStore:
             self._ratings.pop((tenant_id, name), None)
         return len(gone)
 
+    async def embed_missing(self, tenant_id: str) -> int:
+        """Return 0: it is searched by words."""
+        return 0
+
     async def close(self) -> None:
         return None
 

@@ -99,7 +99,7 @@ class KnowledgeStore:
         than ``longest`` characters, which so are found by their projections only."""
         if not refs:
             return {}
-        rows = await self._call("context_knowledge_nodes", tenant_id, refs=list(refs), longest=longest)
+        rows = await self._call("context_package_nodes", tenant_id, refs=list(refs), longest=longest)
         return {row["ref"]: KnowledgeNode.of_row(row) for row in rows}
 
     async def sources(self, tenant_id: str, project_id: str) -> dict[str, str]:

@@ -162,6 +162,10 @@ class MemoryStore(Protocol):
         """
         ...
 
+    async def embed_missing(self, tenant_id: str) -> int:
+        """Embed what is stored without an embedding yet, and return how many memories these were."""
+        ...
+
     async def close(self) -> None:
         """Close connections."""
         ...
@@ -210,3 +214,6 @@ class DeferredMemory(Deferred[MemoryStore]):
 
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         return await (await self.opened()).forget(tenant_id, ids=ids, filter=filter)
+
+    async def embed_missing(self, tenant_id: str) -> int:
+        return await (await self.opened()).embed_missing(tenant_id)

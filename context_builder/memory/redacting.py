@@ -51,6 +51,9 @@ class RedactingMemory:
     async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
         return await self._memory.forget(tenant_id, ids=ids, filter=filter)
 
+    async def embed_missing(self, tenant_id: str) -> int:
+        return await self._memory.embed_missing(tenant_id)
+
     async def close(self) -> None:
         await self._memory.close()
 

@@ -75,6 +75,10 @@ class SomaBrainStore:
             return 0
         raise CannotForget(f"{self.name} documents no way to delete memories; delete them there")
 
+    async def embed_missing(self, tenant_id: str) -> int:
+        """Return 0: SomaBrain embeds by itself."""
+        return 0
+
     async def close(self) -> None:
         await self._client.close()
 

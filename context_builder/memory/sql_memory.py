@@ -103,6 +103,12 @@ class SqlMemory:
             arguments["condition"] = as_condition(filter)
         return int((await self._call("context_memory_forget", tenant_id, **arguments))[0]) if arguments else 0
 
+    async def embed_missing(self, tenant_id: str) -> int:
+        done = 0
+        while self._embeddings is not None and (some := await self._embeddings.fill(tenant_id, self._batch)):
+            done += some
+        return done
+
     async def close(self) -> None:
         if self._embeddings is not None:
             await self._embeddings.close()

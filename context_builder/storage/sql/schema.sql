@@ -482,6 +482,8 @@ CREATE FUNCTION context_package_lock(tenant text)
     RETURNS void;
 CREATE FUNCTION context_package_maintain(tenant text, now timestamp with time zone, oldest date)
     RETURNS bigint SECURITY DEFINER;
+CREATE FUNCTION context_package_nodes(tenant text, refs text[], longest integer)
+    RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_package_partitions(first date, last date)
     RETURNS void;
 CREATE FUNCTION context_package_rate(tenant text, package text, caller_sub text, how_good double precision, what_helped jsonb, remark text, at timestamp with time zone, oldest timestamp with time zone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,7 @@ class Lab:
 async def lab(migrated_url: str, redis: Redis) -> AsyncIterator[Lab]:
     functions = PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS)
     memory, clock = PostgresMemory(migrated_url), ManualClock()
+    clock.set_wall(time.time() - clock.now().wall)  # the database has a clock of its own
     store, policies, record = KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions, clock=clock)
     services = PackageServices(
         LocalGraph(store),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_builder.errors import PackageUnknown, PinnedOverBudget
-from context_builder.knowledge.artifact import Edge, Sensitivity
+from context_builder.knowledge.artifact import Assessment, Edge, Sensitivity
 from context_builder.tokens.counter import count_tokens
 from tests.knowledge.packages.conftest import ADMIN, BOB, STRANGER, Lab
 
@@ -96,3 +96,17 @@ async def test_a_package_belongs_to_its_tenant(lab: Lab) -> None:
     with pytest.raises(PackageUnknown):
         await lab.service.get(STRANGER, package.context_package_id)
     assert (await lab.build("clips", STRANGER)).sources == ()
+
+
+async def test_quality_and_feedback_reach_the_ranking(lab: Lab) -> None:
+    await lab.put("artifact:a", "Clips are labelled by hand.")
+    await lab.put("artifact:b", "Clips are labelled by hand!")
+    await lab.store.assess("lab", [Assessment(ref="artifact:b", quality=0.9, assessor="ann")])
+    await lab.store.assess("lab", [Assessment(ref="artifact:a", quality=0.1, assessor="ann")])
+    package = await lab.build("how are clips labelled")
+    assert [(one.ref, one.signals["quality"]) for one in package.sources] == [("artifact:b", 0.9), ("artifact:a", 0.1)]
+    await lab.service.feedback(BOB, package.context_package_id, 1.0, {"artifact:a": 1.0}, "")
+    after = {one.ref: one for one in (await lab.build("how are clips labelled")).sources}
+    before = {one.ref: one for one in package.sources}
+    assert 0 < after["artifact:a"].score - before["artifact:a"].score <= 0.05
+    assert after["artifact:a"].signals["reuse"] > 0

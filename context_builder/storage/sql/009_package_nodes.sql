@@ -1,0 +1,32 @@
+-- What packages are made of: nodes with what is known of their usefulness, in one call.
+
+-- The nodes of these refs, without the content of those longer than "longest" characters.
+CREATE OR REPLACE FUNCTION context_package_nodes(tenant text, refs text[], longest integer)
+RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT n.node || jsonb_build_object('quality', u.quality, 'reuse', u.reuse)
+        FROM context_knowledge_nodes(tenant, refs, longest) AS n (node)
+        LEFT JOIN context_package_usefulness(tenant, refs, now()) AS u ON u.ref = n.node ->> 'ref';
+END
+$$;
+
+DO $$
+DECLARE
+    fn     regprocedure := 'context_package_nodes(text, text[], integer)'::regprocedure;
+    caller name;
+BEGIN
+    EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
+                   concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
+    FOR caller IN SELECT rolname FROM pg_roles
+                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
+    LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
+        IF caller IN ('context_builder_app', 'service_role') THEN
+            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
+        END IF;
+    END LOOP;
+END
+$$;
