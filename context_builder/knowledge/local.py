@@ -102,9 +102,8 @@ class LocalVectors:
     async def _documents(
         self, tenant_id: str, intent: str, asked: SemanticRetrieval, kinds: tuple[str, ...]
     ) -> list[tuple[str, SearchResult]]:
-        query = MemoryQuery(
-            intent, min(asked.top_k * PASSAGES, _MOST_PASSAGES), asked.threshold, MemoryFilter(kinds=kinds)
-        )
+        most = min(asked.top_k * PASSAGES, _MOST_PASSAGES)
+        query = MemoryQuery(intent, most, asked.threshold, MemoryFilter(kinds=kinds), standalone=True)
         found = await self._memory.search(document_space(tenant_id), query)
         return [(one.memory.metadata["ref"], one) for one in found]
 

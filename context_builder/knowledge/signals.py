@@ -19,10 +19,13 @@ _GONE: Final = frozenset({"superseded", "stale"})
 
 @dataclass(frozen=True, slots=True)
 class PackageWeights:
-    """Holds how much each signal counts, and the age in days at which recency is down to 0.37 (1/e)."""
+    """Holds how much each signal counts, and the age in days at which recency is down to 0.37 (1/e).
 
-    semantic: float = 0.45
-    graph: float = 0.35
+    That the graph counts twice as much as similarity is from ``./scripts/bench packages``: a walk begins at what is alike.
+    """
+
+    semantic: float = 0.27
+    graph: float = 0.53
     recency: float = 0.05
     quality: float = 0.1
     reuse: float = 0.05

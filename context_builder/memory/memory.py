@@ -82,7 +82,8 @@ class MemoryFilter:
 class MemoryQuery:
     """Tells what is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1).
 
-    An empty ``text`` looks for the newest.
+    An empty ``text`` looks for the newest. With ``standalone``, memories are found for what they say themselves, as
+    passages of a document are; without, also for what was said before and after them.
     """
 
     text: str
@@ -91,6 +92,7 @@ class MemoryQuery:
     filter: MemoryFilter = field(default_factory=MemoryFilter)
     embedding: Sequence[float] | None = None
     """The query's embedding, when the caller has it already."""
+    standalone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class SqlMemory:
             "wanted": query.limit,
             "threshold": query.threshold,
             "condition": as_condition(query.filter),
-            "options": self._options,
+            "options": self._options | ({"neighbours": []} if query.standalone else {}),
         }
         if self._embeddings is not None:
             embedding = query.embedding if query.embedding is not None else await self._embeddings.of_query(query.text)

@@ -16,8 +16,11 @@ GRAPH: Final = "graph"
 SEEDS: Final = 20
 """Of what is like the intent, so many of the best are where walks begin."""
 
+SHARPNESS: Final = 4
+"""What is alike weighs as a seed by this power of its similarity, so that walks begin at the most alike."""
+
 _NAMED: Final = 1.0
-"""Weight of a seed that the request names; what is alike weighs as much as it is alike."""
+"""Weight of a seed that the request names."""
 
 
 class GraphSource:
@@ -43,7 +46,7 @@ class GraphSource:
         seeds |= dict.fromkeys(request.pinned, _NAMED)
         alike = {one.node.ref: one for one in (await self._alike(query))[:SEEDS]}
         for ref, one in alike.items():
-            seeds[ref] = seeds.get(ref, 0.0) + one.similarity
+            seeds[ref] = seeds.get(ref, 0.0) + one.similarity**SHARPNESS
         if not seeds:
             return ()
         found = await self._graph.neighbourhood(query.tenant, seeds, asked, query.longest)
