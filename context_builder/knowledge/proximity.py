@@ -8,8 +8,8 @@ from typing import Final
 from context_builder.knowledge.artifact import Edge
 
 DAMPING: Final = 0.7
-"""Chance that a walk goes on rather than beginning again. Page et al. (The PageRank Citation Ranking, 1999) take 0.85 for
-the whole web; nearer to where a walk begins, passages were found better (``./scripts/bench packages``)."""
+"""Chance that a walk goes on rather than beginning again. Page et al. (The PageRank Citation Ranking, 1999) take 0.85
+for the whole web; nearer to where a walk begins, passages were found better (``./scripts/bench packages``)."""
 
 ROUNDS: Final = 12
 """Of power iteration; what is left to spread is then 0.7 ** 12, one hundredth."""

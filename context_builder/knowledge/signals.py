@@ -21,7 +21,7 @@ _GONE: Final = frozenset({"superseded", "stale"})
 class PackageWeights:
     """Holds how much each signal counts, and the age in days at which recency is down to 0.37 (1/e).
 
-    That the graph counts twice as much as similarity is from ``./scripts/bench packages``: a walk begins at what is alike.
+    That the graph counts twice as much as similarity is from ``./scripts/bench packages``: walks begin at likeness.
     """
 
     semantic: float = 0.27

@@ -1,4 +1,6 @@
-"""How quick context packages are made: ``./scripts/bench packages [--quick] [--only ROW …]``.
+"""How good and how quick context packages are: ``./scripts/bench packages [--data DIR] [--quick] [--only ROW …]``.
+
+``DIR`` holds labelled texts: ``hotpot_*_passages.jsonl`` and ``hotpot_*_questions.jsonl``, and the same of ``musique``.
 
 What is measured in time should have the machine for itself. Exits with 0 also when goals are missed, which it says.
 """
@@ -6,35 +8,50 @@ What is measured in time should have the machine for itself. Exits with 0 also w
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
+import structlog
+
 from scripts.benches.knowledge.audit import measure_audit
+from scripts.benches.knowledge.options import Options
 from scripts.benches.knowledge.policy import measure_policy
+from scripts.benches.knowledge.recall import measure_recall
 from scripts.benches.shared.report import Report
 
-MEASURES: Final[Mapping[str, Callable[[Report, bool], None]]] = {"policy": measure_policy, "audit": measure_audit}
+MEASURES: Final[Mapping[str, Callable[[Report, Options], None]]] = {
+    "recall": measure_recall,
+    "policy": lambda report, options: measure_policy(report, options.quick),
+    "audit": lambda report, options: measure_audit(report, options.quick),
+}
 
 
-def measure(only: Sequence[str], *, quick: bool) -> Report:
+def measure(only: Sequence[str], options: Options) -> Report:
     report = Report("Context packages")
     report.notes.append(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the start.")
     for name, row in MEASURES.items():
         if not only or name in only:
             print(f"{name} …", file=sys.stderr)
-            row(report, quick)
+            row(report, options)
     return report
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with the labelled texts")
+    parser.add_argument("--no-embeddings", action="store_true", help="find by words alone")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep embeddings there for the next run")
     parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
     parser.add_argument("--only", nargs="+", choices=list(MEASURES), default=[], metavar="ROW", help="these rows alone")
     given = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    options = Options(given.data, given.quick, not given.no_embeddings, given.cache)
     try:
-        report = measure(given.only, quick=given.quick)
+        report = measure(given.only, options)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130

@@ -1,0 +1,16 @@
+"""What a run of the benchmark of packages measures with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Options:
+    """``data`` holds labelled texts; ``cache`` keeps embeddings for the next run."""
+
+    data: Path | None = None
+    quick: bool = False
+    embeddings: bool = True
+    cache: Path | None = None
