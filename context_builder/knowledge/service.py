@@ -32,6 +32,7 @@ from context_builder.knowledge.governance import Agent, DecisionContext
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.package_request import PackageDraft, PackageRequest
 from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.revision import Caller, PackageEntry, RecordedPackage
 from context_builder.knowledge.services import KnowledgeGraph, MemoryPolicy, MetadataIndex, VectorMemory
@@ -57,13 +58,17 @@ _NOTHING: Final = DecisionContext("", datetime.fromtimestamp(0, UTC))
 
 @dataclass(frozen=True, slots=True)
 class PackageServices:
-    """Holds what packages are made with, in this process or elsewhere."""
+    """Holds what packages are made with, in this process or elsewhere.
+
+    A redactor behind ``redaction`` that has to be told beforehand what it will be asked for is ``prepared``.
+    """
 
     graph: KnowledgeGraph
     vectors: VectorMemory
     index: MetadataIndex
     policy: MemoryPolicy
     redaction: RedactionPolicy
+    prepared: PreparedRedactor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,7 @@ class PackageService:
             metrics,
             self._background,
             clock,
-            PackageAccess(services.policy),
+            PackageAccess(services.policy, services.prepared),
         )
 
     async def build(
@@ -238,6 +243,8 @@ class PackageService:
         asked = [nodes[ref].governed(agent.tenant) for ref in refs if ref in nodes]
         intent = await self._intent(agent.tenant, package.context_package_id)
         report = await self._services.policy.decide(agent, asked, DecisionContext(intent, self._pipeline.now()))
+        if self._services.prepared is not None:
+            await self._services.prepared.prepare(lambda policy: seen(package, nodes, report, policy, lambda _: 0))
         return seen(package, nodes, report, self._services.redaction, self._count)
 
     async def _intent(self, tenant_id: str, package_id: str) -> str:

@@ -94,3 +94,14 @@ class MemoryRedaction(Protocol):
     async def redact(self, texts: Sequence[str]) -> list[str | None]:
         """Return the texts redacted; None for one that could not be."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeServices:
+    """Holds one of each."""
+
+    graph: KnowledgeGraph
+    vectors: VectorMemory
+    index: MetadataIndex
+    policy: MemoryPolicy
+    redaction: MemoryRedaction

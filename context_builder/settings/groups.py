@@ -9,7 +9,7 @@ from pydantic import DirectoryPath, Field, SecretStr
 from pydantic.dataclasses import dataclass
 
 from context_builder.config import CONFIG, Count, HttpUrl, ModelName, Seconds, setting
-from context_builder.settings.types import Port, PostgresUrl, PriceTable, RedisUrl
+from context_builder.settings.types import GrpcUrl, Port, PostgresUrl, PriceTable, RedisUrl
 
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -163,6 +163,11 @@ class ServerSettings:
         "127.0.0.1", "SERVE_HOST", "Address that `context-builder serve` listens on. address"
     )
     port: Port = setting(8642, "SERVE_PORT", "Port that `context-builder serve` listens on. port")
+    grpc_port: Port | None = setting(
+        None,
+        "SERVE_GRPC_PORT",
+        "Port on which `context-builder serve` hosts the services of context packages over gRPC; none without it. port",
+    )
     names: str = setting(
         "", "SERVE_NAMES", "Further host names under which the server is asked, separated by commas. names"
     )
@@ -182,3 +187,27 @@ class RecordSettings:
         90, "PACKAGE_RETENTION", "Time that context packages are kept in the record. days"
     )
     events_max: Count = setting(100_000, "EVENTS_MAX", "Events that the Redis stream of events keeps, about. events")
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class KnowledgeServiceSettings:
+    """Tells which services of context packages are elsewhere; the others are in the process."""
+
+    graph_url: GrpcUrl | None = setting(
+        None, "KNOWLEDGE_GRAPH_URL", "Knowledge graph over gRPC: grpc://host:port, or grpcs://host:port for TLS. URL"
+    )
+    vectors_url: GrpcUrl | None = setting(None, "VECTOR_MEMORY_URL", "Vector memory over gRPC. URL")
+    index_url: GrpcUrl | None = setting(None, "METADATA_INDEX_URL", "Metadata index over gRPC. URL")
+    policy_url: GrpcUrl | None = setting(
+        None, "MEMORY_POLICY_URL", "Service over gRPC that decides who may see what; while it is away, nobody. URL"
+    )
+    redaction_url: GrpcUrl | None = setting(
+        None,
+        "MEMORY_REDACTION_URL",
+        "Service over gRPC that masks what must not be seen; while it is away, that is withheld. URL",
+    )
+    token: SecretStr | None = setting(
+        None,
+        "KNOWLEDGE_SERVICE_TOKEN",
+        "API key or JWT shown to these services; of role writer, for policy and redaction admin. key",
+    )

@@ -26,6 +26,7 @@ from context_builder.memory.options import EmbeddingOptions, SomaBrainOptions
 from context_builder.session.config import SessionConfig
 from context_builder.settings.groups import (
     ArchiveSettings,
+    KnowledgeServiceSettings,
     MemorySettings,
     ModelSettings,
     ProcessSettings,
@@ -58,6 +59,7 @@ class Settings(BaseModel):
     process: ProcessSettings = ProcessSettings()
     server: ServerSettings = ServerSettings()
     record: RecordSettings = RecordSettings()
+    services: KnowledgeServiceSettings = KnowledgeServiceSettings()
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

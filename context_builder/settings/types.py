@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
@@ -22,6 +23,14 @@ def _secret_url_of(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _check_grpc_url(value: str) -> str:
+    where = urlsplit(check_url(value, "grpc", "grpcs"))
+    if where.port is None or where.username is not None or where.path.strip("/"):
+        raise ValueError("must be grpc://host:port, or grpcs://host:port for TLS")
+    return value
+
+
+GrpcUrl = Annotated[str, AfterValidator(_check_grpc_url)]
 RedisUrl = Annotated[SecretStr, _secret_url_of("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")]
 PostgresUrl = Annotated[SecretStr, _secret_url_of("postgres", "postgresql")]
 

@@ -9,23 +9,26 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from context_builder.assembly.metrics import ContextBuilderMetrics
-from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.clock import SystemClock
 from context_builder.errors import MissingExtra
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.service import PackageService, PackageServices
+from context_builder.knowledge.redaction import LocalRedaction
+from context_builder.knowledge.service import PackageService
+from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
+from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.builders import UNNAMED_MODEL
 from context_builder.wiring.embedded import database_url, home_of, require_postgres
+from context_builder.wiring.knowledge_services import chosen_services
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +73,32 @@ async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
 
 @asynccontextmanager
 async def open_packages(
-    knowledge: Knowledge, memory: MemoryStore, redis: Redis | None
+    knowledge: Knowledge,
+    memory: MemoryStore,
+    redis: Redis | None,
+    where: KnowledgeServiceSettings,
 ) -> AsyncIterator[PackageService]:
-    """Open the service of context packages over the knowledge, the memory and the cache in Redis."""
-    services = PackageServices(
-        graph=LocalGraph(knowledge.store),
-        vectors=LocalVectors(knowledge.store, memory),
-        index=LocalNodes(knowledge.store),
-        policy=PolicyDecisions(knowledge.policies),
-        redaction=RedactionPolicy(redactor_of_packages()),
-    )
+    """Open the service of context packages over the knowledge, the memory and the cache in Redis; ``where`` tells
+    what of it is elsewhere."""
     metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
-    service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock())
-    try:
-        yield service
-    finally:
-        await service.close()
+    local = local_services(knowledge, memory)
+    async with chosen_services(where, local, redactor_of_packages()) as services:
+        service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock())
+        try:
+            yield service
+        finally:
+            await service.close()
+
+
+def local_services(knowledge: Knowledge, memory: MemoryStore) -> KnowledgeServices:
+    """Return the services of context packages in this process."""
+    return KnowledgeServices(
+        LocalGraph(knowledge.store),
+        LocalVectors(knowledge.store, memory),
+        LocalNodes(knowledge.store),
+        PolicyDecisions(knowledge.policies),
+        LocalRedaction(redactor_of_packages()),
+    )
 
 
 def redactor_of_packages() -> RedactorProtocol:

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
+from context_builder.knowledge.services import KnowledgeServices
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.jwt_verifier import JwtVerifier
@@ -25,7 +26,13 @@ from context_builder.settings.settings import Settings
 from context_builder.wiring.app import open_builder, open_redis
 from context_builder.wiring.embedded import Described, home_of
 from context_builder.wiring.events import relaying_events
-from context_builder.wiring.knowledge import knowledge_of, open_functions, open_packages, redactor_of_packages
+from context_builder.wiring.knowledge import (
+    knowledge_of,
+    local_services,
+    open_functions,
+    open_packages,
+    redactor_of_packages,
+)
 from context_builder.wiring.session_prompt import build_for_session
 from context_builder.wiring.stores import memory_of
 
@@ -35,6 +42,8 @@ class OpenServices:
     """Holds the services, and what the banner says of them."""
 
     services: Services
+    hosted: KnowledgeServices
+    """What others are answered with over gRPC: this process's own, wherever its packages come from."""
     memory_is: Described
     local_token_file: str
     """Empty where the local token does not let anybody in."""
@@ -63,7 +72,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         stack.push_async_callback(memory.close)
         knowledge = knowledge_of(functions, retention_days=settings.record.retention)
         await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
-        packages = await stack.enter_async_context(open_packages(knowledge, memory, redis))
+        packages = await stack.enter_async_context(open_packages(knowledge, memory, redis, settings.services))
         builder, _ = await stack.enter_async_context(open_builder(settings))
         services = Services(
             names=HostNames.of(settings.server.host, settings.server.names.split(",")),
@@ -78,7 +87,8 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             redactor=redactor_of_packages(),
             max_message_bytes=settings.session.max_message_bytes,
         )
-        yield OpenServices(services, memory_is, str(home_of(settings) / "serve.token") if local else "")
+        hosted = local_services(knowledge, memory)
+        yield OpenServices(services, hosted, memory_is, str(home_of(settings) / "serve.token") if local else "")
 
 
 @asynccontextmanager

@@ -105,6 +105,13 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer
         assert f"SERVE_PORT: cannot listen on {LOOPBACK}:{redis_server.port}" in daemon.output
 
 
+def test_a_grpc_port_that_is_taken_is_named(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
+    options = ("--port", str(free_port()), "--grpc", str(redis_server.port))
+    with serving(tmp_path, redis_server, migrated_url, *options) as daemon:
+        assert daemon.wait() == 2
+        assert f"SERVE_GRPC_PORT: cannot listen on {LOOPBACK}:{redis_server.port}" in daemon.output
+
+
 def test_keys_are_made_listed_and_revoked(tmp_path: Path, redis_server: RedisServer, migrated_url: str) -> None:
     where = {"redis_url": redis_server.url, "database_url": migrated_url, "columns": 200}
 

@@ -1,4 +1,4 @@
-"""The real HTTP server as a process of its own, with keys for whoever a test wants to be."""
+"""The real server, over HTTP and gRPC, as a process of its own, with keys for whoever a test wants to be."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class ApiServer:
         self.database_url = database_url
         self.port = free_port()
         self.url = f"http://{LOOPBACK}:{self.port}"
+        grpc_port = free_port()
+        self.grpc_url = f"grpc://{LOOPBACK}:{grpc_port}"
         self.issuer = JwtIssuer()
         self.settings: dict[str, Any] = {
             "redis_url": redis_url,
@@ -44,7 +46,8 @@ class ApiServer:
             "auth_issuer": ISSUER,
         }
         in_thread(apply(database_url))
-        self.daemon = Daemon(folder, "serve", "--port", str(self.port), **self.settings)
+        ports = ("--port", str(self.port), "--grpc", str(grpc_port))
+        self.daemon = Daemon(folder, "serve", *ports, **self.settings)
         deadline = time.monotonic() + 60
         while not self._answers():
             assert self.daemon.process.poll() is None, self.daemon.output

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from context_builder.errors import ContextBuilderError, MemoryRejected
+from context_builder.errors import ContextBuilderError, KnowledgeRejected, MemoryRejected
 
 T = TypeVar("T")
+
+_REFUSALS: Final = (MemoryRejected, KnowledgeRejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Failure:
     @property
     def counts(self) -> bool:
         """Return whether the failure counts against the source's health; a refused request does not."""
-        return not isinstance(self.error, MemoryRejected)
+        return not isinstance(self.error, _REFUSALS)
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:
     reason = "timeout" if isinstance(error, TimeoutError) else "error"
     kind = type(error).__name__
     message = f"{kind}: {error}" if isinstance(error, ContextBuilderError) else kind
-    return Failure(name, "rejected" if isinstance(error, MemoryRejected) else reason, message, error)
+    return Failure(name, "rejected" if isinstance(error, _REFUSALS) else reason, message, error)
 
 
 _abandoned: set[asyncio.Future[Any]] = set()

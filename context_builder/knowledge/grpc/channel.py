@@ -1,0 +1,95 @@
+"""A channel leads to the services at one address; what goes wrong on the way becomes an error of this project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import grpc
+import grpc.aio
+import structlog
+
+from context_builder.errors import (
+    KnowledgeDataRejected,
+    KnowledgeError,
+    KnowledgeRejected,
+    KnowledgeUnavailable,
+)
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+MAX_MESSAGE: Final = 128 * 1024 * 1024
+"""Bytes of one message, enough for 50 contents of 2 MB; ``longest`` keeps replies to small budgets far below."""
+
+_RECONNECT_MS: Final = 1_000
+"""Most milliseconds between two tries to connect, so that a service that is back is soon asked again."""
+
+_REFUSALS: Final = {
+    grpc.StatusCode.UNAUTHENTICATED: "does not take KNOWLEDGE_SERVICE_TOKEN",
+    grpc.StatusCode.PERMISSION_DENIED: "does not let KNOWLEDGE_SERVICE_TOKEN ask this, of this tenant",
+    grpc.StatusCode.UNIMPLEMENTED: "does not have this call",
+    grpc.StatusCode.FAILED_PRECONDITION: "refuses this call",
+}
+_DATA_REFUSALS: Final = {
+    grpc.StatusCode.INVALID_ARGUMENT: "refuses what was sent",
+    grpc.StatusCode.RESOURCE_EXHAUSTED: "takes or sends no message of this size",
+}
+
+
+class ServiceChannel:
+    """Calls the services at ``grpc://host:port``, or ``grpcs://`` over TLS, and shows them ``token``.
+
+    A call that is not answered within ``patience`` seconds raises
+    :class:`~context_builder.errors.KnowledgeUnavailable`, one that is refused
+    :class:`~context_builder.errors.KnowledgeRejected`. A message has at most ``max_message`` bytes.
+    """
+
+    def __init__(self, url: str, token: str | None, patience: float, max_message: int = MAX_MESSAGE) -> None:
+        where = urlsplit(url)
+        self._address = where.netloc
+        self._patience = patience
+        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        options = (
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.max_receive_message_length", max_message),
+            ("grpc.max_send_message_length", max_message),
+            ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS // 10),
+            ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS),
+        )
+        if where.scheme == "grpcs":
+            credentials = grpc.ssl_channel_credentials()
+            self.channel = grpc.aio.secure_channel(self._address, credentials, options)
+        else:
+            self.channel = grpc.aio.insecure_channel(self._address, options)
+
+    async def call(self, method: Any, request: Callable[[], Any], value_of: Callable[[Any], T]) -> T:
+        """Return the value of what ``method`` answers to the request."""
+        try:
+            message = request()
+        except ValueError:
+            raise KnowledgeDataRejected("holds half of a surrogate pair, or a number out of bounds") from None
+        try:
+            return value_of(await method(message, timeout=self._patience, metadata=self._metadata))
+        except grpc.aio.AioRpcError as error:
+            raise self._error(error.code()) from None
+        except ValueError:
+            raise KnowledgeRejected(f"the service at {self._address} answers what nobody asked for") from None
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self.channel.close()
+
+    def _error(self, code: grpc.StatusCode) -> KnowledgeError:
+        """Return the error of a status; what the other side says of it is not told: it may quote what was sent."""
+        log.warning("knowledge_service.failed", address=self._address, status=code.name)
+        service = f"the service at {self._address}"
+        if code in _DATA_REFUSALS:
+            return KnowledgeDataRejected(f"{service} {_DATA_REFUSALS[code]}")
+        if code in _REFUSALS:
+            return KnowledgeRejected(f"{service} {_REFUSALS[code]}")
+        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return KnowledgeUnavailable(f"{service} did not answer within {self._patience * 1000:.0f} ms")
+        return KnowledgeUnavailable(f"{service} does not answer")

@@ -1,0 +1,132 @@
+"""The five services, asked over gRPC. Each adapter raises what :class:`ServiceChannel` raises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
+from context_builder.knowledge.grpc import encoding, knowledge_pb2_grpc
+from context_builder.knowledge.grpc import knowledge_pb2 as pb
+from context_builder.knowledge.grpc.channel import ServiceChannel
+from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
+from context_builder.knowledge.services import AccessReport, GraphProjection, VectorDocument
+
+
+class RemoteGraph:
+    """Implements :class:`~context_builder.knowledge.services.KnowledgeGraph`."""
+
+    def __init__(self, channel: ServiceChannel) -> None:
+        self._channel = channel
+        self._stub = knowledge_pb2_grpc.KnowledgeGraphServiceStub(channel.channel)
+
+    async def neighbourhood(
+        self, tenant_id: str, seeds: Mapping[str, float], asked: GraphRetrieval, longest: int
+    ) -> GraphProjection:
+        def request() -> pb.NeighbourhoodRequest:
+            return pb.NeighbourhoodRequest(
+                tenant=tenant_id,
+                seeds=encoding.weighted_messages(seeds),
+                depth=asked.depth,
+                edge_types=asked.edge_types,
+                limit=asked.limit,
+                longest=longest,
+            )
+
+        return await self._channel.call(self._stub.Neighbourhood, request, encoding.projection_of)
+
+
+class RemoteVectors:
+    """Implements :class:`~context_builder.knowledge.services.VectorMemory`."""
+
+    def __init__(self, channel: ServiceChannel) -> None:
+        self._channel = channel
+        self._stub = knowledge_pb2_grpc.VectorMemoryServiceStub(channel.channel)
+
+    async def search(
+        self, tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int
+    ) -> list[VectorDocument]:
+        def request() -> pb.SearchRequest:
+            return pb.SearchRequest(
+                tenant=tenant_id,
+                intent=intent,
+                top_k=asked.top_k,
+                threshold=asked.threshold,
+                kinds=asked.kinds,
+                scope=encoding.scope_message(scope),
+                longest=longest,
+            )
+
+        def documents(reply: pb.SearchReply) -> list[VectorDocument]:
+            return list(map(encoding.document_of, reply.documents))
+
+        return await self._channel.call(self._stub.Search, request, documents)
+
+
+class RemoteIndex:
+    """Implements :class:`~context_builder.knowledge.services.MetadataIndex`."""
+
+    def __init__(self, channel: ServiceChannel) -> None:
+        self._channel = channel
+        self._stub = knowledge_pb2_grpc.MetadataIndexServiceStub(channel.channel)
+
+    async def find(self, tenant_id: str, asked: MetadataRetrieval, scope: Scope, longest: int) -> list[KnowledgeNode]:
+        def request() -> pb.FindRequest:
+            return pb.FindRequest(
+                tenant=tenant_id,
+                types=asked.types,
+                statuses=asked.statuses,
+                modules=asked.modules,
+                tags=asked.tags,
+                limit=asked.limit,
+                scope=encoding.scope_message(scope),
+                longest=longest,
+            )
+
+        return await self._channel.call(self._stub.Find, request, _nodes)
+
+    async def nodes(self, tenant_id: str, refs: Sequence[str], longest: int) -> dict[str, KnowledgeNode]:
+        def request() -> pb.NodesRequest:
+            return pb.NodesRequest(tenant=tenant_id, refs=refs, longest=longest)
+
+        found = await self._channel.call(self._stub.Nodes, request, _nodes)
+        return {one.ref: one for one in found}
+
+
+class RemotePolicy:
+    """Implements :class:`~context_builder.knowledge.services.MemoryPolicy`."""
+
+    def __init__(self, channel: ServiceChannel) -> None:
+        self._channel = channel
+        self._stub = knowledge_pb2_grpc.MemoryPolicyServiceStub(channel.channel)
+
+    async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
+        def request() -> pb.DecideRequest:
+            return encoding.question_message(agent, sources, context)
+
+        def report(reply: pb.DecideReply) -> AccessReport:
+            if [one.ref for one in reply.decisions] != [one.ref for one in sources]:
+                raise ValueError("decides on other sources")
+            return encoding.report_of(reply)
+
+        return await self._channel.call(self._stub.Decide, request, report)
+
+
+class RemoteRedaction:
+    """Implements :class:`~context_builder.knowledge.services.MemoryRedaction`."""
+
+    def __init__(self, channel: ServiceChannel) -> None:
+        self._channel = channel
+        self._stub = knowledge_pb2_grpc.MemoryRedactionServiceStub(channel.channel)
+
+    async def redact(self, texts: Sequence[str]) -> list[str | None]:
+        def redacted(reply: pb.RedactReply) -> list[str | None]:
+            if len(reply.texts) != len(texts):
+                raise ValueError("redacts other texts")
+            return encoding.redacted_of(reply)
+
+        return await self._channel.call(self._stub.Redact, lambda: pb.RedactRequest(texts=texts), redacted)
+
+
+def _nodes(reply: pb.NodesReply) -> list[KnowledgeNode]:
+    return list(map(encoding.node_of, reply.nodes))

@@ -1,0 +1,139 @@
+"""A package is built without a service that is away, within its deadline, and says so; without policy it is empty."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.errors import KnowledgeUnavailable
+from context_builder.knowledge.artifact import Sensitivity
+from context_builder.knowledge.grpc import clients
+from context_builder.knowledge.grpc.channel import ServiceChannel
+from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.redaction import LocalRedaction, PreparedRedactor
+from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.service import PackageService
+from context_builder.wiring.knowledge import redactor_of_packages
+from tests.knowledge.packages.conftest import ANN, TRACE, Lab
+from tests.services.stalling_services import StallingServices, stalling_services
+
+pytestmark = pytest.mark.engines
+
+PATIENCE = 5.0
+"""Seconds that a call may take, which none of these builds does."""
+
+REQUEST = ContextBuildRequest.model_validate(
+    {"intent": "hydrophone clips", "tokenBudget": 2_000, "scope": {"projectId": "kelp"}, "pinned": ["artifact:pin"]}
+)
+
+
+def _redacting(channel: ServiceChannel) -> dict[str, Any]:
+    prepared = PreparedRedactor(clients.RemoteRedaction(channel))
+    return {"prepared": prepared, "redaction": RedactionPolicy(prepared)}
+
+
+ELSEWHERE: dict[str, Callable[[ServiceChannel], dict[str, Any]]] = {
+    "graph": lambda channel: {"graph": clients.RemoteGraph(channel)},
+    "semantic": lambda channel: {"vectors": clients.RemoteVectors(channel)},
+    "metadata": lambda channel: {"index": clients.RemoteIndex(channel)},
+    "policy": lambda channel: {"policy": clients.RemotePolicy(channel)},
+    "redaction": _redacting,
+}
+
+
+@pytest.fixture
+async def stalling() -> AsyncIterator[StallingServices]:
+    async with stalling_services() as server:
+        yield server
+
+
+@pytest.fixture
+async def filled(lab: Lab) -> Lab:
+    await lab.put("artifact:clips", "Hydrophone clips are labelled.", project_id="kelp")
+    await lab.put("artifact:pin", "The archive keeps them.")
+    await lab.put("artifact:mail", "Clips go to ann@example.org.", sensitivity=Sensitivity.CONFIDENTIAL)
+    return lab
+
+
+async def build(service: PackageService) -> ContextPackage:
+    return await service.build(ANN, REQUEST, TRACE)
+
+
+@pytest.mark.parametrize("away", ELSEWHERE)
+async def test_a_service_that_is_killed_while_it_is_asked(filled: Lab, stalling: StallingServices, away: str) -> None:
+    channel = ServiceChannel(stalling.url, "any", PATIENCE)
+    building = asyncio.create_task(build(filled.again(**ELSEWHERE[away](channel))))
+    await stalling.asked()
+    await stalling.kill()
+    killed = time.monotonic()
+    package = await building
+    assert time.monotonic() - killed < PATIENCE
+    await channel.close()
+    shown = {one.ref for one in package.sources}
+    coverage = package.coverage
+    states = {"graph": coverage.graph, "semantic": coverage.semantic, "metadata": coverage.metadata}
+    lost = f"the service at {stalling.url.removeprefix('grpc://')} does not answer"
+    assert coverage.reduced
+    assert {name for name, state in states.items() if state == "unavailable"} == {away} & set(states)
+    if away == "policy":
+        assert (shown, package.denied) == (set(), 3)
+        assert f"policy: {lost}; all is denied" in coverage.reasons
+    elif away == "redaction":
+        assert shown == {"artifact:clips", "artifact:pin"}
+        assert f"redaction: {lost}; what is to be redacted is withheld" in coverage.reasons
+    else:
+        assert f"{away}: KnowledgeUnavailable: {lost}" in coverage.reasons
+        assert "artifact:clips" in shown
+        assert (f"pinned: KnowledgeUnavailable: {lost}" in coverage.reasons) == (away == "metadata")
+
+
+@pytest.mark.parametrize("away", ELSEWHERE)
+async def test_a_service_that_does_not_answer_is_waited_for_as_long_as_its_deadline(
+    filled: Lab, stalling: StallingServices, away: str
+) -> None:
+    channel = ServiceChannel(stalling.url, "any", 0.15)
+    package = await build(filled.again(**ELSEWHERE[away](channel)))
+    await channel.close()
+    (reason,) = (one for one in package.coverage.reasons if one.startswith(f"{away}: "))
+    assert "did not answer within 150 ms" in reason
+
+
+async def test_without_decisions_nobody_is_served_what_was_built_before(
+    filled: Lab, stalling: StallingServices
+) -> None:
+    package = await build(filled.service)
+    await stalling.kill()
+    channel = ServiceChannel(stalling.url, "any", PATIENCE)
+    with pytest.raises(KnowledgeUnavailable):
+        await filled.again(policy=clients.RemotePolicy(channel)).get(ANN, package.context_package_id)
+    await channel.close()
+
+
+async def test_what_another_service_redacts_is_as_if_it_were_redacted_here(filled: Lab) -> None:
+    asked: list[int] = []
+
+    class Counting(LocalRedaction):
+        async def redact(self, texts: Any) -> list[str | None]:
+            asked.append(len(texts))
+            return await super().redact(texts)
+
+    def elsewhere() -> PackageService:
+        prepared = PreparedRedactor(Counting(redactor_of_packages()))
+        return filled.again(prepared=prepared, redaction=RedactionPolicy(prepared))
+
+    here, there = await build(filled.service), await build(elsewhere())
+    assert [(one.ref, one.projection, one.content) for one in here.sources] == [
+        (one.ref, one.projection, one.content) for one in there.sources
+    ]
+    assert there.redacted == 1
+    assert len(asked) == 1  # one call, of every text
+    await filled.policies.put("lab", "default", 'permit(principal, action == Action::"readRedacted", resource);')
+    await filled.put("artifact:clips", "Hydrophone clips are labelled.", project_id="kelp", status="draft")
+    views = [(await service.get(ANN, here.context_package_id)).package for service in (filled.service, elsewhere())]
+    assert views[0].sources == views[1].sources
+    assert {one.projection for one in views[1].sources} == {"redacted"}
