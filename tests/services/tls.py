@@ -35,6 +35,11 @@ class Authority:
         )
         self._server.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
 
+    @property
+    def server_pem(self) -> bytes:
+        """The signed certificate and its private key."""
+        return self._server.read_bytes()
+
     def context(self) -> ssl.SSLContext:
         """What a server uses that has the signed certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -23,6 +23,7 @@ SECRETS = {
     "DATABASE_URL": "postgresql://writer:hunter2@db:5432/archive",
     "OPENAI_API_KEY": "sk-hunter2",
     "EMBEDDING_API_KEY": "sk-hunter2",
+    "KNOWLEDGE_SERVICE_TOKEN": "cbk_hunter2",
 }
 
 
@@ -132,6 +133,9 @@ def test_counts_are_whole_numbers_from_one(name: str, value: str) -> None:
         ("REDIS_URL", "localhost:6379"),
         ("REDIS_URL", "redis://cache:port/0"),
         ("REDIS_URL", "redis://"),
+        ("KNOWLEDGE_GRAPH_URL", "http://graph:8643"),
+        ("KNOWLEDGE_GRAPH_URL", "grpc://graph"),
+        ("MEMORY_POLICY_URL", "grpcs://user@policy:8643"),
         ("DATABASE_URL", "mysql://db/archive"),
         ("OPENAI_BASE_URL", "api.openai.com"),
         ("LLM_PRICES", "[" * 100_000),
