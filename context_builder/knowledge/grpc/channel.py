@@ -64,6 +64,7 @@ class ServiceChannel:
             self.channel = grpc.aio.secure_channel(self._address, credentials, options)
         else:
             self.channel = grpc.aio.insecure_channel(self._address, options)
+        self.channel.get_state(try_to_connect=True)  # or the first call would spend its patience on that
 
     async def call(self, method: Any, request: Callable[[], Any], value_of: Callable[[Any], T]) -> T:
         """Return the value of what ``method`` answers to the request."""
