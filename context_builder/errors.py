@@ -267,9 +267,8 @@ class PinnedOverBudget(ContextError):
     """Raised when even the shortest projections of all pinned sources exceed the limit; ``sizes`` are their tokens."""
 
     def __init__(self, sizes: Mapping[str, int], limit: int) -> None:
-        super().__init__(
-            f"{len(sizes)} pinned sources need {sum(sizes.values())} tokens at least; the limit is {limit}"
-        )
+        listed = ", ".join(f"{ref} ({tokens})" for ref, tokens in sizes.items())
+        super().__init__(f"pinned sources exceed {limit} tokens even at their shortest, in tokens: {listed}")
         self.sizes = dict(sizes)
         self.limit = limit
 

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "cost": ("cost", "cost", _LOOK),
     "sessions": ("sessions", "sessions", _LOOK),
     "doctor": ("doctor", "doctor", _LOOK),
+    "package": ("package", "package", _LOOK),
     "ingest": ("ingest", "ingest", _KEEP),
     "keys": ("keys", "keys", _KEEP),
     "audit": ("audit", "audit", _KEEP),
@@ -43,7 +44,7 @@ COMMANDS: Final = {
     "migrate": ("migrate", "migrate", _KEEP),
     "settings": ("settings", "settings", _KEEP),
 }
-"""Of each command: the module here that holds it, its function, and the part of the help in which it stands."""
+"""Of each command: the module here that holds it, its function or group, and in which part of the help it stands."""
 
 
 class _LoadedCommands(Mapping[str, Any]):
@@ -65,10 +66,20 @@ class _LoadedCommands(Mapping[str, Any]):
 def load(name: str) -> Any:
     """Return a command, its module loaded."""
     module, function, panel = COMMANDS[name]
-    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     command = getattr(import_module(f"{__name__}.{module}"), function)
+    if isinstance(command, typer.Typer):
+        return _group(command, panel)
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(name, help=_unwrapped(command.__doc__), rich_help_panel=panel)(command)
     return get_command(alone)
+
+
+def _group(commands: typer.Typer, panel: str) -> Any:
+    for one in commands.registered_commands:
+        one.help = _unwrapped((one.callback and one.callback.__doc__) or "")
+    group: Any = get_command(commands)
+    group.rich_help_panel = panel
+    return group
 
 
 def _unwrapped(docstring: str) -> str:

@@ -40,7 +40,7 @@ def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: 
     request, bundle = draft.query.request, draft.fit.bundle
     sources = tuple(
         _source(item, tokens, pinned=item.id in request.pinned, redacted=draft.retrieved.is_redacted(item.id))
-        for item, tokens in zip(bundle.items, draft.tokens, strict=True)
+        for item, tokens in zip(bundle.items, draft.fit.tokens, strict=True)
     )
     return ContextPackage(
         context_package_id=ids.package_id,

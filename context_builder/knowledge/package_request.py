@@ -9,7 +9,7 @@ from typing import Self
 
 from context_builder.assembly.access import AccessQuestion
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
-from context_builder.assembly.budget.receipt import Outcome, Receipt, receipt
+from context_builder.assembly.budget.receipt import Outcome, Receipt, added, receipt
 from context_builder.assembly.budget.section import Item, name_of
 from context_builder.assembly.candidate import ContextType
 from context_builder.assembly.config import AssemblyConfig
@@ -35,10 +35,11 @@ class PackageQuestion(AccessQuestion):
 
 @dataclass(frozen=True, slots=True)
 class PackageFit:
-    """Holds a selection in a budget; what is recorded of it."""
+    """Holds a selection in a budget; what is recorded of it. ``tokens`` are those of each source as rendered."""
 
     selection: Selection
     bundle: FittedBundle
+    tokens: tuple[int, ...]
 
     @property
     def memories(self) -> int:
@@ -53,25 +54,26 @@ class PackageFit:
         return total, total
 
     def receipts(self) -> list[Receipt]:
-        """Return a receipt for every candidate."""
+        """Return a receipt for every candidate, each once."""
         made = []
-        for item in self.bundle.items:
+        for item, tokens in zip(self.bundle.items, self.tokens, strict=True):
             outcome = Outcome.SUMMARISED if item.summarised else Outcome.REDACTED if item.altered else Outcome.INCLUDED
             reason = "; ".join(filter(None, (item.altered, "too large for what was left" if item.summarised else "")))
-            made.append(_receipt(item, outcome, reason))
-        made += [_receipt(item, Outcome.DROPPED, reason) for item, reason in self.bundle.left]
-        return [*made, *self.selection.refused]
+            made.append(_receipt(item, outcome, reason, tokens))
+        made += [_receipt(item, Outcome.DROPPED, reason, 0) for item, reason in self.bundle.left]
+        known = {one.id for one in made}  # what several sources found is told once, with all its origins
+        return [*made, *(one for one in self.selection.refused if one.id not in known)]
 
 
 @dataclass(frozen=True, slots=True)
 class PackageDraft:
-    """Holds what a package is made of; ``tokens`` are those of each source that fits, as rendered.
+    """Holds what a package is made of; ``refit`` fits the same candidates into another limit, in tokens.
 
     ``failures`` tell in words which of policy and redaction did not do its work.
     """
 
     fit: PackageFit
-    tokens: tuple[int, ...]
+    refit: Callable[[int], PackageFit]
     retrieved: RetrievalResult
     query: PackageQuery
     agent: Agent
@@ -81,6 +83,11 @@ class PackageDraft:
 
     def copied(self, *, cached: bool = False) -> Self:
         return self
+
+    def added_by(self, tokens: int) -> list[Receipt]:
+        """Return the receipts of what ``tokens`` more would add, from the same candidates: no source is asked again."""
+        larger = self.refit(self.query.request.token_budget + tokens)
+        return added(self.fit.receipts(), larger.receipts())
 
 
 class PackageRequest:
@@ -138,14 +145,15 @@ class PackageRequest:
         by_ref = {item.id: item for item in items}
         pinned = [by_ref[ref] for ref in dict.fromkeys(self._query.request.pinned) if ref in by_ref]
         rest = [item for item in items if item.id not in set(self._query.request.pinned) and item.text]
-        return PackageFit(selection, fitted([_whole(item) for item in pinned], map(_whole, rest), limit, self._count))
+        bundle = fitted([_whole(item) for item in pinned], map(_whole, rest), limit, self._count)
+        tokens = tuple(self._count(entry(number, item)) for number, item in enumerate(bundle.items, 1))
+        return PackageFit(selection, bundle, tokens)
 
     def assemble(
         self, fitted: PackageFit, refit: Callable[[int], PackageFit], retrieved: RetrievalResult
     ) -> Assembled[PackageDraft, PackageFit]:
         report = self._reports[-1] if self._reports else None
-        tokens = tuple(self._count(entry(number, item)) for number, item in enumerate(fitted.bundle.items, 1))
-        draft = PackageDraft(fitted, tokens, retrieved, self._query, self._agent, report, self._failures, self._now)
+        draft = PackageDraft(fitted, refit, retrieved, self._query, self._agent, report, self._failures, self._now)
         return Assembled(draft, fitted, fitted.bundle.tokens)
 
     def finish(self, assembled: Assembled[PackageDraft, PackageFit], retrieved: RetrievalResult, now: datetime) -> None:
@@ -160,5 +168,5 @@ def _whole(item: Item) -> Item:
     return replace(item, summarised=True, projections=item.projections[1:], tokens=0)
 
 
-def _receipt(item: Item, outcome: Outcome, reason: str) -> Receipt:
-    return receipt(item.id, item.candidate, name_of(ContextType.SEMANTIC), outcome, reason, item.tokens)
+def _receipt(item: Item, outcome: Outcome, reason: str, tokens: int) -> Receipt:
+    return receipt(item.id, item.candidate, name_of(ContextType.SEMANTIC), outcome, reason, tokens)

@@ -17,6 +17,7 @@ from ulid import ULID
 
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
+from context_builder.assembly.budget.receipt import Receipt
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.phases import Metrics
 from context_builder.assembly.pipeline import Pipeline
@@ -86,6 +87,19 @@ class Served(NamedTuple):
     cache: Literal["hit", "rebuilt"]
 
 
+class ExplainedPackage(NamedTuple):
+    """Holds a package, how it came about, and what a larger budget would add to it."""
+
+    package: ContextPackage
+    audit: PackageAudit
+    added: list[Receipt]
+
+
+class _Built(NamedTuple):
+    package: ContextPackage
+    draft: PackageDraft
+
+
 class Trace(NamedTuple):
     """Holds where a request belongs, as W3C trace context has it."""
 
@@ -142,15 +156,26 @@ class PackageService:
         """
         package_id = f"cpk_{ULID()}"
         if idempotency_key is None:
-            return await self._begun(agent, request, trace, package_id)
+            return (await self._begun(agent, request, trace, package_id)).package
         digest = sha256(request.model_dump_json().encode()).hexdigest()
         package_id = await self._record.claim(agent.tenant, agent.sub, idempotency_key, digest, package_id)
         async with self._record.rebuilding(agent.tenant, package_id, after=0) as first:
             if first is None:
-                return await self._begun(agent, request, trace, package_id)
+                return (await self._begun(agent, request, trace, package_id)).package
         return (await self.get(agent, package_id)).package
 
-    async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: Trace, package_id: str) -> ContextPackage:
+    async def build_explained(
+        self, agent: Agent, request: ContextBuildRequest, trace: Trace, more: int
+    ) -> ExplainedPackage:
+        """Return a package for the agent with its audit, and what ``more`` tokens would add to it.
+
+        Raises :class:`~context_builder.errors.PinnedOverBudget`.
+        """
+        built = await self._begun(agent, request, trace, f"cpk_{ULID()}")
+        audit = await self.audit(agent, built.package.context_package_id, of_others=False)
+        return ExplainedPackage(built.package, audit, built.draft.added_by(more))
+
+    async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: Trace, package_id: str) -> _Built:
         request_id = f"cbr_{ULID()}"
         caller = Caller(agent.sub, tuple(sorted(agent.roles)))
         await self._record.begin(
@@ -180,7 +205,7 @@ class PackageService:
             if newer is not None:
                 package = ContextPackage.model_validate(newer.body)
             else:
-                package = await self._rebuilt(recorded)
+                package = (await self._rebuilt(recorded)).package
         return Served(await self._seen(agent, package), "rebuilt")
 
     def prompt(self, package: ContextPackage) -> str:
@@ -213,14 +238,14 @@ class PackageService:
         """Wait for what is under way."""
         await self._background.drain()
 
-    async def _rebuilt(self, recorded: RecordedPackage) -> ContextPackage:
+    async def _rebuilt(self, recorded: RecordedPackage) -> _Built:
         request = ContextBuildRequest.model_validate(recorded.request)
         agent = Agent(str(recorded.body["tenantId"]), frozenset(recorded.caller.roles), recorded.caller.sub)
         trace = Trace(recorded.trace_id, recorded.traceparent)
         ids = PackageIds(recorded.package_id, recorded.request_id, recorded.revision + 1)
         return await self._build(agent, request, trace, ids)
 
-    async def _build(self, agent: Agent, request: ContextBuildRequest, trace: Trace, ids: PackageIds) -> ContextPackage:
+    async def _build(self, agent: Agent, request: ContextBuildRequest, trace: Trace, ids: PackageIds) -> _Built:
         try:
             draft, is_cached = await asyncio.gather(self._drafted(agent, request), self._cache.answers())
             package = packaged(draft, ids, trace.trace_id, is_cached=is_cached)
@@ -232,7 +257,7 @@ class PackageService:
         package = package.model_copy(update={"revision": revision})
         if is_cached and not await self._cache.put(package):
             package = package.model_copy(update={"coverage": without_cache(package.coverage)})
-        return package
+        return _Built(package, draft)
 
     async def _seen(self, agent: Agent, package: ContextPackage) -> ContextPackage:
         """Return the package as the agent may see it at present."""

@@ -148,7 +148,7 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
     from context_builder.wiring.builders import builder_of
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
-        if (redis := await _running_redis(settings)) is not None:
+        if (redis := await running_redis(settings)) is not None:
             stack.push_async_callback(redis.aclose)
         states = PublishedStates(redis, settings.memory.tenant_id, settings.assembly.deadline / 3)
         sums_up, prefers = (by == "analyst" for by in (settings.prompt.summarizer, settings.prompt.preferences))
@@ -183,7 +183,7 @@ async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
     return client, Described(address.name, hint, address.access, embedded=True)
 
 
-async def _running_redis(settings: Settings) -> Redis | None:
+async def running_redis(settings: Settings) -> Redis | None:
     """Return the Redis that the settings name, or the embedded one if it runs; None where there is none to be had."""
     try:
         if (url := await _named_redis(settings)) is None:

@@ -16,7 +16,7 @@ from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import LocalRedaction
-from context_builder.knowledge.service import PackageService
+from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
@@ -77,13 +77,14 @@ async def open_packages(
     memory: MemoryStore,
     redis: Redis | None,
     where: KnowledgeServiceSettings,
+    config: PackageConfig | None = None,
 ) -> AsyncIterator[PackageService]:
     """Open the service of context packages over the knowledge, the memory and the cache in Redis; ``where`` tells
     what of it is elsewhere."""
     metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
     local = local_services(knowledge, memory)
     async with chosen_services(where, local, redactor_of_packages()) as services:
-        service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock())
+        service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock(), config)
         try:
             yield service
         finally:

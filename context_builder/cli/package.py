@@ -1,0 +1,254 @@
+"""``package``: context packages from a terminal, built, opened, explained and listed."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+
+import typer
+from rich.console import Console
+
+from context_builder.cli.command import legible, print_json, run, settings_in_force
+from context_builder.cli.view.palette import plain, spaced
+from context_builder.extras import require_extra
+
+if TYPE_CHECKING:
+    from context_builder.knowledge.governance import Agent
+    from context_builder.knowledge.request import ContextBuildRequest
+    from context_builder.knowledge.service import PackageService, Trace
+
+MORE: Final = 500
+"""Tokens by which ``--explain`` raises the budget, to tell what they would add."""
+
+package = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Build packages of context for a task, open them, and explain them.",
+)
+
+TenantOption = Annotated[
+    str | None, typer.Option("--tenant", help="Whose packages; else TENANT_ID's.", callback=legible)
+]
+PackageId = Annotated[str, typer.Argument(help="The package's id: cpk_….", show_default=False, callback=legible)]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+PromptFlag = Annotated[bool, typer.Option("--prompt", help="Print what goes into a model's prompt, and nothing else.")]
+
+
+def _each_legible(texts: list[str] | None) -> list[str]:
+    return [legible(text) or "" for text in texts or ()]
+
+
+@package.command("build")
+def build(
+    intent: Annotated[
+        str, typer.Option("--intent", "-i", help="What it is for.", show_default=False, callback=legible)
+    ],
+    budget: Annotated[int, typer.Option("--budget", "-b", min=1, max=2_000_000, help="Most tokens of it.")] = 4000,
+    project: Annotated[
+        str, typer.Option("--project", help="Project to look in, beside what is in none.", callback=legible)
+    ] = "",
+    module: Annotated[str, typer.Option("--module", help="Module of the project.", callback=legible)] = "",
+    session: Annotated[
+        list[str] | None,
+        typer.Option("--session", help="Session to look in first; may be repeated.", callback=_each_legible),
+    ] = None,
+    pin: Annotated[
+        list[str] | None,
+        typer.Option("--pin", help="Ref of a source that has to be in it; may be repeated.", callback=_each_legible),
+    ] = None,
+    task: Annotated[str, typer.Option("--task", help="Id of the task that it is for.", callback=legible)] = "",
+    tenant: TenantOption = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell what became of each candidate, and what more tokens would add.")
+    ] = False,
+    as_json: JsonFlag = False,
+    as_prompt: PromptFlag = False,
+) -> None:
+    """Build the context of a task: what fits its intent, and may be seen, within the token budget.
+
+    Documents, code and decisions (`ingest`) and what was said in sessions are looked through by meaning, by the graph
+    and by their fields. The package is recorded and cached as the server has it, for this user, as role writer.
+    The exit status is 1 when even the shortest form of the pinned sources is over the budget.
+
+    Examples:
+
+        context-builder package build --intent "Choose a labelling strategy" --project kelp
+
+        context-builder package build -i "Why so loud?" --session monday --budget 1500 --explain
+    """
+    fields: dict[str, Any] = {
+        "intent": intent,
+        "token_budget": budget,
+        "task_id": task,
+        "scope": {"project_id": project, "module_id": module, "session_ids": session or []},
+        "pinned": pin or [],
+    }
+    _one_form(as_json=as_json, as_prompt=as_prompt)
+    run(_build(fields, tenant, explain=explain, as_json=as_json, as_prompt=as_prompt))
+
+
+@package.command("show")
+def show(
+    package_id: PackageId, tenant: TenantOption = None, as_json: JsonFlag = False, as_prompt: PromptFlag = False
+) -> None:
+    """Show a package as this user may see it now; one that expired is built again from its request.
+
+    Example:
+
+        context-builder package show cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE --prompt
+    """
+    _one_form(as_json=as_json, as_prompt=as_prompt)
+    run(_show(package_id, tenant, as_json=as_json, as_prompt=as_prompt))
+
+
+@package.command("audit")
+def audit(package_id: PackageId, tenant: TenantOption = None, as_json: JsonFlag = False) -> None:
+    """Explain a package: who asked for what, and what became of every candidate.
+
+    Example:
+
+        context-builder package audit cpk_01KAR2M3X5Q8J4YV7T9ZB6WCDE
+    """
+    run(_audit(package_id, tenant, as_json=as_json))
+
+
+@package.command("list")
+def list_packages(
+    task: Annotated[str | None, typer.Option("--task", help="Those of a task.", callback=legible)] = None,
+    trace: Annotated[str | None, typer.Option("--trace", help="Those of a trace.", callback=legible)] = None,
+    ref: Annotated[str | None, typer.Option("--ref", help="Those that a source was in.", callback=legible)] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="Most of them.")] = 50,
+    tenant: TenantOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the packages of a task or a trace, or with a source in them, newest first.
+
+    Example:
+
+        context-builder package list --ref artifact:protocol
+    """
+    kinds: dict[Literal["task", "trace", "ref"], str | None] = {"task": task, "trace": trace, "ref": ref}
+    asked = [(by, value) for by, value in kinds.items() if value is not None]
+    if len(asked) != 1:
+        raise typer.BadParameter("one of --task, --trace and --ref is needed")
+    ((by, value),) = asked
+    run(_list(by, value, limit, tenant, as_json=as_json))
+
+
+class _Asking(NamedTuple):
+    """Holds the service, and who asks."""
+
+    service: PackageService
+    agent: Agent
+
+
+@asynccontextmanager
+async def _asking(tenant: str | None, intent: str | None = None) -> AsyncIterator[_Asking]:
+    for needed in ("ulid", "cedarpy"):
+        require_extra("server", needed, "package")
+    from context_builder import log
+    from context_builder.server.access.local_token import local_caller
+    from context_builder.wiring.packages import open_package_service
+
+    settings = settings_in_force()
+    log.configure("error", settings.process.log_format)  # what did not answer is said in the output
+    tenant_id = tenant or settings.memory.tenant_id
+    async with open_package_service(settings, tenant_id, intent) as service:
+        yield _Asking(service, local_caller(tenant_id).agent)
+
+
+async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, as_json: bool, as_prompt: bool) -> None:
+    from context_builder.cli.view.package import added_line, candidates_table, package_table
+
+    request = _request(fields)
+    async with _asking(tenant, request.intent) as (service, agent):
+        built = await service.build_explained(agent, request, _trace(), MORE)
+        if as_prompt:
+            _print_prompt(service.prompt(built.package))
+            return
+    if as_json:
+        document = built.package.model_dump(mode="json", by_alias=True)
+        if explain:
+            document["candidates"] = [one.model_dump(mode="json", by_alias=True) for one in built.audit.candidates]
+            document[f"addedBy{MORE}"] = [{"ref": one.id, "tokens": one.tokens} for one in built.added]
+        print_json(document)
+        return
+    console = Console()
+    console.print(package_table(built.package))
+    if explain:
+        console.print()
+        console.print(candidates_table(built.audit.candidates))
+        console.print(added_line(built.added, MORE))
+
+
+async def _show(package_id: str, tenant: str | None, *, as_json: bool, as_prompt: bool) -> None:
+    from context_builder.cli.view.package import package_table
+
+    async with _asking(tenant) as (service, agent):
+        found = (await service.get(agent, package_id)).package
+        if as_prompt:
+            _print_prompt(service.prompt(found))
+        elif as_json:
+            print_json(found.model_dump(mode="json", by_alias=True))
+        else:
+            Console().print(package_table(found))
+
+
+async def _audit(package_id: str, tenant: str | None, *, as_json: bool) -> None:
+    from context_builder.cli.view.package import audit_view
+
+    async with _asking(tenant) as (service, agent):
+        found = await service.audit(agent, package_id, of_others=True)
+    if as_json:
+        print_json(found.model_dump(mode="json", by_alias=True))
+    else:
+        Console().print(audit_view(found))
+
+
+async def _list(
+    by: Literal["task", "trace", "ref"], value: str, limit: int, tenant: str | None, *, as_json: bool
+) -> None:
+    async with _asking(tenant) as (service, agent):
+        found = await service.listing(agent, by, value, limit, None)
+    if as_json:
+        print_json([{"contextPackageId": one.package_id, "createdAt": one.created_at.isoformat()} for one in found])
+        return
+    for one in found:
+        typer.echo(f"{one.package_id}  {one.created_at.isoformat(timespec='seconds')}")
+    if not found:
+        typer.echo(f"No package of this {by} is on record.", err=True)
+
+
+def _request(fields: dict[str, Any]) -> ContextBuildRequest:
+    from pydantic import ValidationError
+
+    from context_builder.knowledge.request import ContextBuildRequest
+
+    try:
+        return ContextBuildRequest(**fields)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        name = ".".join(str(part) for part in wrong["loc"])
+        raise typer.BadParameter(f"{plain(name, 80)}: {plain(wrong['msg'], 200)}") from None
+
+
+def _trace() -> Trace:
+    """Return a trace that begins here."""
+    from context_builder.knowledge.service import Trace
+
+    trace_id = secrets.token_hex(16)
+    return Trace(trace_id, f"00-{trace_id}-{secrets.token_hex(8)}-01")
+
+
+def _one_form(*, as_json: bool, as_prompt: bool) -> None:
+    if as_json and as_prompt:
+        raise typer.BadParameter("--json and --prompt exclude each other")
+
+
+def _print_prompt(text: str) -> None:
+    """Print the text as it is, but for a terminal, on which it must not act."""
+    typer.echo("\n".join(map(spaced, text.split("\n"))) if sys.stdout.isatty() else text)

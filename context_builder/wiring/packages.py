@@ -1,0 +1,47 @@
+"""The service of context packages for a command, which is started, asked once and over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Final
+
+from context_builder.errors import ContextBuilderError
+from context_builder.knowledge.service import PackageConfig, PackageService
+from context_builder.knowledge.store import document_space
+from context_builder.memory.memory import MemoryQuery
+from context_builder.settings.settings import Settings
+from context_builder.wiring.app import running_redis
+from context_builder.wiring.embedded import start_embeddings
+from context_builder.wiring.knowledge import knowledge_of, open_functions, open_packages
+from context_builder.wiring.stores import memory_of
+
+STARTING: Final = 5.0
+"""Seconds that the database and the embedding engine may take to be there, as those that have to be started do."""
+
+PATIENCE: Final = 1.0
+"""Seconds for which every source is waited for: whoever types a command has more time than an agent."""
+
+
+@asynccontextmanager
+async def open_package_service(
+    settings: Settings, tenant_id: str, intent: str | None = None
+) -> AsyncIterator[PackageService]:
+    """Open the service as the settings have it. Packages are cached in the Redis that they name, or in the embedded one
+    if that runs. With an ``intent``, whose packages are to be built, what finds their sources is warmed up.
+    """
+    async with AsyncExitStack() as stack:
+        memory, _ = memory_of(settings)
+        stack.push_async_callback(memory.close)
+        functions = await stack.enter_async_context(open_functions(settings))
+        if (redis := await running_redis(settings)) is not None:
+            stack.push_async_callback(redis.aclose)
+        if intent is not None:
+            with suppress(ContextBuilderError, TimeoutError):  # the package says what was not there
+                async with asyncio.timeout(STARTING):
+                    await start_embeddings(settings)
+                    await memory.search(document_space(tenant_id), MemoryQuery(intent, 1))
+        knowledge = knowledge_of(functions, retention_days=settings.record.retention)
+        config = PackageConfig(retrieval_time=PATIENCE)
+        yield await stack.enter_async_context(open_packages(knowledge, memory, redis, settings.services, config))

@@ -1,0 +1,154 @@
+"""``package`` builds, opens, explains and lists packages of context."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from redis import Redis
+from typer.testing import CliRunner, Result
+
+from context_builder.cli import app
+from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity, Status
+from context_builder.knowledge.store import KnowledgeStore
+from context_builder.storage.sql_functions import PostgresFunctions
+from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
+from context_builder.tokens.counter import count_tokens
+from tests.services.redis_server import RedisServer
+
+pytestmark = pytest.mark.engines
+
+HOSTILE = "Clips \x1b]0;owned\x07[bold]not markup[/bold]"
+CONTENTS = {
+    "artifact:clips": "Hydrophone clips are labelled by two people.",
+    "artifact:long": "\n\n".join(f"Hydrophone clips of day {day} were labelled, and counted." for day in range(60)),
+    "artifact:keys": "Hydrophone clips need the key of the vault.",
+}
+
+
+@pytest.fixture(autouse=True)
+def knowledge(migrated_url: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", migrated_url)
+    monkeypatch.setenv("REDIS_URL", redis_server.url)
+
+    async def store() -> None:
+        functions = PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS)
+        for ref, content in CONTENTS.items():
+            artifact = Artifact(
+                kind=ArtifactKind.DOCUMENT,
+                title=HOSTILE if ref == "artifact:clips" else ref,
+                content=content,
+                status=Status.APPROVED,
+                sensitivity=Sensitivity.RESTRICTED if ref == "artifact:keys" else Sensitivity.INTERNAL,
+                project_id="kelp",
+            )
+            await KnowledgeStore(functions).put("default", ref, artifact)
+        await functions.close()
+
+    asyncio.run(store())
+
+
+def package(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["package", *arguments], env={"COLUMNS": "160"})
+
+
+def built(*arguments: str) -> dict[str, Any]:
+    told = package("build", "--intent", "hydrophone clips", "--project", "kelp", *arguments, "--json")
+    assert told.exit_code == 0, told.output
+    document: dict[str, Any] = json.loads(told.stdout)
+    return document
+
+
+def test_what_is_in_a_package_is_told(redis_server: RedisServer) -> None:
+    told = package("build", "-i", "hydrophone clips", "--project", "kelp", "--budget", "2000")
+    assert told.exit_code == 0, told.output
+    lines = told.stdout.splitlines()
+    assert lines[0].split() == ["source", "origin", "verdict", "tokens", "score"]
+    assert any("[bold]not markup[/bold] (document)" in line and " full " in line for line in lines)
+    assert "\x1b" not in told.stdout
+    assert " of 2,000 tokens; 1 denied, 0 redacted, 0 left out" in told.stdout
+    package_id = next(line for line in lines if line.startswith("cpk_")).partition(",")[0]
+    with Redis.from_url(redis_server.url) as redis:
+        assert redis.exists(f"context_builder:package:{package_id}")
+
+
+def test_each_candidate_is_explained_and_what_more_tokens_would_add() -> None:
+    told = package("build", "-i", "hydrophone clips", "--project", "kelp", "--budget", "80", "--explain")
+    assert told.exit_code == 0, told.output
+    header = next(line.split() for line in told.stdout.splitlines() if line.startswith("candidate"))
+    assert {"origin", "verdict", "tokens", "score", "semantic", "graph", "recency", "quality", "why"} <= set(header)
+    denied = next(line for line in told.stdout.splitlines() if line.startswith("artifact:keys"))
+    assert " denied " in denied
+    assert "no policy permits" in denied
+    assert "500 more tokens would add: artifact:long (" in told.stdout
+
+
+def test_what_more_tokens_would_add_is_what_they_add() -> None:
+    small = built("--budget", "80", "--explain", "--task", "t-2")
+    held = {one["ref"]: one["tokens"] for one in small["sources"]}
+    larger = {one["ref"]: one["tokens"] for one in built("--budget", "580")["sources"]}
+    gained = {ref: tokens for ref, tokens in larger.items() if tokens > held.get(ref, 0)}
+    assert gained
+    assert {one["ref"]: one["tokens"] for one in small["addedBy500"]} == gained
+    listed = json.loads(package("list", "--task", "t-2", "--json").stdout)
+    assert len(listed) == 1  # to tell what more would add makes no package
+
+
+def test_a_package_is_shown_listed_and_explained_again() -> None:
+    made = built("--task", "t-1", "--pin", "artifact:long")
+    package_id = made["contextPackageId"]
+    assert json.loads(package("show", package_id, "--json").stdout) == made
+    prompt = package("show", package_id, "--prompt").stdout
+    assert count_tokens(prompt.removesuffix("\n")) == made["tokensUsed"]
+    assert package("list", "--task", "t-1").stdout.startswith(f"{package_id}  2")
+    audit = json.loads(package("audit", package_id, "--json").stdout)
+    assert (audit["sub"], audit["roles"]) == ("local", ["writer"])
+    tokens = {one["ref"]: one["tokens"] for one in audit["candidates"] if one["tokens"]}
+    assert tokens == {one["ref"]: one["tokens"] for one in made["sources"]}
+    assert "artifact:keys" in package("audit", package_id).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "status"),
+    [
+        (("show", "cpk_0"), "there is no context package cpk_0", 1),
+        (("audit", "cpk_0", "--json"), "there is no context package cpk_0", 1),
+        (("build", "-i", "clips", "-b", "9", "--pin", "artifact:clips"), "in tokens: artifact:clips (", 1),
+    ],
+)
+def test_what_cannot_be_is_one_line(arguments: tuple[str, ...], told: str, status: int) -> None:
+    result = package(*arguments)
+    assert (result.exit_code, result.stderr.count("\n")) == (status, 1)
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("build", "-i", ""), "intent"),
+        (("build", "-i", "x", "--pin", "a b"), "pinned"),
+        (("build", "-i", "x", "--budget", "0"), "budget"),
+        (("build", "-i", "x", "--json", "--prompt"), "exclude"),
+        (("list",), "--task"),
+        (("list", "--task", "a", "--ref", "b"), "--task"),
+    ],
+)
+def test_what_is_asked_wrongly_is_named(arguments: tuple[str, ...], named: str) -> None:
+    result = package(*arguments)
+    assert result.exit_code == 2
+    assert named in result.stderr
+
+
+def test_another_tenants_package_is_not_there() -> None:
+    package_id = built()["contextPackageId"]
+    assert package("show", package_id, "--tenant", "club").exit_code == 1
+
+
+def test_without_a_redis_a_package_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    told = package("build", "-i", "hydrophone clips")
+    assert told.exit_code == 0, told.output
+    assert "not everything answered: " in told.stdout
+    assert "cache: unavailable" in told.stdout
