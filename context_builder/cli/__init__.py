@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "doctor": ("doctor", "doctor", _LOOK),
     "package": ("package", "package", _LOOK),
     "ingest": ("ingest", "ingest", _KEEP),
+    "policy": ("policy", "policy", _KEEP),
     "keys": ("keys", "keys", _KEEP),
     "audit": ("audit", "audit", _KEEP),
     "dead": ("dead", "dead", _KEEP),

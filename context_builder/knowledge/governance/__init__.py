@@ -5,17 +5,19 @@ In: named policy texts, an agent, sources, a context. Out: a decision for each s
 
 from context_builder.assembly.access import Access
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource
-from context_builder.knowledge.governance.decision import AccessDecision, decide
+from context_builder.knowledge.governance.decision import AccessDecision, AccessExplanation, decide, explained
 from context_builder.knowledge.governance.policy_set import PolicySet, default_policies, parse_policies
 
 __all__ = [
     "Access",
     "AccessDecision",
+    "AccessExplanation",
     "Agent",
     "DecisionContext",
     "GovernedSource",
     "PolicySet",
     "decide",
     "default_policies",
+    "explained",
     "parse_policies",
 ]

@@ -12,6 +12,7 @@ from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource, NotUnicode, entity
 from context_builder.knowledge.governance.policy_set import PolicySet
 
+ACTIONS: Final = ("read", "readRedacted")
 _OTHER_ACTION: Final = {"read": "readRedacted", "readRedacted": "read"}
 
 
@@ -38,8 +39,8 @@ class _Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class _ActionResult:
-    """Holds what the policies say of one action on one source."""
+class ActionResult:
+    """Holds what the policies say of one action on one source; without a ``reason``, none mentions it."""
 
     action: str
     allowed: bool
@@ -50,6 +51,14 @@ class _ActionResult:
     def is_unmentioned(self) -> bool:
         """Return whether no policy says anything of it, neither permits nor forbids."""
         return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class AccessExplanation:
+    """Holds a decision, and what the policies say of each action; of none, where Cedar was not asked or failed."""
+
+    decision: AccessDecision
+    actions: tuple[ActionResult, ...]
 
 
 def decide(
@@ -75,6 +84,26 @@ def decide(
     except cedar.CedarFailure as failure:
         return tuple(_denied(source, str(failure)) for source in asked)
     return tuple(decisions[place] for place in range(len(asked)))
+
+
+def explained(
+    policy_set: PolicySet, agent: Agent, source: GovernedSource, context: DecisionContext
+) -> AccessExplanation:
+    """Return the decision on a source as :func:`decide` makes it, and what the policies say of both actions."""
+    (decision,) = decide(policy_set, agent, (source,), context)
+    if source.tenant != agent.tenant:
+        return AccessExplanation(decision, ())
+    try:
+        told = (entity("Agent", agent.sub, agent.attributes()), entity("Source", source.ref, source.attributes()))
+        entities = cedar.read_entities(f"[{','.join(told)}]")
+        requests = [
+            _request(agent, action, source.ref, context.attributes(policy_set.context_read)) for action in ACTIONS
+        ]
+        answers = cedar.authorize(policy_set.cedar, entities, requests)
+    except (NotUnicode, cedar.CedarFailure):
+        return AccessExplanation(decision, ())
+    results = (_action_result(policy_set, action, answer) for action, answer in zip(ACTIONS, answers, strict=True))
+    return AccessExplanation(decision, tuple(results))
 
 
 def _grouped(
@@ -119,16 +148,8 @@ def _decide(
     entities = cedar.read_entities(f"[{','.join(told)}]")
     attributes = context.attributes(policy_set.context_read)
 
-    def results(actions: Mapping[_Resource, str]) -> dict[_Resource, _ActionResult]:
-        requests: list[dict[str, object]] = [
-            {
-                "principal": {"type": "Agent", "id": agent.sub},
-                "action": {"type": "Action", "id": action},
-                "resource": {"type": "Source", "id": resource.name},
-                "context": attributes,
-            }
-            for resource, action in actions.items()
-        ]
+    def results(actions: Mapping[_Resource, str]) -> dict[_Resource, ActionResult]:
+        requests = [_request(agent, action, resource.name, attributes) for resource, action in actions.items()]
         answers = cedar.authorize(policy_set.cedar, entities, requests) if requests else []
         return {
             resource: _action_result(policy_set, action, answer)
@@ -140,16 +161,25 @@ def _decide(
     return {one: _decision(one, first[one], second.get(one)) for one in resources}
 
 
-def _action_result(policy_set: PolicySet, action: str, answer: cedar.Answer) -> _ActionResult:
+def _request(agent: Agent, action: str, source: str, context: str) -> dict[str, object]:
+    return {
+        "principal": {"type": "Agent", "id": agent.sub},
+        "action": {"type": "Action", "id": action},
+        "resource": {"type": "Source", "id": source},
+        "context": context,
+    }
+
+
+def _action_result(policy_set: PolicySet, action: str, answer: cedar.Answer) -> ActionResult:
     ids = tuple(policy_set.policy_ids[place] for place in answer.policies)
     if answer.errors or not answer.decided:
         erred = [(policy_set.policy_ids[one.policy], one.kind) for one in answer.errors if one.policy is not None]
         reason = ", ".join(f"policy {policy} erred: {kind}" for policy, kind in erred)
-        return _ActionResult(
+        return ActionResult(
             action, allowed=False, policies=tuple(dict(erred)), reason=reason or "Cedar made no decision"
         )
     reason = _reason(ids, "permit" if answer.allowed else "forbid", action) if ids else ""
-    return _ActionResult(action, answer.allowed, ids, reason)
+    return ActionResult(action, answer.allowed, ids, reason)
 
 
 def _reason(policies: tuple[str, ...], verb: str, action: str) -> str:
@@ -158,7 +188,7 @@ def _reason(policies: tuple[str, ...], verb: str, action: str) -> str:
     return f"policies {', '.join(policies)} {verb} {action}"
 
 
-def _decision(resource: _Resource, first: _ActionResult, second: _ActionResult | None) -> AccessDecision:
+def _decision(resource: _Resource, first: ActionResult, second: ActionResult | None) -> AccessDecision:
     allowed = first if first.allowed else second if second and second.allowed else None
     if allowed is None:
         refused = [one for one in (first, second) if one]
@@ -170,7 +200,7 @@ def _decision(resource: _Resource, first: _ActionResult, second: _ActionResult |
     return AccessDecision(resource.name, Access.READ, allowed.policies, allowed.reason)
 
 
-def _redacted_reason(first: _ActionResult, allowed: _ActionResult) -> str:
+def _redacted_reason(first: ActionResult, allowed: ActionResult) -> str:
     if allowed.action == "read":
         return f"{allowed.reason}, and confidential sources are redacted"
     return "; ".join(dict.fromkeys(one.reason for one in (first, allowed) if one.reason))
