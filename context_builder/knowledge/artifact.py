@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -111,6 +111,15 @@ class Edge(CamelModel):
     to_ref: Annotated[Ref, Field(alias="to")]
     type: Annotated[Name, Field(min_length=1)]
     weight: Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)] = 1.0
+
+
+class Link(NamedTuple):
+    """Holds an edge as the store has it, which need not be checked again; a neighbourhood has a thousand."""
+
+    from_ref: str
+    to_ref: str
+    type: str = ""
+    weight: float = 1.0
 
 
 class Assessment(CamelModel):

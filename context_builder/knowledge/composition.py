@@ -180,5 +180,7 @@ def _graph(draft: PackageDraft, projection_id: str) -> dict[str, Any] | None:
     return {
         "id": projection_id,
         "nodes": [{"ref": one.ref, "proximity": round(graph.proximity.get(one.ref, 0.0), 6)} for one in graph.nodes],
-        "edges": [edge.model_dump(mode="json", by_alias=True) for edge in graph.edges],
+        "edges": [
+            {"from": one.from_ref, "to": one.to_ref, "type": one.type, "weight": one.weight} for one in graph.edges
+        ],
     }

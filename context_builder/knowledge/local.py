@@ -20,8 +20,6 @@ SAID: Final = ("point", "message")
 """Kinds of memory that are sources of packages, beside documents."""
 
 _MOST_PASSAGES: Final = 300
-_FAN_OUT: Final = 25
-_MOST_NODES: Final = 1_000
 _BY_MEANING: Final = "vector"
 
 
@@ -58,9 +56,7 @@ class LocalGraph:
     async def neighbourhood(
         self, tenant_id: str, seeds: Mapping[str, float], asked: GraphRetrieval, longest: int
     ) -> GraphProjection:
-        around = await self._store.neighbourhood(
-            tenant_id, list(seeds), depth=asked.depth, edge_types=asked.edge_types, fan_out=_FAN_OUT, limit=_MOST_NODES
-        )
+        around = await self._store.neighbourhood(tenant_id, list(seeds), depth=asked.depth, edge_types=asked.edge_types)
         near = proximity(seeds, around.edges)
         nearest = sorted(near, key=lambda ref: -near[ref])[: asked.limit]
         nodes = await self._store.nodes(tenant_id, nearest, longest)

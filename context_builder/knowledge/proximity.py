@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from context_builder.knowledge.artifact import Edge
+from context_builder.knowledge.artifact import Link
 
 DAMPING: Final = 0.7
 """Chance that a walk goes on rather than beginning again. Page et al. (The PageRank Citation Ranking, 1999) take 0.85
@@ -15,7 +15,7 @@ ROUNDS: Final = 12
 """Of power iteration; what is left to spread is then 0.7 ** 12, one hundredth."""
 
 
-def proximity(seeds: Mapping[str, float], edges: Iterable[Edge]) -> dict[str, float]:
+def proximity(seeds: Mapping[str, float], edges: Iterable[Link]) -> dict[str, float]:
     """Return the share of a random walk's steps at each node, the nearest node's scaled to 1.
 
     The walk begins at the ``seeds``, by their weights, follows edges in proportion to their weights, and begins again
@@ -45,7 +45,7 @@ def proximity(seeds: Mapping[str, float], edges: Iterable[Edge]) -> dict[str, fl
     return {ref: value / highest for ref, value in rank.items()}
 
 
-def _shares(edges: Iterable[Edge]) -> dict[str, list[tuple[str, float]]]:
+def _shares(edges: Iterable[Link]) -> dict[str, list[tuple[str, float]]]:
     """Return of each node the nodes that a walk goes on to, with the share of the walks that do."""
     weights: dict[str, dict[str, float]] = {}
     for edge in edges:
@@ -53,7 +53,8 @@ def _shares(edges: Iterable[Edge]) -> dict[str, list[tuple[str, float]]]:
             if one != other:
                 outgoing = weights.setdefault(one, {})
                 outgoing[other] = outgoing.get(other, 0.0) + edge.weight
-    return {
-        ref: [(other, weight / sum(outgoing.values())) for other, weight in outgoing.items()]
-        for ref, outgoing in weights.items()
-    }
+    shares: dict[str, list[tuple[str, float]]] = {}
+    for ref, outgoing in weights.items():
+        total = sum(outgoing.values())
+        shares[ref] = [(other, weight / total) for other, weight in outgoing.items()]
+    return shares

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from context_builder.knowledge.artifact import Edge
+from context_builder.knowledge.artifact import Link
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
@@ -22,7 +22,7 @@ class GraphProjection:
 
     nodes: tuple[KnowledgeNode, ...]
     proximity: Mapping[str, float]
-    edges: tuple[Edge, ...]
+    edges: tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True)

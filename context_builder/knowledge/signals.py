@@ -21,11 +21,11 @@ _GONE: Final = frozenset({"superseded", "stale"})
 class PackageWeights:
     """Holds how much each signal counts, and the age in days at which recency is down to 0.37 (1/e).
 
-    That the graph counts twice as much as similarity is from ``./scripts/bench packages``: walks begin at likeness.
+    How much the graph counts beside similarity is from ``./scripts/bench packages``: walks in it begin at likeness.
     """
 
-    semantic: float = 0.27
-    graph: float = 0.53
+    semantic: float = 0.23
+    graph: float = 0.57
     recency: float = 0.05
     quality: float = 0.1
     reuse: float = 0.05

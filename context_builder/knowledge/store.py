@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 from context_builder.errors import KnowledgeRejected
-from context_builder.knowledge.artifact import Artifact, Assessment, Edge, StoredArtifact
+from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, StoredArtifact
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import passages
 from context_builder.knowledge.projection import projections
@@ -55,7 +55,7 @@ class Neighbourhood:
     """Holds the nodes around some refs, nearest first, and the edges among them."""
 
     nodes: tuple[NearbyNode, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[Link, ...]
 
 
 class KnowledgeStore:
@@ -134,8 +134,8 @@ class KnowledgeStore:
         *,
         depth: int = 2,
         edge_types: Sequence[str] = (),
-        fan_out: int = 25,
-        limit: int = 2_000,
+        fan_out: int = 10,
+        limit: int = 300,
     ) -> Neighbourhood:
         """Return what is at most ``depth`` edges away, in both directions, over edges of these types or of every type.
 
@@ -150,8 +150,11 @@ class KnowledgeStore:
             fan_out=fan_out,
             most=limit,
         )
-        nodes = tuple(NearbyNode(node["ref"], node["steps"]) for node in found["nodes"])
-        return Neighbourhood(nodes, tuple(Edge(**edge) for edge in found["edges"]))
+        refs = found["nodes"]
+        return Neighbourhood(
+            tuple(map(NearbyNode, refs, found["steps"])),
+            tuple(Link(refs[one], refs[other], kind, weight) for one, other, kind, weight in found["edges"]),
+        )
 
     async def close(self) -> None:
         await self._functions.close()

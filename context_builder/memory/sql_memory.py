@@ -24,7 +24,8 @@ class SearchOptions:
     ``neighbours`` are the parts of a hit's score that go to the memories one, two, … places before and after it in
     its session; ``speaker`` multiplies the score of what was said by someone the query names; ``lead`` follows the
     words of a passage that stands alone; ``rarity`` weighs words by how rare they are; ``fusion`` is the constant of
-    reciprocal rank fusion (Cormack et al. 2009 take 60; a smaller one trusts the first places more).
+    reciprocal rank fusion (Cormack et al. 2009 take 60; a smaller one trusts the first places more), in which words
+    weigh ``words`` times as much as meaning.
     """
 
     neighbours: tuple[float, ...] = (0.5, 0.3, 0.2, 0.1)
@@ -32,6 +33,11 @@ class SearchOptions:
     lead: bool = True
     rarity: bool = True
     fusion: float = 10.0
+    words: float = 1.0
+
+
+STANDALONE: Final = {"neighbours": [], "words": 0.3}
+"""Options of a query for memories that stand alone: of what is written, as documents are, meaning tells more."""
 
 
 class SqlMemory:
@@ -85,7 +91,7 @@ class SqlMemory:
             "wanted": query.limit,
             "threshold": query.threshold,
             "condition": as_condition(query.filter),
-            "options": self._options | ({"neighbours": []} if query.standalone else {}),
+            "options": self._options | (STANDALONE if query.standalone else {}),
         }
         if self._embeddings is not None:
             embedding = query.embedding if query.embedding is not None else await self._embeddings.of_query(query.text)

@@ -21,10 +21,12 @@ from scripts.benches.knowledge.audit import measure_audit
 from scripts.benches.knowledge.options import Options
 from scripts.benches.knowledge.policy import measure_policy
 from scripts.benches.knowledge.recall import measure_recall
+from scripts.benches.knowledge.speed import measure_speed
 from scripts.benches.shared.report import Report
 
 MEASURES: Final[Mapping[str, Callable[[Report, Options], None]]] = {
     "recall": measure_recall,
+    "speed": measure_speed,
     "policy": lambda report, options: measure_policy(report, options.quick),
     "audit": lambda report, options: measure_audit(report, options.quick),
 }

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.knowledge.artifact import Edge
+from context_builder.knowledge.artifact import Link
 from context_builder.knowledge.proximity import proximity
 
 
-def edge(one: str, other: str, weight: float = 1.0) -> Edge:
-    return Edge(from_ref=one, to_ref=other, type="cites", weight=weight)
+def edge(one: str, other: str, weight: float = 1.0) -> Link:
+    return Link(from_ref=one, to_ref=other, type="cites", weight=weight)
 
 
 def test_nearer_is_higher_whichever_way_the_edges_point() -> None:
@@ -43,7 +43,7 @@ REFS = st.sampled_from("abcdefgh")
     st.dictionaries(REFS, st.floats(0, 10), min_size=1),
     st.lists(st.builds(edge, REFS, REFS, st.floats(0.001, 1_000)), max_size=30),
 )
-def test_it_is_always_between_0_and_1(seeds: dict[str, float], edges: list[Edge]) -> None:
+def test_it_is_always_between_0_and_1(seeds: dict[str, float], edges: list[Link]) -> None:
     near = proximity(seeds, edges)
     assert all(0 <= value <= 1 for value in near.values())
     assert not near or max(near.values()) == 1.0

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from context_builder.errors import KnowledgeRejected
-from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Sensitivity, Status
+from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link, Sensitivity, Status
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
@@ -138,7 +138,8 @@ async def test_a_neighbourhood_has_what_few_edges_lead_to(knowledge: KnowledgeSt
     assert await knowledge.link("lab", [*chain, edge("n:9", "n:0", "owns")]) == 6
     near = await knowledge.neighbourhood("lab", ["n:1"], depth=2)
     assert {node.ref: node.steps for node in near.nodes} == {"n:1": 0, "n:0": 1, "n:2": 1, "n:3": 2, "n:9": 2}
-    assert set(near.edges) == {edge("n:9", "n:0", "owns"), *chain[:3]}
+    links = {Link(one.from_ref, one.to_ref, one.type) for one in chain[:3]}
+    assert set(near.edges) == {Link("n:9", "n:0", "owns"), *links}
     near = await knowledge.neighbourhood("lab", ["n:1"], depth=2, edge_types=["cites"])
     assert "n:9" not in {node.ref for node in near.nodes}
     assert await knowledge.unlink("lab", [chain[0], edge("n:0", "n:9", "owns")]) == 1
@@ -155,7 +156,7 @@ async def test_of_a_hub_the_heaviest_edges_are_followed(knowledge: KnowledgeStor
 async def test_equal_edges_count_once_and_the_last_weight_holds(knowledge: KnowledgeStore) -> None:
     assert await knowledge.link("lab", [edge("a", "b", weight=1), edge("a", "b", weight=3)]) == 1
     assert await knowledge.link("lab", [edge("a", "b", weight=2)]) == 1
-    assert (await knowledge.neighbourhood("lab", ["a"])).edges == (edge("a", "b", weight=2),)
+    assert (await knowledge.neighbourhood("lab", ["a"])).edges == (Link("a", "b", "cites", 2),)
 
 
 async def test_the_latest_assessment_of_each_counts(knowledge: KnowledgeStore) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_builder.errors import KnowledgeRejected, KnowledgeUnavailable
-from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge
+from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
 from context_builder.storage.migrations import apply
 from context_builder.storage.sql_functions import SupabaseFunctions
@@ -35,7 +35,9 @@ async def test_knowledge_is_kept_found_and_erased_by_tenant(
     assert await knowledge.matching("lab", ArtifactFilter(project_id="kelp"), 5) == [REF]
     assert await knowledge.sources("lab", "kelp") == {REF: "a.md"}
     assert await knowledge.link("lab", [edge]) == 1
-    assert (await knowledge.neighbourhood("lab", [REF], edge_types=["cites"])).edges == (edge,)
+    assert (await knowledge.neighbourhood("lab", [REF], edge_types=["cites"])).edges == (
+        Link(REF, "artifact:b", "cites"),
+    )
     await knowledge.assess("lab", [Assessment(ref=REF, quality=0.5, assessor="ann")])
     assert await knowledge.quality("lab", [REF]) == {REF: 0.5}
     assert await knowledge.get("club", [REF]) == {}

@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Any, Final
 
 from context_builder.assembly.access import Access
-from context_builder.knowledge.artifact import Edge
+from context_builder.knowledge.artifact import Link
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
 from context_builder.knowledge.node import KnowledgeNode
@@ -77,7 +77,7 @@ def projection_message(projection: GraphProjection) -> pb.NeighbourhoodReply:
 
 def projection_of(message: pb.NeighbourhoodReply) -> GraphProjection:
     """Return the neighbourhood in a message. Raises :class:`ValueError`."""
-    edges = (Edge(from_ref=one.from_ref, to_ref=one.to_ref, type=one.type, weight=one.weight) for one in message.edges)
+    edges = (Link(from_ref=one.from_ref, to_ref=one.to_ref, type=one.type, weight=one.weight) for one in message.edges)
     return GraphProjection(tuple(map(node_of, message.nodes)), weights_of(message.proximity), tuple(edges))
 
 

@@ -20,6 +20,9 @@ _OUTSIDE_REFS: Final = re.compile(r"[^A-Za-z0-9:._/@-]")
 _HEADING: Final = re.compile(r"^#{1,6}\s+(.{1,200}?)\s*#*$", re.MULTILINE)
 _LONGEST_PATH: Final = 300
 
+_MOST_REFERENCES: Final = 1_000
+"""Links or imports of one file that are compared with those it had."""
+
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
@@ -121,8 +124,14 @@ async def _store(
         Edge(from_ref=ref, to_ref=ref_of(options.project_id, one.path), type=one.type)
         for one in references(file, paths)
     }
-    around = await store.neighbourhood(tenant_id, [ref], depth=1, edge_types=(LINKS, IMPORTS), fan_out=1_000)
-    held = {edge for edge in around.edges if edge.from_ref == ref}
+    around = await store.neighbourhood(
+        tenant_id, [ref], depth=1, edge_types=(LINKS, IMPORTS), fan_out=_MOST_REFERENCES, limit=2 * _MOST_REFERENCES
+    )
+    held = {
+        Edge(from_ref=ref, to_ref=one.to_ref, type=one.type, weight=one.weight)
+        for one in around.edges
+        if one.from_ref == ref
+    }
     await store.unlink(tenant_id, held - wanted)
     await store.link(tenant_id, wanted - held)
     result.edges += len(wanted)

@@ -16,7 +16,7 @@ GRAPH: Final = "graph"
 SEEDS: Final = 20
 """Of what is like the intent, so many of the best are where walks begin."""
 
-SHARPNESS: Final = 4
+SHARPNESS: Final = 6
 """What is alike weighs as a seed by this power of its similarity, so that walks begin at the most alike."""
 
 _NAMED: Final = 1.0

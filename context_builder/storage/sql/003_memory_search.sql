@@ -262,20 +262,22 @@ BEGIN
 END
 $$;
 
--- Full-text and vector hits as one list by reciprocal rank (Cormack et al. 2009); one list alone keeps its own scores.
-CREATE OR REPLACE FUNCTION context_memory_fuse(by_text context_memory_hit[], by_vector context_memory_hit[], fusion float8)
-RETURNS TABLE (hit context_memory_hit, origins text[]) LANGUAGE sql STABLE AS $$
+-- Full-text and vector hits as one list by reciprocal rank (Cormack et al. 2009), the former weighing "words" times; one
+-- list alone keeps its own scores.
+CREATE OR REPLACE FUNCTION context_memory_fuse(
+    by_text context_memory_hit[], by_vector context_memory_hit[], fusion float8, words float8
+) RETURNS TABLE (hit context_memory_hit, origins text[]) LANGUAGE sql STABLE AS $$
     SELECT ROW(id, min(session_id), min(position),
-               CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(1 / (fusion + place)) END)::context_memory_hit,
+               CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(weight / (fusion + place)) END)::context_memory_hit,
            array_agg(origin ORDER BY origin)
     FROM (
-        SELECT 'full_text' AS origin, h.* FROM unnest(by_text) WITH ORDINALITY AS h (id, session_id, position, score, place)
+        SELECT 'full_text' AS origin, words AS weight, h.* FROM unnest(by_text) WITH ORDINALITY AS h (id, session_id, position, score, place)
         UNION ALL
-        SELECT 'vector', h.* FROM unnest(by_vector) WITH ORDINALITY AS h (id, session_id, position, score, place)
+        SELECT 'vector', 1, h.* FROM unnest(by_vector) WITH ORDINALITY AS h (id, session_id, position, score, place)
     ) AS ranked
     WHERE score > 0
     GROUP BY id
-    ORDER BY CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(1 / (fusion + place)) END DESC, id
+    ORDER BY CASE WHEN by_text = '{}' OR by_vector = '{}' THEN max(score) ELSE sum(weight / (fusion + place)) END DESC, id
 $$;
 
 -- Adds neighbours: a share of each hit's score goes to the memories 1, 2, … places before and after it in its session,
@@ -355,7 +357,8 @@ BEGIN
     by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, query_embedding, where_clause, depth) AS h);
     RETURN QUERY
         WITH hits AS MATERIALIZED (
-            SELECT hit, origins FROM context_memory_fuse(by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10))
+            SELECT hit, origins FROM context_memory_fuse(by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10),
+                                                            coalesce((options ->> 'words')::float8, 1))
         ), spread AS (
             SELECT id, score, sqrt(score / max(score) OVER ()) AS share
             FROM context_memory_neighbours(tenant, ARRAY(SELECT hit FROM hits), neighbours,

@@ -374,41 +374,44 @@ END
 $$;
 
 -- The neighbourhood of some refs over edges in both directions, at most so many steps away: of each node the heaviest
--- edges are followed, at most "fan_out" each way, and at most "most" nodes are returned, the nearest first.
--- Answers {"nodes": [{"ref", "steps"}], "edges": [{"from", "to", "type", "weight"}]}: the edges among these nodes.
+-- edges are followed, at most "fan_out" each way, and at most "most" nodes are returned, the nearest first, of those the
+-- ones with the most weight towards what was reached before.
+-- Answers {"nodes": [ref, …], "steps": [how many lead there, …], "edges": [[from, to, type, weight], …]}, edges by the
+-- places of their nodes.
 CREATE OR REPLACE FUNCTION context_knowledge_neighbourhood(
     tenant text, seeds text[], depth integer, types text[], fan_out integer, most integer
 ) RETURNS jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 DECLARE
-    nodes jsonb;
-    refs  text[];
-    among jsonb;
+    reached  text[] := seeds;
+    steps    integer[] := array_fill(0, ARRAY[cardinality(seeds)]);
+    frontier text[] := seeds;
+    among    jsonb;
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    WITH RECURSIVE reached (ref, steps) AS (
-        SELECT unnest(seeds), 0
-        UNION
-        SELECT next.ref, r.steps + 1 FROM reached AS r CROSS JOIN LATERAL (
-            (SELECT e.to_ref FROM context_edges AS e
-             WHERE e.tenant_id = tenant AND e.from_ref = r.ref AND (types IS NULL OR e.type = ANY (types))
-             ORDER BY e.weight DESC LIMIT fan_out)
-            UNION ALL
-            (SELECT e.from_ref FROM context_edges AS e
-             WHERE e.tenant_id = tenant AND e.to_ref = r.ref AND (types IS NULL OR e.type = ANY (types))
-             ORDER BY e.weight DESC LIMIT fan_out)
-        ) AS next (ref)
-        WHERE r.steps < depth
-    ), nearest AS (
-        SELECT r.ref, min(r.steps) AS steps FROM reached AS r GROUP BY r.ref ORDER BY 2, 1 LIMIT most
-    )
-    SELECT coalesce(jsonb_agg(jsonb_build_object('ref', n.ref, 'steps', n.steps) ORDER BY n.steps, n.ref), '[]'),
-           coalesce(array_agg(n.ref), '{}') INTO nodes, refs FROM nearest AS n;
-    SELECT coalesce(jsonb_agg(jsonb_build_object('from', e.from_ref, 'to', e.to_ref, 'type', e.type, 'weight', e.weight)), '[]')
-    INTO among FROM unnest(refs) AS r (ref) CROSS JOIN LATERAL (
+    FOR step IN 1 .. depth LOOP
+        SELECT array_agg(found.ref) INTO frontier FROM (
+            SELECT next.ref FROM unnest(frontier) AS f (ref) CROSS JOIN LATERAL (
+                (SELECT e.to_ref, e.weight FROM context_edges AS e
+                 WHERE e.tenant_id = tenant AND e.from_ref = f.ref AND (types IS NULL OR e.type = ANY (types))
+                 ORDER BY e.weight DESC LIMIT fan_out)
+                UNION ALL
+                (SELECT e.from_ref, e.weight FROM context_edges AS e
+                 WHERE e.tenant_id = tenant AND e.to_ref = f.ref AND (types IS NULL OR e.type = ANY (types))
+                 ORDER BY e.weight DESC LIMIT fan_out)
+            ) AS next (ref, weight)
+            WHERE NOT EXISTS (SELECT FROM unnest(reached) AS r (ref) WHERE r.ref = next.ref)
+            GROUP BY next.ref ORDER BY sum(next.weight) DESC, next.ref LIMIT most - cardinality(reached)
+        ) AS found;
+        EXIT WHEN frontier IS NULL;
+        reached := reached || frontier;
+        steps := steps || array_fill(step, ARRAY[cardinality(frontier)]);
+    END LOOP;
+    SELECT coalesce(jsonb_agg(jsonb_build_array(r.place - 1, o.place - 1, e.type, e.weight)), '[]') INTO among
+    FROM unnest(reached) WITH ORDINALITY AS r (ref, place) CROSS JOIN LATERAL (
         SELECT * FROM context_edges AS o WHERE o.tenant_id = tenant AND o.from_ref = r.ref
         AND (types IS NULL OR o.type = ANY (types)) ORDER BY o.weight DESC LIMIT fan_out
-    ) AS e WHERE e.to_ref = ANY (refs);
-    RETURN jsonb_build_object('nodes', nodes, 'edges', among);
+    ) AS e JOIN unnest(reached) WITH ORDINALITY AS o (ref, place) ON o.ref = e.to_ref;
+    RETURN jsonb_build_object('nodes', to_jsonb(reached), 'steps', to_jsonb(steps), 'edges', among);
 END
 $$;
 

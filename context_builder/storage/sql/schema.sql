@@ -396,7 +396,7 @@ CREATE FUNCTION context_memory_forget(tenant text, ids text[] DEFAULT NULL::text
     RETURNS bigint SECURITY DEFINER;
 CREATE FUNCTION context_memory_full_text(tenant text, query text, condition text, depth integer, options jsonb)
     RETURNS context_memory_hit[];
-CREATE FUNCTION context_memory_fuse(by_text context_memory_hit[], by_vector context_memory_hit[], fusion double precision)
+CREATE FUNCTION context_memory_fuse(by_text context_memory_hit[], by_vector context_memory_hit[], fusion double precision, words double precision)
     RETURNS TABLE(hit context_memory_hit, origins text[]);
 CREATE FUNCTION context_memory_json(m context_memories)
     RETURNS jsonb;

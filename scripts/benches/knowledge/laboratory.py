@@ -17,6 +17,7 @@ from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.service import PackageConfig, PackageService, PackageServices
+from context_builder.knowledge.services import MetadataIndex
 from context_builder.knowledge.signals import PackageWeights
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
@@ -38,12 +39,18 @@ class Laboratory:
     record: PackageRecord
 
     def service(
-        self, memory: MemoryStore, weights: PackageWeights, time: float = PATIENCE, redis: Redis | None = None
+        self,
+        memory: MemoryStore,
+        weights: PackageWeights,
+        time: float = PATIENCE,
+        *,
+        redis: Redis | None = None,
+        index: MetadataIndex | None = None,
     ) -> PackageService:
         services = PackageServices(
             LocalGraph(self.store),
             LocalVectors(self.store, memory),
-            LocalNodes(self.store),
+            index or LocalNodes(self.store),
             PolicyDecisions(self.policies),
             RedactionPolicy(NoopRedactor()),
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from context_builder.knowledge.artifact import ArtifactKind, Edge
+from context_builder.knowledge.artifact import ArtifactKind, Link
 from context_builder.knowledge.ingest.folder import Skipped, TextFile, files_in
 from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult, ingest, ref_of
 from context_builder.knowledge.ingest.references import Reference, references
@@ -134,7 +134,7 @@ async def test_a_folder_is_stored_and_only_what_changed_is_stored_again(
     write(tmp_path, {"a.md": "# Labels\n\nSee [tool](tool.py)."})
     assert counts(await ingest(knowledge, "lab", tmp_path, KELP)) == (0, 1, 3)
     around = await knowledge.neighbourhood("lab", ["artifact:kelp/a.md"], depth=1)
-    assert around.edges == (Edge(from_ref="artifact:kelp/a.md", to_ref="artifact:kelp/tool.py", type="links_to"),)
+    assert around.edges == (Link("artifact:kelp/a.md", "artifact:kelp/tool.py", "links_to"),)
 
 
 @pytest.mark.engines

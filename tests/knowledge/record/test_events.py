@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 from context_builder.knowledge import events
 from context_builder.knowledge.events import EVENT_STREAM, EventRelay
 from context_builder.knowledge.record import PackageRecord
+from context_builder.storage.redis import client_for
 from context_builder.storage.sql_functions import SqlFunctions
 from tests.knowledge.record.samples import START, TRACE, TRACEPARENT, begun, built, revision, source
 from tests.services.redis_server import RedisServer
@@ -99,8 +100,9 @@ async def test_while_redis_is_away_events_wait(record: PackageRecord, redis: Red
             await built(record, "cpk_1", START)
         finally:
             redis_server.start()
-        await wait_until(lambda: count(redis, 2), "both events are in the stream")
-    assert [one["subject"] for one in await relayed(redis)] == ["cbr_cpk_1", "cpk_1"]
+        async with client_for(redis_server.url) as reader:
+            await wait_until(lambda: count(reader, 2), "both events are in the stream")
+            assert [one["subject"] for one in await relayed(reader)] == ["cbr_cpk_1", "cpk_1"]
 
 
 class DiesBeforeItIsDone:

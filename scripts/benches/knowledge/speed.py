@@ -1,0 +1,205 @@
+"""How quick packages are over HTTP, where much is known: 200,000 memories, 50,000 nodes, 250,000 edges."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+
+from context_builder.engines.embeddings import MODEL
+from context_builder.errors import KnowledgeUnavailable
+from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
+from context_builder.knowledge.service import RETRIEVAL_TIME, Trace
+from context_builder.knowledge.signals import PackageWeights
+from context_builder.knowledge.store import document_space
+from context_builder.memory.memory import Memory
+from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.migrations import apply
+from scripts.benches.knowledge.laboratory import agent, laboratory
+from scripts.benches.knowledge.options import Options
+from scripts.benches.memory.stage import database
+from scripts.benches.memory.turn_time import RandomEmbedder, load
+from scripts.benches.shared.progress import progress
+from scripts.benches.shared.report import Line, Report, p95
+from tests.services.api_server import ApiServer
+from tests.services.redis_server import RedisServer
+
+TENANT: Final = "lab"
+SAID: Final = 150_000
+DOCUMENTS: Final = 50_000
+EDGES: Final = 250_000
+INTENTS: Final = 60
+AT_ONCE: Final = 16
+_TRACE: Final = Trace("0" * 31 + "1", "")
+_WORDS: Final = 4_000
+_LOADED_AT_ONCE: Final = 5_000
+
+
+def measure_speed(report: Report, options: Options) -> None:
+    asyncio.run(_measure(report, part=10 if options.quick else 1))
+
+
+async def _measure(report: Report, part: int) -> None:
+    with database() as url, tempfile.TemporaryDirectory(prefix="context-builder-packages-") as folder:
+        await apply(url)
+        await _load(url, part)
+        redis = RedisServer(Path(folder) / "redis")
+        (Path(folder) / "redis").mkdir(exist_ok=True)
+        redis.start()
+        try:
+            server = await asyncio.to_thread(ApiServer, Path(folder), redis.url, url)
+            try:
+                await _over_http(server, report, part)
+            finally:
+                server.close()
+        finally:
+            redis.kill()
+        await _hanging(url, report, part)
+    known = f"{(SAID + DOCUMENTS) // part:,} memories, {DOCUMENTS // part:,} nodes, {EDGES // part:,} edges"
+    report.notes.append(f"Packages: {known}; the server and who asks it are processes of their own on the same cores.")
+
+
+async def _over_http(server: ApiServer, report: Report, part: int) -> None:
+    choose, count = random.Random(4), max(20, 300 // part)
+    intents = [_text(choose, 6) for _ in range(INTENTS)]
+    async with server.client(server.key()) as client:
+
+        async def build(intent: str) -> dict[str, Any]:
+            answer = await client.post("/knowledge/context/build", json={"intent": intent, "tokenBudget": 4_000})
+            answer.raise_for_status()
+            package: dict[str, Any] = answer.json()
+            return package
+
+        warm = [await build(intent) for intent in intents]
+        reduced = sum(one["coverage"]["reduced"] for one in warm)
+        one = await _times(count, lambda: build(choose.choice(intents)))
+        report.add(_line(f"POST …/build, one at a time ({len(warm[-1]['sources'])} sources)", one, 40, 70))
+        report.notes.append(f"Of {len(warm)} packages {reduced} were reduced while caches were cold.")
+        again = [await build(intent) for intent in intents]
+        reasons = Counter(reason for one in again for reason in one["coverage"]["reasons"])
+        report.notes += [f"Reduced once they were warm, {count} of {INTENTS}: {one}" for one, count in reasons.items()]
+        started = time.perf_counter()
+        each = count // AT_ONCE + 1
+        await asyncio.gather(*(_times(each, lambda: build(choose.choice(intents))) for _ in range(AT_ONCE)))
+        rate = AT_ONCE * each / (time.perf_counter() - started)
+        report.add(Line(f"POST …/build, {AT_ONCE} at once", f"{rate:.0f} requests/s", "40", rate >= 40))
+        path = f"/knowledge/context/{warm[-1]['contextPackageId']}"
+        await build(intents[0])
+        fetched = await _times(count, lambda: client.get(path))
+        assert (await client.get(path)).headers["x-context-cache"] == "hit"
+        report.add(_line("GET from the cache", fetched, 1.5, 4))
+
+
+async def _hanging(url: str, report: Report, part: int) -> None:
+    """A metadata index that never answers, in the process; the graph and the vectors as they are."""
+    choose, count = random.Random(5), max(20, 100 // part)
+    embedder = RandomEmbedder()
+    async with laboratory(url) as lab:
+        memory = PostgresMemory(url, embedder, timeout=60)
+        well = lab.service(memory, PackageWeights(), RETRIEVAL_TIME)
+        request = ContextBuildRequest(intent="…", token_budget=4_000, scope=Scope(project_id="p1"))
+
+        async def build(service: Any) -> None:
+            await service.build(agent(TENANT), request.model_copy(update={"intent": _text(choose, 6)}), _TRACE)
+
+        await _times(20, lambda: build(well))
+        usual = await _times(count, lambda: build(well))
+        hung = []
+        for _ in range(count // 4):
+            ill = lab.service(memory, PackageWeights(), RETRIEVAL_TIME, index=_Hanging())  # before its breaker opens
+            hung += await _times(4, partial(build, ill))
+        added = p95(hung) - p95(usual)
+        limit = 1000 * RETRIEVAL_TIME + 5
+        report.add(Line("a source that hangs: added to p95", f"{added:.0f} ms", f"{limit:.0f} ms", added <= limit))
+
+
+class _Hanging:
+    async def find(self, tenant_id: str, asked: MetadataRetrieval, scope: Scope, longest: int) -> list[KnowledgeNode]:
+        await asyncio.Event().wait()
+        raise KnowledgeUnavailable("never")
+
+    async def nodes(self, tenant_id: str, refs: Sequence[str], longest: int) -> dict[str, KnowledgeNode]:
+        return {}
+
+
+async def _times(count: int, call: Callable[[], Awaitable[Any]]) -> list[float]:
+    """Return the milliseconds of each call, one after the other."""
+    times = []
+    for _ in range(count):
+        started = time.perf_counter()
+        await call()
+        times.append(1000 * (time.perf_counter() - started))
+    return times
+
+
+def _line(what: str, times: Sequence[float], half: float, most: float) -> Line:
+    p50, slow = statistics.median(times), p95(times)
+    return Line(
+        f"{what}, p50 / p95 of {len(times)}",
+        f"{p50:.1f} / {slow:.1f} ms",
+        f"{half:g} / {most:g} ms",
+        p50 <= half and slow <= most,
+    )
+
+
+def _text(choose: random.Random, words: int) -> str:
+    """Words as common as words are: the n-th comes once where the first comes n times."""
+    return " ".join(f"word{int(_WORDS ** choose.random())}" for _ in range(words))
+
+
+def _memories(count: int, kind: str, words: int) -> Iterator[Memory]:
+    choose = random.Random(words)
+    for place in range(count):
+        yield Memory(
+            id=f"{kind}-{place}", text=_text(choose, words), kind=kind, session_id=f"session-{place // 400}",
+            position=place % 400,
+        )  # fmt: skip
+
+
+async def _load(url: str, part: int) -> None:
+    """Load artifacts and edges past the store's functions, which would take an hour, and what they are found by."""
+    embedder = RandomEmbedder()
+    embedder.name = MODEL
+    await load(url, embedder, TENANT, list(_memories(SAID // part, "message", 15)))
+    passages = [
+        replace(one, session_id=f"artifact:{place}", position=0, metadata={"ref": f"artifact:{place}"})
+        for place, one in enumerate(_memories(DOCUMENTS // part, "document", 60))
+    ]
+    await load(url, embedder, document_space(TENANT), passages)
+    choose, count = random.Random(6), DOCUMENTS // part
+    async with _connected(url) as connection:
+        columns = ("tenant_id", "ref", "version", "kind", "title", "content", "digest", "project_id", "status")
+        for start in progress(range(0, count, _LOADED_AT_ONCE), f"loading {count:,} artifacts"):
+            rows = [
+                (TENANT, f"artifact:{place}", 1, "document", f"Title {place}", one.text,
+                 sha256(one.text.encode()).digest(), f"p{place % 200}", "approved")
+                for place, one in enumerate(passages[start : start + _LOADED_AT_ONCE], start)
+            ]  # fmt: skip
+            await connection.copy_records_to_table("context_artifacts", records=rows, columns=columns)
+        ends = {(choose.randrange(count), int(count ** choose.random()) % count) for _ in range(EDGES // part)}
+        edges = [(TENANT, f"artifact:{one}", f"artifact:{other}", "links") for one, other in ends if one != other]
+        named = ("tenant_id", "from_ref", "to_ref", "type")
+        await connection.copy_records_to_table("context_edges", records=edges, columns=named)
+        await connection.execute("VACUUM ANALYZE")
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
