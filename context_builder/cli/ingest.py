@@ -9,12 +9,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from context_builder import log
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
+from context_builder.errors import MemoryStoreError
 from context_builder.extras import require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult
+    from context_builder.settings.settings import Settings
 
 _MOST_NAMED: Final = 10
 _LONGEST_NAME: Final = 200
@@ -42,7 +45,8 @@ def ingest(
 
     Markdown, other text and source code are read; what .gitignore names, hidden files and symbolic links are not. A
     file that is as it was changes nothing, so it may be run as often as files change: new content makes the artifact's
-    next version.
+    next version. In the end passages are embedded, where there is an embedding engine or EMBEDDING_MODEL, which
+    takes a second for about ten of them; interrupted, it goes on the next time.
 
     Examples:
 
@@ -70,6 +74,8 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
     from context_builder.wiring.knowledge import open_knowledge
 
     settings = settings_in_force()
+    log.configure("error", settings.process.log_format)  # what cannot be embedded is said in the output
+    tenant_id = tenant or settings.memory.tenant_id
     columns = (TextColumn("Reading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("files", total=None)
@@ -78,7 +84,8 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
             progress.update(bar, completed=done, total=total)
 
         async with open_knowledge(settings) as knowledge:
-            result = await ingest_folder(knowledge.store, tenant or settings.memory.tenant_id, folder, options, on_file)
+            result = await ingest_folder(knowledge.store, tenant_id, folder, options, on_file)
+    embedded, hint = await _embedded(settings, tenant_id)
     if as_json:
         print_json(
             {
@@ -87,11 +94,33 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
                 "unchanged": result.unchanged,
                 "edges": result.edges,
                 "erased": result.erased,
+                "embedded": embedded,
                 "skipped": [one._asdict() for one in result.skipped],
             }
         )
     else:
         _show(result)
+        if embedded:
+            typer.echo(f"{embedded:,} passage{'' if embedded == 1 else 's'} embedded, to be found by meaning.")
+    if hint:
+        typer.echo(f"Documents are found by words alone: {plain(hint, 200)}", err=True)
+
+
+async def _embedded(settings: Settings, tenant_id: str) -> tuple[int, str]:
+    """Embed the passages that are not yet; return how many these were, and why others can be found by words alone."""
+    from context_builder.knowledge.store import document_space
+    from context_builder.wiring.stores import embedder_of, memory_of
+
+    if embedder_of(settings) is None:
+        return 0, memory_of(settings)[1].hint
+    memory, _ = memory_of(settings)
+    try:
+        with Console(stderr=True).status("Embedding passages, so that they are found by meaning …"):
+            return await memory.embed_missing(document_space(tenant_id)), ""
+    except MemoryStoreError as error:
+        return 0, str(error)
+    finally:
+        await memory.close()
 
 
 def _show(result: IngestResult) -> None:

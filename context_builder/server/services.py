@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from redis.asyncio import Redis
 
 from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.knowledge.passage_embedding import PassageEmbedding
 from context_builder.knowledge.policies import PolicyStore
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore
@@ -61,6 +62,7 @@ class Services:
     memory: MemoryStore
     build_turn: BuildTurn
     policies: PolicyStore
+    passages: PassageEmbedding
     redactor: RedactorProtocol
     max_message_bytes: int
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

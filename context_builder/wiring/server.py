@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
+from context_builder.knowledge.passage_embedding import PassageEmbedding
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator
@@ -70,6 +71,8 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
         memory, memory_is = memory_of(settings)
         stack.push_async_callback(memory.close)
+        passages = PassageEmbedding(memory)
+        stack.push_async_callback(passages.close)
         knowledge = knowledge_of(functions, retention_days=settings.record.retention)
         await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
         packages = await stack.enter_async_context(open_packages(knowledge, memory, redis, settings.services))
@@ -84,6 +87,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             memory=memory,
             build_turn=_turns(builder),
             policies=knowledge.policies,
+            passages=passages,
             redactor=redactor_of_packages(),
             max_message_bytes=settings.session.max_message_bytes,
         )

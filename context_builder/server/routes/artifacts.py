@@ -66,6 +66,8 @@ async def put_artifact(
 ) -> PutAnswer:
     """Store an artifact: new content makes the next version, other metadata keeps it, what is equal changes nothing."""
     version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact)
+    if changed:
+        services.passages.start(caller.tenant_id)
     return PutAnswer(ref=ref, version=version, changed=changed)
 
 
