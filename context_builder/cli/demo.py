@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -19,15 +20,17 @@ from context_builder.cli.command import live_console, run, settings_in_force
 from context_builder.cli.replay import replay
 from context_builder.cli.signals import stopped
 from context_builder.cli.view.memory import SummaryView
-from context_builder.cli.view.palette import SpeakerColours, domain_colour, short_name
+from context_builder.cli.view.palette import SpeakerColours, domain_colour, plain, short_name
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import counted
 from context_builder.cli.watch import INTERVAL, follow
 from context_builder.demo import load_demo
+from context_builder.errors import ContextBuilderError
 from context_builder.session.client import SessionClient, Snapshot
 
 if TYPE_CHECKING:
     from context_builder.session.session import Session
+    from context_builder.settings.settings import Settings
 
 SPEED: Final = 8.0
 """Times faster than people speak: eight minutes in one."""
@@ -64,7 +67,8 @@ def demo(
 ) -> None:
     """See everything in about a minute: five researchers talk, and the session listens.
 
-    A conversation that comes along is replayed into a real, fresh session, which is shown live.
+    A conversation that comes along is replayed into a real, fresh session, which is shown live. In the end a package of
+    context is built for an agent's task.
     Nothing needs to be installed or set. Ctrl-C leaves.
 
     Examples:
@@ -89,7 +93,21 @@ async def _demo(speed: float, console: Console) -> None:
                 client, stop=stop, console=console, speed=speed, silence_threshold=settings.session.silence
             )
         seen.look(await client.snapshot())
+        if (view := await _package(settings, session.session_id)) is not None:
+            console.print(view)
         console.print(closing(seen, app.archive_is.what))
+
+
+async def _package(settings: Settings, session_id: str) -> RenderableType | None:
+    """Return a package of context for people; None without what packages need."""
+    if not all(map(find_spec, ("cedarpy", "ulid"))):
+        return None
+    from context_builder.cli.demo_package import demo_package, package_view
+
+    try:
+        return package_view(await demo_package(settings, session_id))
+    except ContextBuilderError as error:
+        return Text(f"No package of context could be built: {plain(error)}", style="yellow")
 
 
 @asynccontextmanager

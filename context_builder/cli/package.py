@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +17,7 @@ from context_builder.extras import require_extra
 if TYPE_CHECKING:
     from context_builder.knowledge.governance import Agent
     from context_builder.knowledge.request import ContextBuildRequest
-    from context_builder.knowledge.service import PackageService, Trace
+    from context_builder.knowledge.service import PackageService
 
 MORE: Final = 500
 """Tokens by which ``--explain`` raises the budget, to tell what they would add."""
@@ -163,10 +162,11 @@ async def _asking(tenant: str | None, intent: str | None = None) -> AsyncIterato
 
 async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, as_json: bool, as_prompt: bool) -> None:
     from context_builder.cli.view.package import added_line, candidates_table, package_table
+    from context_builder.knowledge.service import Trace
 
     request = _request(fields)
     async with _asking(tenant, request.intent) as (service, agent):
-        built = await service.build_explained(agent, request, _trace(), MORE)
+        built = await service.build_explained(agent, request, Trace.begun(), MORE)
         if as_prompt:
             _print_prompt(service.prompt(built.package))
             return
@@ -234,14 +234,6 @@ def _request(fields: dict[str, Any]) -> ContextBuildRequest:
         wrong = error.errors()[0]
         name = ".".join(str(part) for part in wrong["loc"])
         raise typer.BadParameter(f"{plain(name, 80)}: {plain(wrong['msg'], 200)}") from None
-
-
-def _trace() -> Trace:
-    """Return a trace that begins here."""
-    from context_builder.knowledge.service import Trace
-
-    trace_id = secrets.token_hex(16)
-    return Trace(trace_id, f"00-{trace_id}-{secrets.token_hex(8)}-01")
 
 
 def _one_form(*, as_json: bool, as_prompt: bool) -> None:

@@ -1,4 +1,4 @@
-"""A conversation that comes with the package: five researchers, one assistant, eight minutes."""
+"""A conversation that comes with the package, of five researchers and an assistant, and a document that fits it."""
 
 from __future__ import annotations
 
@@ -11,3 +11,8 @@ def load_demo() -> list[Utterance]:
     """Return the bundled conversation, from ecology over machine learning and robotics to law and ethics."""
     with as_file(files(__name__) / "conversation.jsonl") as path:
         return read_transcript(path)
+
+
+def load_demo_document() -> str:
+    """Return a page, in Markdown, of rules that the conversation comes to speak of."""
+    return files(__name__).joinpath("permits.md").read_text("utf-8")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
+from secrets import token_hex
 from typing import Final, Literal, NamedTuple
 
 import structlog
@@ -105,6 +106,12 @@ class Trace(NamedTuple):
 
     trace_id: str
     traceparent: str
+
+    @classmethod
+    def begun(cls) -> Trace:
+        """Return a trace that begins here."""
+        trace_id = token_hex(16)
+        return cls(trace_id, f"00-{trace_id}-{token_hex(8)}-01")
 
 
 class PackageService:

@@ -120,3 +120,6 @@ def test_the_whole_command_runs_a_real_session_and_archives_it(
     assert result.exit_code == 0
     assert f"{len(load_demo())} heard, {len(load_demo())} summarized" in result.output
     assert "kept in PostgreSQL" in result.output
+    package = result.output.partition("A package of context")[2].partition("That was the demo.")[0]
+    assert "Permits for instruments in the Point Arlen" in package
+    assert "tokens; 0 denied" in package
