@@ -13,7 +13,7 @@ from context_builder.knowledge.services import GraphProjection, VectorDocument
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
 from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, SearchResult
 
-PASSAGES: Final = 3
+PASSAGES: Final = 1.5
 """Passages that are looked for, for each document that is wanted: several may be of one."""
 
 SAID: Final = ("point", "message")
@@ -98,7 +98,7 @@ class LocalVectors:
     async def _documents(
         self, tenant_id: str, intent: str, asked: SemanticRetrieval, kinds: tuple[str, ...]
     ) -> list[tuple[str, SearchResult]]:
-        most = min(asked.top_k * PASSAGES, _MOST_PASSAGES)
+        most = min(round(asked.top_k * PASSAGES), max(asked.top_k, _MOST_PASSAGES))
         query = MemoryQuery(intent, most, asked.threshold, MemoryFilter(kinds=kinds), standalone=True)
         found = await self._memory.search(document_space(tenant_id), query)
         return [(one.memory.metadata["ref"], one) for one in found]

@@ -24,37 +24,41 @@ def proximity(seeds: Mapping[str, float], edges: Iterable[Link]) -> dict[str, fl
     total = sum(weight for weight in seeds.values() if weight > 0)
     if not total:
         return {}
-    start = {ref: weight / total for ref, weight in seeds.items() if weight > 0}
-    shares = _shares(edges)
+    places = {ref: place for place, ref in enumerate(ref for ref, weight in seeds.items() if weight > 0)}
+    shares = _shares(edges, places)
+    start = [0.0] * len(places)
+    for ref, weight in seeds.items():
+        if weight > 0:
+            start[places[ref]] = weight / total
+    ends = [place for place in range(len(places)) if place not in shares]
     rank = start
     for _ in range(ROUNDS):
-        spread: dict[str, float] = {}
-        kept = 0.0
-        for ref, value in rank.items():
-            neighbours = shares.get(ref)
-            if neighbours is None:
-                kept += value
-                continue
-            for other, share in neighbours:
-                spread[other] = spread.get(other, 0.0) + value * share
-        begun = 1 - DAMPING + DAMPING * kept
-        rank = {ref: DAMPING * value for ref, value in spread.items()}
-        for ref, weight in start.items():
-            rank[ref] = rank.get(ref, 0.0) + begun * weight
-    highest = max(rank.values())
-    return {ref: value / highest for ref, value in rank.items()}
+        stopped = sum(rank[place] for place in ends)
+        begun = 1 - DAMPING + DAMPING * stopped
+        spread = [begun * share for share in start]
+        for place, outgoing in shares.items():
+            if value := rank[place]:
+                for other, share in outgoing:
+                    spread[other] += value * share
+        rank = spread
+    highest = max(rank)
+    return {ref: rank[place] / highest for ref, place in places.items() if rank[place]}
 
 
-def _shares(edges: Iterable[Link]) -> dict[str, list[tuple[str, float]]]:
-    """Return of each node the nodes that a walk goes on to, with the share of the walks that do."""
-    weights: dict[str, dict[str, float]] = {}
-    for edge in edges:
-        for one, other in ((edge.from_ref, edge.to_ref), (edge.to_ref, edge.from_ref)):
-            if one != other:
-                outgoing = weights.setdefault(one, {})
-                outgoing[other] = outgoing.get(other, 0.0) + edge.weight
-    shares: dict[str, list[tuple[str, float]]] = {}
-    for ref, outgoing in weights.items():
-        total = sum(outgoing.values())
-        shares[ref] = [(other, weight / total) for other, weight in outgoing.items()]
+def _shares(edges: Iterable[Link], places: dict[str, int]) -> dict[int, list[tuple[int, float]]]:
+    """Return of each node the nodes that a walk goes on to, with the damped share of the walks that do.
+
+    Nodes are known by their places, which new ones are given here.
+    """
+    weights: dict[int, dict[int, float]] = {}
+    for one, other, _, weight in edges:
+        if one != other:
+            here, there = places.setdefault(one, len(places)), places.setdefault(other, len(places))
+            outgoing, incoming = weights.setdefault(here, {}), weights.setdefault(there, {})
+            outgoing[there] = outgoing.get(there, 0.0) + weight
+            incoming[here] = incoming.get(here, 0.0) + weight
+    shares: dict[int, list[tuple[int, float]]] = {}
+    for place, outgoing in weights.items():
+        damped = DAMPING / sum(outgoing.values())
+        shares[place] = [(other, weight * damped) for other, weight in outgoing.items()]
     return shares

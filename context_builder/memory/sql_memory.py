@@ -36,8 +36,10 @@ class SearchOptions:
     words: float = 1.0
 
 
-STANDALONE: Final = {"neighbours": [], "words": 0.3}
-"""Options of a query for memories that stand alone: of what is written, as documents are, meaning tells more."""
+STANDALONE: Final[Row] = {"neighbours": []}
+STANDALONE_BY_MEANING: Final[Row] = {"neighbours": [], "words": 0.3, "speaker": 1.0}
+"""Options of a query for memories that stand alone, such as passages: of what is written, meaning tells more than words
+do, and it is that of the title too."""
 
 
 class SqlMemory:
@@ -96,6 +98,8 @@ class SqlMemory:
         if self._embeddings is not None:
             embedding = query.embedding if query.embedding is not None else await self._embeddings.of_query(query.text)
             if embedding is not None:
+                if query.standalone:
+                    arguments["options"] = self._options | STANDALONE_BY_MEANING
                 arguments |= {"by_embedder": self._embeddings.name, "query_embedding": list(embedding)}
         return found_of(await self._call("context_memory_search", tenant_id, **arguments))
 

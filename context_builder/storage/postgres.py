@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
@@ -81,7 +82,8 @@ class PostgresPool:
 
         The pool bounds a connect and a statement by itself, but not the wait for a free connection.
         """
-        await asyncio.to_thread(importlib.import_module, "asyncpg")
+        if "asyncpg" not in sys.modules:
+            await asyncio.to_thread(importlib.import_module, "asyncpg")
         with translated(self.name, self._errors):
             async with asyncio.timeout(2 * self._timeout):
                 yield self._pool or await self._opened()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import orjson
 
 from context_builder.storage.postgres import TIMEOUT, PostgresPool
 from context_builder.storage.store_errors import StoreErrors
@@ -66,7 +67,7 @@ class PostgresFunctions:
         statement = f"SELECT coalesce(json_agg(r), '[]') FROM {function}({passed}) AS r"  # noqa: S608 (our names)
         async with self._transaction() as connection:
             await connection.execute(_AS_TENANT % tenant_id.encode().hex())
-            rows: list[Any] = json.loads(await connection.fetchval(statement, *named.values()))
+            rows: list[Any] = orjson.loads(await connection.fetchval(statement, *named.values()))
             return rows
 
     async def close(self) -> None:
@@ -109,4 +110,4 @@ async def _nothing_to_reset(_: asyncpg.Connection) -> None:
 def _encoded(value: Any) -> Any:
     """asyncpg takes JSON as text, and arrays as lists."""
     is_json = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
-    return json.dumps(value) if is_json else value
+    return orjson.dumps(value).decode() if is_json else value

@@ -16,8 +16,10 @@ GRAPH: Final = "graph"
 SEEDS: Final = 20
 """Of what is like the intent, so many of the best are where walks begin."""
 
-SHARPNESS: Final = 6
-"""What is alike weighs as a seed by this power of its similarity, so that walks begin at the most alike."""
+SHARPNESS: Final = 4
+SHARPNESS_BY_MEANING: Final = 8
+"""What is alike weighs as a seed by this power of its similarity, so that walks begin at the most alike. Similarities
+made of two rankings, by meaning and by words, lie closer together."""
 
 _NAMED: Final = 1.0
 """Weight of a seed that the request names."""
@@ -45,8 +47,9 @@ class GraphSource:
             seeds[f"task:{request.task_id}"] = _NAMED
         seeds |= dict.fromkeys(request.pinned, _NAMED)
         alike = {one.node.ref: one for one in (await self._alike(query))[:SEEDS]}
+        sharpness = SHARPNESS_BY_MEANING if any(one.by_meaning for one in alike.values()) else SHARPNESS
         for ref, one in alike.items():
-            seeds[ref] = seeds.get(ref, 0.0) + one.similarity**SHARPNESS
+            seeds[ref] = seeds.get(ref, 0.0) + one.similarity**sharpness
         if not seeds:
             return ()
         found = await self._graph.neighbourhood(query.tenant, seeds, asked, query.longest)
