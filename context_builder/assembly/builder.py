@@ -212,6 +212,16 @@ class ContextBuilder:
         """Return a builder that takes its memories from ``store``; ``options`` as for the constructor."""
         return cls(store=store, **options)
 
+    def with_source(self, source: MemorySource, access_policy: AccessPolicy, redaction: RedactionPolicy) -> Self:
+        """Return a builder whose turns ask ``source`` as well, under an ``access_policy`` that decides of everything.
+
+        What that lets be seen redacted only goes through ``redaction``. It is made for one reader, and caches nothing;
+        all else, and the health of the memories, is shared with this builder.
+        """
+        changed = copy.copy(self)
+        changed._pipeline = self._pipeline.governed(self._retriever.with_memory(source), access_policy, redaction)
+        return changed
+
     def with_strategy(self, strategy: ContextStrategy, *, optional: bool = False) -> Self:
         """Also ask ``strategy``; if an ``optional`` one fails, the context is built without it and says so."""
         asked = self._options.strategies

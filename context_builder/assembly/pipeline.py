@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -133,6 +134,7 @@ class Pipeline:
         self._background = background
         self._clock = clock
         self._access = access
+        self._governed_policy = policy
         self._fitting = Fitting(counter, policy)
         self._cache = ContextCache(config.cache_seconds, config.cache_size)
 
@@ -166,6 +168,18 @@ class Pipeline:
             fits = fitted(request.limit)
         with phase("prompt", self._metrics.time_prompt()):
             return request.assemble(fits, fitted, retrieved)
+
+    def governed(self, retriever: Retriever, access: AccessPolicy, policy: RedactionPolicy) -> Pipeline:
+        """Return a pipeline that asks ``retriever`` and caches nothing: what it shows is for one reader alone.
+
+        What ``access`` lets be seen redacted only is redacted by ``policy``.
+        """
+        changed = copy.copy(self)
+        changed._retriever = retriever
+        changed._access = access
+        changed._governed_policy = policy
+        changed._cache = ContextCache(0.0, 0)
+        return changed
 
     def clear_cache(self) -> None:
         """Forget all prompts, because the memories that they were made of have changed."""
@@ -221,8 +235,10 @@ class Pipeline:
         redacts_all: bool,
     ) -> Item | None:
         """Return the candidate as it may be shown; None where it may not be."""
-        if redacts_all or retrieved.is_redacted(given.id):
-            shown, altered, withheld = self._policy.candidate(given)
+        is_governed = retrieved.is_redacted(given.id)
+        if redacts_all or is_governed:
+            policy = self._governed_policy if is_governed else self._policy
+            shown, altered, withheld = policy.candidate(given)
         else:
             shown, altered, withheld = given, "", False
         if altered:

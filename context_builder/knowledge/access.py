@@ -8,7 +8,8 @@ from context_builder.assembly.access import Access, AccessQuestion, Ruling
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.errors import KnowledgeError
-from context_builder.knowledge.governance import DecisionContext
+from context_builder.knowledge.governance import Agent, DecisionContext
+from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.package_request import PackageQuestion
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.services import MemoryPolicy
@@ -59,3 +60,22 @@ class PackageAccess:
 
         if failure := await prepared.prepare(show):
             question.failures["redaction"] = f"{failure}; what is to be redacted is withheld"
+
+
+class TurnAccess:
+    """Decides for an agent's turn about what knowledge offers; what memories offer passes, as in turns without it."""
+
+    def __init__(self, access: PackageAccess, agent: Agent) -> None:
+        self._access = access
+        self._agent = agent
+
+    async def decide(self, candidates: Sequence[Candidate], question: AccessQuestion) -> Mapping[str, Ruling]:
+        rulings = {one.id: Ruling(Access.READ) for one in candidates}
+        known = [one for one in candidates if isinstance(one.metadata.get("node"), KnowledgeNode)]
+        if not known:
+            return rulings
+        agent = self._agent
+        asked = PackageQuestion(
+            question.query, question.now, agent.tenant, agent.sub, agent=agent, reports=[], failures={}
+        )
+        return {**rulings, **await self._access.decide(known, asked)}

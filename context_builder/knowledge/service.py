@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 import structlog
 from ulid import ULID
 
+from context_builder.assembly.access import AccessPolicy
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.budget.receipt import Receipt
@@ -24,9 +25,10 @@ from context_builder.assembly.phases import Metrics
 from context_builder.assembly.pipeline import Pipeline
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.retriever import Retriever
+from context_builder.assembly.retrieval.source import MemorySource
 from context_builder.clock import Clock
 from context_builder.errors import ContextBuilderError, PackageUnknown
-from context_builder.knowledge.access import PackageAccess
+from context_builder.knowledge.access import PackageAccess, TurnAccess
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
@@ -35,7 +37,7 @@ from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.package_request import PackageDraft, PackageRequest
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import PreparedRedactor
-from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.request import ContextBuildRequest, Scope
 from context_builder.knowledge.revision import Caller, PackageEntry, RecordedPackage
 from context_builder.knowledge.services import KnowledgeGraph, MemoryPolicy, MetadataIndex, VectorMemory
 from context_builder.knowledge.signals import PackageWeights, package_signals
@@ -44,6 +46,7 @@ from context_builder.knowledge.sources.metadata import METADATA, MetadataSource
 from context_builder.knowledge.sources.pinned import PINNED, PinnedSource
 from context_builder.knowledge.sources.query import Findings, PackageQuery
 from context_builder.knowledge.sources.semantic import SEMANTIC, SemanticSource
+from context_builder.knowledge.sources.turn import TurnKnowledgeSource
 from context_builder.knowledge.view import rendered_package, seen, view_of
 
 log = structlog.get_logger(__name__)
@@ -96,6 +99,14 @@ class ExplainedPackage(NamedTuple):
     added: list[Receipt]
 
 
+class TurnKnowledge(NamedTuple):
+    """Holds what lets knowledge take part in a turn: its source, who may see what of it, and how it is redacted."""
+
+    source: MemorySource
+    access: AccessPolicy
+    redaction: RedactionPolicy
+
+
 class _Built(NamedTuple):
     package: ContextPackage
     draft: PackageDraft
@@ -136,12 +147,14 @@ class PackageService:
         self._config = config or PackageConfig()
         self._assembly = AssemblyConfig(deadline=self._config.retrieval_time, threshold=0.0, store_summaries=False)
         self._signals = package_signals(self._config.weights)
-        sources = (
+        sources: tuple[MemorySource, ...] = (
             PinnedSource(services.index),
             SemanticSource(services.vectors),
             GraphSource(services.graph, self._config.retrieval_time / 2),
             MetadataSource(services.index),
         )
+        self._sources = sources
+        self._access = PackageAccess(services.policy, services.prepared)
         self._background = Background()
         self._pipeline = Pipeline(
             self._assembly,
@@ -151,7 +164,7 @@ class PackageService:
             metrics,
             self._background,
             clock,
-            PackageAccess(services.policy, services.prepared),
+            self._access,
         )
 
     async def build(
@@ -240,6 +253,12 @@ class PackageService:
         if recorded is None or found is None or not (of_others or recorded.caller.sub == agent.sub):
             raise PackageUnknown(package_id)
         return package_audit(found)
+
+    def for_turn(self, agent: Agent, scope: Scope) -> TurnKnowledge:
+        """Return what a turn of the agent is built with, so that the graph and documents of a scope take part in it."""
+        asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
+        source = TurnKnowledgeSource(asked, agent.tenant, scope, self._config.retrieval_time)
+        return TurnKnowledge(source, TurnAccess(self._access, agent), self._services.redaction)
 
     async def close(self) -> None:
         """Wait for what is under way."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
 from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.passage_embedding import PassageEmbedding
 from context_builder.knowledge.policies import PolicyStore
+from context_builder.knowledge.request import Scope
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
@@ -25,11 +27,28 @@ from context_builder.server.session_watch import SessionWatches
 from context_builder.storage.sql_functions import SqlFunctions
 
 
+class Knowing(NamedTuple):
+    """Says for whom, and in which scope, knowledge takes part in a turn."""
+
+    agent: Agent
+    scope: Scope
+
+
 class BuildTurn(Protocol):
-    """Builds the prompt of a session's turn. Raises :class:`~context_builder.errors.StoreError` for an unknown one."""
+    """Builds the prompt of a session's turn, in which knowledge takes part where that is asked for.
+
+    Raises :class:`~context_builder.errors.StoreError` for an unknown session.
+    """
 
     async def __call__(
-        self, redis: Redis, session_id: str, query: str, *, max_prompt_tokens: int, **named: Any
+        self,
+        redis: Redis,
+        session_id: str,
+        query: str,
+        *,
+        max_prompt_tokens: int,
+        knowledge: Knowing | None = None,
+        **named: Any,
     ) -> BuiltContext: ...
 
 

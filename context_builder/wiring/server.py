@@ -13,6 +13,7 @@ from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
 from context_builder.knowledge.passage_embedding import PassageEmbedding
+from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator
@@ -21,7 +22,7 @@ from context_builder.server.access.key_cache import CachedKeys
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
 from context_builder.server.access.local_token import LocalToken, local_token
 from context_builder.server.asgi.host_names import HostNames, is_loopback
-from context_builder.server.services import Services, Sessions
+from context_builder.server.services import Knowing, Services, Sessions
 from context_builder.session.client import SessionClient
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import open_builder, open_redis
@@ -85,7 +86,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             packages=packages,
             functions=functions,
             memory=memory,
-            build_turn=_turns(builder),
+            build_turn=_turns(builder, packages),
             policies=knowledge.policies,
             passages=passages,
             redactor=redactor_of_packages(),
@@ -117,11 +118,18 @@ def jwt_verifier(settings: Settings) -> JwtVerifier | None:
     return JwtVerifier(keys, where.audience, where.issuer)
 
 
-def _turns(builder: ContextBuilder) -> Any:
+def _turns(builder: ContextBuilder, packages: PackageService) -> Any:
     async def build_turn(
-        redis: Redis, session_id: str, query: str, *, max_prompt_tokens: int, **named: Any
+        redis: Redis,
+        session_id: str,
+        query: str,
+        *,
+        max_prompt_tokens: int,
+        knowledge: Knowing | None = None,
+        **named: Any,
     ) -> BuiltContext:
         client = SessionClient(redis, session_id)
-        return await build_for_session(client, builder, query, max_prompt_tokens=max_prompt_tokens, **named)
+        asking = builder if knowledge is None else builder.with_source(*packages.for_turn(*knowledge))
+        return await build_for_session(client, asking, query, max_prompt_tokens=max_prompt_tokens, **named)
 
     return build_turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -107,14 +108,19 @@ class Retriever:
         self._health_provider = health_provider
         self._on_degraded = on_degraded
         self._monotonic = monotonic
-        self._health = {
-            name: Health(
-                degraded_window=config.degraded_window,
-                down_window=config.down_window,
-                failures_until_down=config.failures_until_down,
-            )
-            for name in self._memories
-        }
+        self._health = {name: _new_health(config) for name in self._memories}
+
+    def with_memory(self, memory: MemorySource) -> Retriever:
+        """Return a retriever that asks ``memory`` as well; the health of the others is known to both.
+
+        Raises :class:`ValueError` where there is one of its name.
+        """
+        if memory.name in self._memories:
+            raise ValueError(f"two memories have one name: {memory.name}")
+        changed = copy.copy(self)
+        changed._memories = {**self._memories, memory.name: memory}
+        changed._health = {**self._health, memory.name: _new_health(self._config)}
+        return changed
 
     async def warm_up(self, patience: float) -> None:
         """Let the memories connect within ``patience`` seconds; a failure does not count against their health."""
@@ -224,6 +230,14 @@ class Retriever:
             worse = [self._config.degraded_window if state is HealthState.NORMAL else None]
         if self._on_degraded is not None and (lasting := [seconds for seconds in worse if seconds is not None]):
             _tell(self._on_degraded, max(lasting))
+
+
+def _new_health(config: AssemblyConfig) -> Health:
+    return Health(
+        degraded_window=config.degraded_window,
+        down_window=config.down_window,
+        failures_until_down=config.failures_until_down,
+    )
 
 
 def _healthiest(states: Iterable[HealthState]) -> HealthState:

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from context_builder.assembly.budget.receipt import Receipt
+from context_builder.assembly.budget.receipt import Outcome, Receipt
 from context_builder.errors import ContextError, StoreError, StoreUnavailable, TokenLimitExceeded
 from context_builder.knowledge.artifact import CamelModel, Name, Text
 from context_builder.knowledge.request import MAX_BUDGET, Scope
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import Problem, not_found
 from context_builder.server.routes.sessions import SessionId
-from context_builder.server.services import CallerHere, OwnRedis, ServicesHere
+from context_builder.server.services import CallerHere, Knowing, OwnRedis, ServicesHere
 
 router = guarded_router("sessions")
 
@@ -21,7 +21,10 @@ _LONGEST_QUERY: Final = 100_000
 
 
 class TurnRequest(CamelModel):
-    """Asks for a prompt of at most ``token_budget`` tokens that helps with ``query``."""
+    """Asks for a prompt of at most ``token_budget`` tokens that helps with ``query``.
+
+    With a ``package_scope``, what the graph and documents hold for the query and the session takes part in it.
+    """
 
     query: Annotated[Text, Field(max_length=_LONGEST_QUERY)]
     token_budget: Annotated[int, Field(ge=1, le=MAX_BUDGET)]
@@ -44,8 +47,11 @@ async def build_turn(
 ) -> TurnAnswer:
     """Build the prompt of a session's next turn from what it publishes and what is remembered."""
     named = {"tenant_id": caller.tenant_id} | ({"user_id": turn.user_id} if turn.user_id is not None else {})
+    knowledge = None if turn.package_scope is None else Knowing(caller.agent, turn.package_scope)
     try:
-        built = await services.build_turn(redis, session_id, turn.query, max_prompt_tokens=turn.token_budget, **named)
+        built = await services.build_turn(
+            redis, session_id, turn.query, max_prompt_tokens=turn.token_budget, knowledge=knowledge, **named
+        )
     except StoreUnavailable:
         raise
     except StoreError:
@@ -58,7 +64,7 @@ async def build_turn(
     return TurnAnswer(
         messages=built.messages,
         tokens_used=built.token_counts["total"],
-        receipts=[_receipt(one) for one in built.receipts],
+        receipts=[_receipt(one) for one in built.receipts if one.outcome is not Outcome.DENIED],
         debug=built.debug,
     )
 

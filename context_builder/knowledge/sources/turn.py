@@ -1,0 +1,87 @@
+"""What the graph and documents hold for a conversation's turn: knowledge as one more memory of its prompt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.retrieval.gather import gather
+from context_builder.assembly.retrieval.source import MemorySource, RetrievalQuery
+from context_builder.errors import KnowledgeUnavailable
+from context_builder.knowledge.artifact import ArtifactKind
+from context_builder.knowledge.request import ContextBuildRequest, Retrieval, Scope, SemanticRetrieval
+from context_builder.knowledge.signals import node_of
+from context_builder.knowledge.sources.query import Findings, PackageQuery
+
+KNOWLEDGE: Final = "knowledge"
+
+LONGEST: Final = 100_000
+"""Characters of a content that is looked at whole; of a longer one its projections are."""
+
+_LONGEST_INTENT: Final = 8_000
+_DOCUMENTS: Final = SemanticRetrieval(kinds=tuple(kind.value for kind in ArtifactKind))
+
+
+class TurnKnowledgeSource:
+    """Asks sources of packages for a turn's query, in a scope; walks in the graph begin at the turn's session, too.
+
+    Each is waited for ``patience`` seconds; without one of them it goes on. What a document is to the query is its
+    similarity, or how near it is in the graph to what is most alike. It has to be governed by an access policy.
+    """
+
+    name = KNOWLEDGE
+
+    def __init__(self, sources: Sequence[MemorySource], tenant_id: str, scope: Scope, patience: float) -> None:
+        self._sources = sources
+        self._tenant_id = tenant_id
+        self._scope = scope
+        self._patience = patience
+
+    async def find(self, query: RetrievalQuery) -> Sequence[Candidate]:
+        """Return what fits. Raises :class:`KnowledgeUnavailable` where no source answers in time."""
+        sessions = dict.fromkeys((*self._scope.session_ids, *([query.session_id] if query.session_id else ())))
+        request = ContextBuildRequest(
+            intent=query.query[:_LONGEST_INTENT],
+            token_budget=1,
+            scope=self._scope.model_copy(update={"session_ids": tuple(sessions)}),
+            retrieval=Retrieval(semantic=_DOCUMENTS, metadata=None),
+        )
+        asked = PackageQuery(
+            query=request.intent,
+            top_k=query.top_k,
+            threshold=0.0,
+            tenant_id=self._tenant_id,
+            request=request,
+            tenant=self._tenant_id,
+            longest=LONGEST,
+            findings=Findings(asyncio.get_running_loop().create_future()),
+        )
+        found = await gather({one.name: one.find(asked) for one in self._sources}, self._patience)
+        if not found.answers:
+            raise KnowledgeUnavailable("; ".join(f"{one.name}: {one.message}" for one in found.failures))
+        return list(_merged(chain.from_iterable(found.answers.values()), query.session_id))
+
+    async def warm_up(self) -> None:
+        """Do nothing: the sources connect at their first use."""
+
+
+def _merged(candidates: Iterable[Candidate], session_id: str | None) -> Iterator[Candidate]:
+    """Yield each candidate once, but for what was said in the turn's own session, which the turn has anyway."""
+    best: dict[str, Candidate] = {}
+    for one in candidates:
+        held = best.get(one.id, one)
+        best[one.id] = replace(
+            held,
+            base_score=max(held.base_score, one.base_score),
+            evidence={**held.evidence, **one.evidence},
+            origins=tuple(dict.fromkeys((*held.origins, *one.origins))),
+        )
+    highest = max((one.base_score for one in best.values()), default=0.0)
+    for one in best.values():
+        if one.text and (not session_id or node_of(one).session != session_id):
+            score = max(one.base_score, highest * one.evidence.get("graph", 0.0))
+            yield replace(one, base_score=score, score=score, origins=(KNOWLEDGE, *one.origins))
