@@ -11,7 +11,7 @@ from context_builder.knowledge.proximity import proximity
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.services import GraphProjection, VectorDocument
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore, document_space
-from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, SearchResult
+from context_builder.memory.memory import MemoryFilter, MemoryQuery, MemoryStore, SearchResult, point_number
 
 PASSAGES: Final = 1.5
 """Passages that are looked for, for each document that is wanted: several may be of one."""
@@ -124,7 +124,5 @@ def said_ref(found: SearchResult) -> str | None:
         return None
     if memory.kind == "message":
         return None if memory.position is None else f"message:{memory.session_id}/{memory.position}"
-    begins = f"{memory.session_id}:point:"
-    if not memory.id.startswith(begins):
-        return None
-    return f"point:{memory.session_id}/{memory.id.removeprefix(begins).partition(':')[0]}"
+    number = point_number(memory.session_id, memory.id)
+    return None if number is None else f"point:{memory.session_id}/{number}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,12 @@ def point_id(session_id: str, number: int, time: float) -> str:
     The time tells it from a point of the same number in another run of the session, after the first was swept.
     """
     return f"{session_id}:point:{number}:{time:.0f}"
+
+
+def point_number(session_id: str, memory_id: str) -> int | None:
+    """Return the number of the point whose memory has this id; None for the id of anything else."""
+    number = re.match(re.escape(session_id) + r":point:([0-9]{1,18}):", memory_id)
+    return None if number is None else int(number[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,7 @@ def of_point(session_id: str, point: Point, entries: Mapping[int, BufferedMessag
             "point": point.kind.value,
             "cites": point.ids,
             "messages": point.messages,
+            "speakers": point.speakers,
             **({"keywords": keywords} if keywords else {}),
         },
     )

@@ -328,7 +328,7 @@ BEGIN
     FROM ROWS FROM (jsonb_to_recordset(edges) AS (from_ref text, to_ref text, type text, weight float8))
          WITH ORDINALITY AS r (from_ref, to_ref, type, weight, place)
     ORDER BY r.from_ref, r.to_ref, r.type, r.place DESC
-    ON CONFLICT (tenant_id, from_ref, to_ref, type) DO UPDATE SET weight = EXCLUDED.weight;
+    ON CONFLICT (tenant_id, from_ref, to_ref, type) DO UPDATE SET weight = EXCLUDED.weight, derived = false;
     GET DIAGNOSTICS stored = ROW_COUNT;
     RETURN stored;
 END

@@ -67,7 +67,8 @@ CREATE TABLE context_edges (
     from_ref text NOT NULL,
     to_ref text NOT NULL,
     type text NOT NULL,
-    weight double precision NOT NULL DEFAULT 1
+    weight double precision NOT NULL DEFAULT 1,
+    derived boolean NOT NULL DEFAULT false
 );
 CREATE TABLE context_governance (
     tenant_id text NOT NULL,
@@ -287,6 +288,7 @@ CREATE INDEX context_edges_from ON context_edges USING btree (tenant_id, from_re
 CREATE INDEX context_edges_to ON context_edges USING btree (tenant_id, to_ref, weight DESC);
 CREATE INDEX context_memories_keys ON context_memories USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate=off);
 CREATE INDEX context_memories_newest ON context_memories USING btree (tenant_id, said_at DESC NULLS LAST, "position" DESC NULLS LAST);
+CREATE INDEX context_memories_points ON context_memories USING btree (tenant_id, session_id, context_session_point(session_id, id)) WHERE (kind = 'point'::text);
 CREATE INDEX context_memories_session ON context_memories USING btree (tenant_id, session_id, "position");
 CREATE INDEX context_memories_unembedded ON context_memories USING btree (tenant_id) WHERE (NOT embedded);
 CREATE INDEX context_memories_unowned ON context_memories USING btree (tenant_id) WHERE unowned;
@@ -360,6 +362,8 @@ CREATE FUNCTION context_knowledge_link(tenant text, edges jsonb)
     RETURNS bigint SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_matching(tenant text, filter jsonb, most integer)
     RETURNS SETOF text SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_name(name text)
+    RETURNS text;
 CREATE FUNCTION context_knowledge_neighbourhood(tenant text, seeds text[], depth integer, types text[], fan_out integer, most integer)
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_nodes(tenant text, refs text[], longest integer)
@@ -370,6 +374,8 @@ CREATE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_quality(tenant text, refs text[])
     RETURNS TABLE(ref text, quality double precision, assessors bigint) SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_said(tenant text, refs text[])
+    RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_sources(tenant text, project text)
     RETURNS TABLE(ref text, source text) SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_space(tenant text)
@@ -502,3 +508,11 @@ CREATE FUNCTION context_package_usefulness(tenant text, refs text[], now timesta
     RETURNS TABLE(ref text, reuse double precision, quality double precision, helped double precision) SECURITY DEFINER;
 CREATE FUNCTION context_said_after(tenant text, session text, after bigint, most integer)
     RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_session_cited(session text, metadata jsonb)
+    RETURNS text[];
+CREATE FUNCTION context_session_graph()
+    RETURNS trigger SECURITY DEFINER;
+CREATE FUNCTION context_session_link(tenants text[], refs text[])
+    RETURNS void;
+CREATE FUNCTION context_session_point(session text, id text)
+    RETURNS bigint;

@@ -61,7 +61,13 @@ def test_a_message_is_remembered_with_all_that_is_known_of_it(clock: ManualClock
     assert (said.position, said.tags) == (1, ("Biology / Life Sciences",))
     assert said.metadata == {"message_number": 7, "keywords": ["helicase"]}
     assert (point.kind, point.speaker, point.time, point.tags) == ("point", "Alice", said.time, said.tags)
-    assert point.metadata == {"point": "claim", "cites": (1,), "messages": (7,), "keywords": ["helicase"]}
+    assert point.metadata == {
+        "point": "claim",
+        "cites": (1,),
+        "messages": (7,),
+        "speakers": ("Alice",),
+        "keywords": ["helicase"],
+    }
 
 
 def test_a_point_has_the_keywords_of_the_messages_it_cites_and_of_no_others(clock: ManualClock) -> None:
