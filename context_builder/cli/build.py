@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,11 +16,14 @@ from rich.text import Text
 
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain, spaced
+from context_builder.extras import require_extra
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
     from context_builder.assembly.budget.receipt import Receipt
+    from context_builder.assembly.builder import ContextBuilder
     from context_builder.assembly.prompt.built_context import BuiltContext
+    from context_builder.settings.settings import Settings
 
 MORE: Final = 500
 """Tokens by which ``--explain`` raises the limit, to tell what they would add."""
@@ -35,10 +39,13 @@ COLOURS: Final = {
     "clipped": "yellow",
     "dropped": "bright_black",
     "withheld": "red",
+    "denied": "red",
 }
 
 MOST_NAMED: Final = 10
 """Candidates that are named where more tokens would add many."""
+
+_LONGEST_NAME: Final = 200
 
 
 def build(
@@ -57,6 +64,10 @@ def build(
     user: Annotated[
         str | None,
         typer.Option("--user", help="Whose memories and preferences count beside what is nobody's.", callback=legible),
+    ] = None,
+    package_scope: Annotated[
+        str | None,
+        typer.Option("--package-scope", help="Project whose documents take part in it.", callback=legible),
     ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell what became of each candidate, with its score and why.")
@@ -81,11 +92,18 @@ def build(
         context-builder build monday --json | jq .messages
     """
     turn = {"query": query, "system_prompt": system, "tenant_id": tenant, "user_id": user}
-    run(_build(session_id, turn, max_tokens, Console(), explain=explain, as_json=as_json))
+    run(_build(session_id, turn, max_tokens, package_scope, Console(), explain=explain, as_json=as_json))
 
 
 async def _build(
-    session_id: str, turn: dict[str, Any], max_tokens: int | None, console: Console, *, explain: bool, as_json: bool
+    session_id: str,
+    turn: dict[str, Any],
+    max_tokens: int | None,
+    project: str | None,
+    console: Console,
+    *,
+    explain: bool,
+    as_json: bool,
 ) -> None:
     from context_builder import log
     from context_builder.wiring.app import open_builder, open_redis
@@ -98,13 +116,14 @@ async def _build(
     async with (
         open_redis(settings) as redis,
         open_builder(settings, store_summaries=False, background_timeout=STARTING) as (builder, memory_is),
+        _knowing(builder, settings, turn, project) as asking,
     ):
         await builder.preload(STARTING)
         if turn["user_id"] is not None:  # a model answers beside the turns, and this process has no later one
             await builder.preferences(turn["user_id"], turn["tenant_id"])
             await builder.drain()
         client = SessionClient(redis, session_id)
-        built = await build_for_session(client, builder, max_prompt_tokens=max_tokens, **turn)
+        built = await build_for_session(client, asking, max_prompt_tokens=max_tokens, **turn)
         counter = counter_of(settings)
         counted = f"{counter.encoding_name}, assumed for {counter.model}" if counter.assumed else counter.encoding_name
         if as_json:
@@ -115,6 +134,27 @@ async def _build(
                 console.print(explanation(built))
             console.print(memory_line(built, memory_is.what, memory_is.hint))
         await builder.cancel_reading()  # asked again, or about older messages: nobody waits for it
+
+
+@asynccontextmanager
+async def _knowing(
+    builder: ContextBuilder, settings: Settings, turn: dict[str, Any], project: str | None
+) -> AsyncIterator[ContextBuilder]:
+    """Open a builder in whose turns the knowledge of a project takes part, as far as this user may see it."""
+    if project is None:
+        yield builder
+        return
+    for needed in ("ulid", "cedarpy"):
+        require_extra("server", needed, "--package-scope")
+    from context_builder.knowledge.request import Scope
+    from context_builder.server.access.local_token import local_caller
+    from context_builder.wiring.packages import open_package_service
+
+    if len(project) > _LONGEST_NAME:
+        raise typer.BadParameter(f"--package-scope is at most {_LONGEST_NAME} characters")
+    tenant_id: str = turn["tenant_id"]
+    async with open_package_service(settings, tenant_id, turn["query"] or project) as service:
+        yield builder.with_source(*service.for_turn(local_caller(tenant_id).agent, Scope(project_id=project)))
 
 
 def document(built: BuiltContext, counted: str, *, explain: bool) -> dict[str, Any]:

@@ -257,7 +257,8 @@ class PackageService:
     def for_turn(self, agent: Agent, scope: Scope) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope take part in it."""
         asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
-        source = TurnKnowledgeSource(asked, agent.tenant, scope, self._config.retrieval_time)
+        patience = min(self._config.retrieval_time, RETRIEVAL_TIME)  # a turn has a deadline of its own
+        source = TurnKnowledgeSource(asked, agent.tenant, scope, patience)
         return TurnKnowledge(source, TurnAccess(self._access, agent), self._services.redaction)
 
     async def close(self) -> None:

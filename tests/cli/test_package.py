@@ -16,6 +16,7 @@ from context_builder.knowledge.store import KnowledgeStore
 from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import count_tokens
+from tests.cli.samples import sample_state
 from tests.services.redis_server import RedisServer
 
 pytestmark = pytest.mark.engines
@@ -152,3 +153,18 @@ def test_without_a_redis_a_package_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert told.exit_code == 0, told.output
     assert "not everything answered: " in told.stdout
     assert "cache: unavailable" in told.stdout
+
+
+def test_a_projects_documents_take_part_in_a_sessions_prompt(redis_server: RedisServer) -> None:
+    with Redis.from_url(redis_server.url) as redis:
+        redis.set("context_builder:monday:state", json.dumps(sample_state(session_id="monday")))
+    asked = ["build", "monday", "-q", "hydrophone clips", "--package-scope", "kelp", "--json", "--explain"]
+    for _ in range(5):  # a busy machine may miss a turn's deadline
+        told = json.loads(CliRunner().invoke(app, asked).stdout)
+        if told["debug"]["memory"] == "ok":
+            break
+    prompt = str(told["messages"])
+    assert "labelled by two people" in prompt
+    assert "key of the vault" not in prompt
+    outcomes = {one["id"]: one["outcome"] for one in told["receipts"]}
+    assert (outcomes["artifact:clips"], outcomes["artifact:keys"]) == ("included", "denied")
