@@ -138,7 +138,12 @@ async def test_what_belongs_to_somebody_or_another_tenant_is_no_node(lab: Lab) -
     await lab.memory.remember(
         "lab", [Memory("monday:message:9", "Mine.", session_id="monday", user_id="u", position=9)]
     )
-    assert await lab.store.nodes("lab", ["point:monday/1", "message:monday/9", "point:x", "point:a/b/1"], 1_000) == {}
+    assert (
+        await lab.store.nodes(
+            "lab", ["point:monday/1", "message:monday/9", "point:x", "point:a/b/1", f"point:monday/{10**30}"], 1_000
+        )
+        == {}
+    )
 
 
 async def test_a_package_holds_what_people_said(lab: Lab) -> None:
