@@ -20,7 +20,7 @@ from context_builder.wiring.stores import memory_of
 STARTING: Final = 5.0
 """Seconds that the database and the embedding engine may take to be there, as those that have to be started do."""
 
-PATIENCE: Final = 1.0
+PATIENCE: Final = 5.0
 """Seconds for which every source is waited for: whoever types a command has more time than an agent."""
 
 
