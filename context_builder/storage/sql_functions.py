@@ -65,8 +65,7 @@ class PostgresFunctions:
         named = {"tenant": tenant_id} | {name: _encoded(value) for name, value in arguments.items()}
         passed = ", ".join(f"{name} => ${place}" for place, name in enumerate(named, 1))
         statement = f"SELECT coalesce(json_agg(r), '[]') FROM {function}({passed}) AS r"  # noqa: S608 (our names)
-        async with self._transaction() as connection:
-            await connection.execute(_AS_TENANT % tenant_id.encode().hex())
+        async with self._transaction(tenant_id) as connection:
             rows: list[Any] = orjson.loads(await connection.fetchval(statement, *named.values()))
             return rows
 
@@ -74,9 +73,16 @@ class PostgresFunctions:
         await self._pool.close()
 
     @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[asyncpg.Connection]:
-        async with self._pool.connected() as pool, pool.acquire() as connection, connection.transaction():
-            yield connection
+    async def _transaction(self, tenant_id: str) -> AsyncIterator[asyncpg.Connection]:
+        """Open a transaction of the tenant, in one round trip."""
+        async with self._pool.connected() as pool, pool.acquire() as connection:
+            try:
+                await connection.execute(f"BEGIN; {_AS_TENANT % tenant_id.encode().hex()}")
+                yield connection
+            except BaseException:
+                await _rolled_back(connection)
+                raise
+            await connection.execute("COMMIT")
 
 
 class SupabaseFunctions:
@@ -101,6 +107,14 @@ class SupabaseFunctions:
 
     async def close(self) -> None:
         await self._project.close()
+
+
+async def _rolled_back(connection: asyncpg.Connection) -> None:
+    """Roll back, or give the connection up, so that nobody else's statement becomes part of the transaction."""
+    try:
+        await connection.execute("ROLLBACK")
+    except Exception:  # noqa: BLE001 whatever the driver says: what failed before is what the caller is told
+        connection.terminate()
 
 
 async def _nothing_to_reset(_: asyncpg.Connection) -> None:
