@@ -135,7 +135,7 @@ class KnowledgeStore:
         depth: int = 2,
         edge_types: Sequence[str] = (),
         fan_out: int = 10,
-        limit: int = 300,
+        limit: int = 200,
     ) -> Neighbourhood:
         """Return what is at most ``depth`` edges away, in both directions, over edges of these types or of every type.
 

@@ -374,8 +374,8 @@ END
 $$;
 
 -- The neighbourhood of some refs over edges in both directions, at most so many steps away: of each node the heaviest
--- edges are followed, at most "fan_out" each way, and at most "most" nodes are returned, the nearest first, of those the
--- ones with the most weight towards what was reached before.
+-- edges are followed, at most "fan_out" each way, and at most "most" nodes are returned, an equal share for each step, of
+-- those with the most weight towards what was reached before.
 -- Answers {"nodes": [ref, …], "steps": [how many lead there, …], "edges": [[from, to, type, weight], …]}, edges by the
 -- places of their nodes.
 CREATE OR REPLACE FUNCTION context_knowledge_neighbourhood(
@@ -400,7 +400,8 @@ BEGIN
                  ORDER BY e.weight DESC LIMIT fan_out)
             ) AS next (ref, weight)
             WHERE NOT EXISTS (SELECT FROM unnest(reached) AS r (ref) WHERE r.ref = next.ref)
-            GROUP BY next.ref ORDER BY sum(next.weight) DESC, next.ref LIMIT most - cardinality(reached)
+            GROUP BY next.ref ORDER BY sum(next.weight) DESC, next.ref
+            LIMIT ceil((most - cardinality(reached))::float8 / (depth - step + 1))
         ) AS found;
         EXIT WHEN frontier IS NULL;
         reached := reached || frontier;
