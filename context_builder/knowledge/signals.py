@@ -12,6 +12,9 @@ from context_builder.knowledge.node import KnowledgeNode
 SUPERSEDED: Final = 0.2
 """Recency of what is superseded or stale is multiplied by this."""
 
+OUTDATED: Final = 0.6
+"""So is its relevance by this: near and alike as it may be, what replaces it tells more."""
+
 UNKNOWN_QUALITY: Final = 0.5
 
 _GONE: Final = frozenset({"superseded", "stale"})
@@ -40,7 +43,7 @@ class Semantic:
     name: ClassVar[str] = "semantic"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        return similarity(candidate)
+        return similarity(candidate) * (OUTDATED if _is_gone(node_of(candidate)) else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Graph:
     name: ClassVar[str] = "graph"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        return candidate.evidence.get("graph", 0.0)
+        return candidate.evidence.get("graph", 0.0) * (OUTDATED if _is_gone(node_of(candidate)) else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,7 @@ class Currency:
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
         fresh = recency({"timestamp": candidate.time}, query.now, self.days)
-        node = node_of(candidate)
-        return fresh * SUPERSEDED if node.superseded_by or node.status in _GONE else fresh
+        return fresh * SUPERSEDED if _is_gone(node_of(candidate)) else fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,10 @@ def package_signals(weights: PackageWeights) -> tuple[RankingSignal, ...]:
         Quality(weights.quality),
         Reuse(weights.reuse),
     )
+
+
+def _is_gone(node: KnowledgeNode) -> bool:
+    return node.superseded_by is not None or node.status in _GONE
 
 
 def node_of(candidate: Candidate) -> KnowledgeNode:

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 
 from context_builder.assembly.access import Access
-from context_builder.knowledge.artifact import Edge
+from context_builder.knowledge.artifact import Link
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import encoding
 from context_builder.knowledge.node import KnowledgeNode
@@ -46,7 +46,7 @@ def test_every_field_of_a_node_arrives() -> None:
 def test_what_was_found_arrives() -> None:
     document = VectorDocument(NODE, 0.71, by_meaning=True)
     assert encoding.document_of(encoding.document_message(document)) == document
-    edge = Edge(from_ref="artifact:a", to_ref="artifact:b", type="cites", weight=2.5)
+    edge = Link("artifact:a", "artifact:b", "cites", 2.5)
     projection = GraphProjection((NODE, BARE), {"artifact:protocol": 1.0, "artifact:far": 0.01}, (edge,))
     assert encoding.projection_of(encoding.projection_message(projection)) == projection
     scope = Scope(project_id="kelp", module_id="acoustics", session_ids=("monday", "tuesday"))

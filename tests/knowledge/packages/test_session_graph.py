@@ -161,6 +161,7 @@ async def test_a_package_holds_what_people_said(lab: Lab) -> None:
     newer, older = by_ref["point:monday/2"], by_ref["point:monday/1"]
     assert (newer.kind, newer.version, newer.cites) == ("decision", 0, ("message:monday/2",))
     assert newer.link == "/sessions/monday/messages?around=point:monday%2F2"
+    assert newer.score > older.score
     assert newer.signals["recency"] > 2 * older.signals["recency"]
     assert "superseded by point:monday/2" in lab.service.prompt(package)
     assert {"message:monday/1", "message:monday/2"} <= set(by_ref)
