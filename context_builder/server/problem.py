@@ -16,11 +16,13 @@ from starlette.responses import Response
 
 from context_builder.errors import (
     ContextBuilderError,
+    IdempotencyClash,
     KnowledgeDataRejected,
     KnowledgeUnavailable,
     MemoryDataRejected,
     MemoryUnavailable,
     PackageUnknown,
+    PinnedOverBudget,
     StoreUnavailable,
 )
 from context_builder.server.trace import Trace, current_trace
@@ -141,6 +143,11 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(503, "unavailable", detail, headers={"Retry-After": "1"})
     if isinstance(error, PackageUnknown):
         return not_found()
+    if isinstance(error, PinnedOverBudget):  # also where a package is built again, of sources that have grown
+        detail = "even the shortest projections of all pinned sources exceed the token budget"
+        return Problem(409, "pinned_over_budget", detail, sizes=error.sizes, tokenBudget=error.limit)
+    if isinstance(error, IdempotencyClash):
+        return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
     if isinstance(error, _REFUSED_DATA):
         return Problem(_UNPROCESSABLE, "refused_data", "the database cannot hold this")
     return internal_error()

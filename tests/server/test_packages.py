@@ -7,7 +7,9 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from redis.asyncio import Redis
 
+from context_builder.knowledge.cache import PREFIX
 from context_builder.server.access.caller import Role
 from context_builder.tokens.counter import count_tokens
 from tests.services.api_server import ApiServer
@@ -63,6 +65,18 @@ async def test_pinned_sources_over_the_budget_are_a_conflict_with_their_sizes(ap
         problem = await build(client, 409, tokenBudget=3, pinned=["artifact:clips"])
         assert problem["type"].endswith("pinned_over_budget")
         assert problem["sizes"].keys() == {"artifact:clips"}
+
+
+async def test_a_package_whose_pinned_sources_have_grown_is_a_conflict_too(
+    api: ApiServer, tenant: str, redis: Redis
+) -> None:
+    async with api.client(api.key(Role.WRITER, tenant)) as client:
+        await put(client, "artifact:clips")
+        package_id = (await build(client, tokenBudget=40, pinned=["artifact:clips"]))["contextPackageId"]
+        await put(client, "artifact:clips", content="word" * 500)
+        await redis.delete(f"{PREFIX}{package_id}")
+        answer = await client.get(f"/knowledge/context/{package_id}")
+        assert (answer.status_code, answer.json()["tokenBudget"]) == (409, 40)
 
 
 async def test_the_same_key_answers_the_first_package_and_refuses_another_body(api: ApiServer, tenant: str) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated, Final, Literal
 from fastapi import Header, Path, Query, Response
 from pydantic import Field
 
-from context_builder.errors import IdempotencyClash, PinnedOverBudget
 from context_builder.knowledge.artifact import CamelModel, Ref, Text
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.package import ContextPackage
@@ -59,13 +58,7 @@ async def build_package(
 ) -> ContextPackage:
     """Build the context of a task: what fits its intent, that the caller may see, within the token budget."""
     trace = Trace(current_trace().trace_id, current_trace().traceparent)
-    try:
-        return await services.packages.build(caller.agent, request, trace, idempotency_key=idempotency_key)
-    except PinnedOverBudget as error:
-        detail = "even the shortest projections of all pinned sources exceed the token budget"
-        raise Problem(409, "pinned_over_budget", detail, sizes=error.sizes, tokenBudget=error.limit) from None
-    except IdempotencyClash as error:
-        raise Problem(422, "idempotency_clash", str(error)) from None
+    return await services.packages.build(caller.agent, request, trace, idempotency_key=idempotency_key)
 
 
 @router.get("/knowledge/context", openapi_extra=READER)
