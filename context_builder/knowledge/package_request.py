@@ -18,6 +18,7 @@ from context_builder.assembly.prompt.fitting import Draft, Fitting, Selection
 from context_builder.assembly.ranking.signals import RankingSignal
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.bundle import FittedBundle, entry, fitted
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.services import AccessReport
@@ -144,8 +145,13 @@ class PackageRequest:
         items = list(selection.items[ContextType.SEMANTIC])
         by_ref = {item.id: item for item in items}
         pinned = [by_ref[ref] for ref in dict.fromkeys(self._query.request.pinned) if ref in by_ref]
-        rest = [item for item in items if item.id not in set(self._query.request.pinned) and item.text]
-        bundle = fitted([_whole(item) for item in pinned], map(_whole, rest), limit, self._count)
+        if any(map(_is_unread, pinned)):
+            raise PinnedOverBudget({item.id: self._count(item.text) or limit + 1 for item in pinned}, limit)
+        rest = [item for item in items if item.id not in self._query.request.pinned]
+        read = [_whole(item) for item in rest if not _is_unread(item)]
+        bundle = fitted([_whole(item) for item in pinned], read, limit, self._count)
+        unread = tuple((item, "does not fit: too long, and one word") for item in rest if _is_unread(item))
+        bundle = replace(bundle, left=(*bundle.left, *unread))
         tokens = tuple(self._count(entry(number, item)) for number, item in enumerate(bundle.items, 1))
         return PackageFit(selection, bundle, tokens)
 
@@ -158,6 +164,11 @@ class PackageRequest:
 
     def finish(self, assembled: Assembled[PackageDraft, PackageFit], retrieved: RetrievalResult, now: datetime) -> None:
         """Do nothing: who asked for the package records it."""
+
+
+def _is_unread(item: Item) -> bool:
+    """Return whether the item's content is too long to be looked at, and there is nothing that stands for it."""
+    return not item.text and item.candidate is not None and item.candidate.metadata["node"].content is None
 
 
 def _whole(item: Item) -> Item:
