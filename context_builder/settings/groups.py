@@ -191,8 +191,12 @@ class RecordSettings:
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
 class KnowledgeServiceSettings:
-    """Tells which services of context packages are elsewhere; the others are in the process."""
+    """Tells which services of context packages are elsewhere, and how long each is waited for; the others are in the
+    process."""
 
+    retrieval_time: Seconds = setting(
+        0.15, "RETRIEVAL_TIME", "Longest wait for each source of a context package. seconds"
+    )
     graph_url: GrpcUrl | None = setting(
         None, "KNOWLEDGE_GRAPH_URL", "Knowledge graph over gRPC: grpc://host:port, or grpcs://host:port for TLS. URL"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.extras import require_extra
 from context_builder.knowledge.redaction import PreparedRedactor
-from context_builder.knowledge.service import RETRIEVAL_TIME, PackageServices
+from context_builder.knowledge.service import PackageServices
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.redaction.redactor import RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
@@ -35,7 +35,7 @@ async def chosen_services(
 
     async with AsyncExitStack() as stack:
         token = where.token.get_secret_value() if where.token else None
-        channels = {url: ServiceChannel(url, token, RETRIEVAL_TIME) for url in set(urls) if url is not None}
+        channels = {url: ServiceChannel(url, token, where.retrieval_time) for url in set(urls) if url is not None}
         for channel in channels.values():
             stack.push_async_callback(channel.close)
 

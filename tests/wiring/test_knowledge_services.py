@@ -94,7 +94,8 @@ async def test_a_package_of_services_elsewhere_is_the_one_of_services_here(api: 
         edge = Edge(from_ref="artifact:clips", to_ref="artifact:pin", type="decided_in")
         await knowledge.store.link(tenant, [edge])
     environ = dict.fromkeys(URLS.values(), api.grpc_url) | {"KNOWLEDGE_SERVICE_TOKEN": api.key(Role.ADMIN, tenant)}
-    here, there = await build(api, redis, tenant, {}), await build(api, redis, tenant, environ)
+    patient = {"RETRIEVAL_TIME": "5"}
+    here, there = await build(api, redis, tenant, patient), await build(api, redis, tenant, environ | patient)
     assert not [one for one in there.coverage.reasons if "service" in one]
     told = [
         [(one.ref, one.projection, one.content, one.origins, one.tokens) for one in package.sources]
