@@ -18,6 +18,7 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import UNKNOWN_SPEAKER, identity_of
 from context_builder.session.summary.compression import LEVELS
 from context_builder.session.summary.point import Point
+from context_builder.session.summary.supersession import replaced_by
 from context_builder.timestamps import moment
 
 log = structlog.get_logger(__name__)
@@ -154,11 +155,13 @@ def memory_batch(
     present = {_point_id(session_id, point): point for point in after}
     whole = {_point_id(session_id, point): point for point in written}
     cited = {entry.id: entry for entry in entries}
-    points = [
-        of_point(session_id, point if point.level > LEVELS else whole.get(point_id, point), cited)
+    earlier = list({**known, **present, **whole}.values())
+    new = [
+        point if point.level > LEVELS else whole.get(point_id, point)
         for point_id, point in present.items()
         if point_id not in known or (point.level > LEVELS and point != known[point_id])
     ]
+    points = [of_point(session_id, point, cited, replaced_by(point, earlier)) for point in new]
     messages = [of_message(session_id, entry) for entry in entries]
     return MemoryBatch(session_id, [*messages, *points], [point_id for point_id in known if point_id not in present])
 
@@ -185,8 +188,12 @@ def of_message(session_id: str, entry: BufferedMessage) -> Memory:
     )
 
 
-def of_point(session_id: str, point: Point, entries: Mapping[int, BufferedMessage]) -> Memory:
-    """Return the point as a memory, with domains and keywords of its cited messages in ``entries``, by id."""
+def of_point(
+    session_id: str, point: Point, entries: Mapping[int, BufferedMessage], replaced: Point | None = None
+) -> Memory:
+    """Return the point as a memory, with domains and keywords of its cited messages in ``entries``, by id, and the
+    number of the decision that it replaces, if it does.
+    """
     cited = [entries[entry_id] for entry_id in point.ids if entry_id in entries]
     keywords = list(dict.fromkeys(keyword for entry in cited for keyword in entry.keywords))[:POINT_KEYWORDS]
     return Memory(
@@ -203,6 +210,7 @@ def of_point(session_id: str, point: Point, entries: Mapping[int, BufferedMessag
             "messages": point.messages,
             "speakers": point.speakers,
             **({"keywords": keywords} if keywords else {}),
+            **({"supersedes": replaced.id} if replaced is not None else {}),
         },
     )
 

@@ -128,6 +128,17 @@ def test_a_point_that_is_only_shortened_is_remembered_whole(clock: ManualClock) 
     assert [point.text for point in points(part)] == [told]
 
 
+def test_a_decision_names_the_one_that_it_replaces(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True)
+    hear(subject, clock, 1)
+    (first,) = points(summarize_as(subject, clock, DraftPoint("clips are labelled by hand", (1,), PointKind.DECISION)))
+    hear(subject, clock, 2)
+    told = DraftPoint("clips are labelled by a model instead", (2,), PointKind.DECISION)
+    (second,) = points(summarize_as(subject, clock, told))
+    assert "supersedes" not in first.metadata
+    assert second.metadata["supersedes"] == subject.summary.ledger.points[0].id
+
+
 def test_a_point_that_another_restates_is_superseded(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, 1)
