@@ -78,9 +78,10 @@ class PackageServices:
 
 @dataclass(frozen=True, slots=True)
 class PackageConfig:
-    """Holds the times in seconds, and the weights of the ranking signals."""
+    """Holds how long sources of a package, and of a turn, are waited for in seconds, and the weights of the signals."""
 
     retrieval_time: float = RETRIEVAL_TIME
+    turn_time: float = RETRIEVAL_TIME
     weights: PackageWeights = field(default_factory=PackageWeights)
 
 
@@ -257,8 +258,7 @@ class PackageService:
     def for_turn(self, agent: Agent, scope: Scope) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope take part in it."""
         asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
-        patience = min(self._config.retrieval_time, RETRIEVAL_TIME)  # a turn has a deadline of its own
-        source = TurnKnowledgeSource(asked, agent.tenant, scope, patience)
+        source = TurnKnowledgeSource(asked, agent.tenant, scope, self._config.turn_time)
         return TurnKnowledge(source, TurnAccess(self._access, agent), self._services.redaction)
 
     async def close(self) -> None:

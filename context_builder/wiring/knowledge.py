@@ -82,7 +82,7 @@ async def open_packages(
     """Open the service of context packages over the knowledge, the memory and the cache in Redis; ``where`` tells
     what of it is elsewhere."""
     metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
-    chosen = config or PackageConfig(retrieval_time=where.retrieval_time)
+    chosen = config or PackageConfig(retrieval_time=where.retrieval_time, turn_time=where.retrieval_time)
     local = local_services(knowledge, memory)
     async with chosen_services(where, local, redactor_of_packages()) as services:
         service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock(), chosen)

@@ -18,6 +18,7 @@ from typing import Final
 import structlog
 
 from scripts.benches.knowledge.audit import measure_audit
+from scripts.benches.knowledge.budget import measure_budget
 from scripts.benches.knowledge.options import Options
 from scripts.benches.knowledge.policy import measure_policy
 from scripts.benches.knowledge.recall import measure_recall
@@ -27,6 +28,7 @@ from scripts.benches.shared.report import Report
 MEASURES: Final[Mapping[str, Callable[[Report, Options], None]]] = {
     "recall": measure_recall,
     "speed": measure_speed,
+    "budget": measure_budget,
     "policy": lambda report, options: measure_policy(report, options.quick),
     "audit": lambda report, options: measure_audit(report, options.quick),
 }

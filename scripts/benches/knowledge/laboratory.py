@@ -61,7 +61,7 @@ class Laboratory:
             ContextBuilderMetrics(),
             TokenCounter("gpt-4o").count,
             SystemClock(),
-            PackageConfig(time, weights),
+            PackageConfig(time, weights=weights),
         )
 
 
