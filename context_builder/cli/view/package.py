@@ -45,19 +45,24 @@ def package_table(package: ContextPackage) -> RenderableType:
 
 
 def candidates_table(candidates: Sequence[CandidateAudit]) -> RenderableType:
-    """Return what became of every candidate, and why."""
-    signals = list(dict.fromkeys(name for one in candidates for name in one.signals))
-    table = _table("candidate", "origin", "verdict", right=("tokens", "score", *signals))
-    table.add_column("why", overflow="fold")
+    """Return what became of every candidate, from where it came with which signals, and why; readable in 80 columns."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("candidate", overflow="fold", ratio=3)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("tokens", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("origin: signals; why", overflow="fold", ratio=4)
     for one in candidates:
+        signals = ", ".join(f"{name} {score:.2f}" for name, score in one.signals.items())
+        told = Text(f"{', '.join(one.origins)}: {signals}")
+        if one.reason:
+            told.append(f"; {plain(one.reason, 200)}", style="dim")
         table.add_row(
             Text(plain(one.ref, 60)),
-            Text(", ".join(one.origins)),
             _verdict(one.verdict),
             Text(f"{one.tokens:,}" if one.tokens else ""),
             Text(f"{one.score:.2f}"),
-            *(Text(f"{one.signals[name]:.2f}" if name in one.signals else "") for name in signals),
-            Text(plain(one.reason, 200), style="dim"),
+            told,
         )
     return table
 
@@ -105,7 +110,10 @@ def _figures(package: ContextPackage) -> list[Text]:
 def _table(*left: str, right: Sequence[str]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for place, heading in enumerate(left):
-        table.add_column(heading, overflow="ellipsis" if place == 0 else "fold", no_wrap=place == 0)
+        if place == 0:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, overflow="fold", min_width=10)  # the longest word in it
     for heading in right:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
