@@ -29,7 +29,7 @@ TENANT = "lab"
 class ApiServer:
     """``context-builder serve`` on a free loopback port, its tables made; ready once it is made."""
 
-    def __init__(self, folder: Path, redis_url: str, database_url: str) -> None:
+    def __init__(self, folder: Path, redis_url: str, database_url: str, **changed: Any) -> None:
         self.folder = folder
         self.database_url = database_url
         self.port = free_port()
@@ -46,6 +46,7 @@ class ApiServer:
             "auth_jwks_file": self.issuer.write(folder / "jwks.json"),
             "auth_audience": AUDIENCE,
             "auth_issuer": ISSUER,
+            **changed,
         }
         in_thread(apply(database_url))
         ports = ("--port", str(self.port), "--grpc", str(grpc_port))

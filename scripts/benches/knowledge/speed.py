@@ -60,7 +60,7 @@ async def _measure(report: Report, part: int) -> None:
         (Path(folder) / "redis").mkdir(exist_ok=True)
         redis.start()
         try:
-            server = await asyncio.to_thread(ApiServer, Path(folder), redis.url, url)
+            server = await asyncio.to_thread(ApiServer, Path(folder), redis.url, url, retrieval_time=RETRIEVAL_TIME)
             try:
                 await _over_http(server, report, part)
             finally:
