@@ -8,6 +8,8 @@ a third of a second, at the first count (:mod:`context_builder.tokens.compact` c
 from __future__ import annotations
 
 import lzma
+import math
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 from functools import cache, cached_property, lru_cache
@@ -17,9 +19,6 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
-
-
-import math
 
 ENCODING: Final = "o200k_base"
 
@@ -37,8 +36,13 @@ PATTERN: Final = "|".join(
 """How ``o200k_base`` cuts a text into pieces before merging (tiktoken's ``openai_public.py``)."""
 
 LONGEST_SLICE: Final = 65_536
-"""Characters given to the encoder at once: past some hundred thousand blanks in a row its regular
-expression overflows its stack."""
+"""Characters given to the encoder at once, or more where the text cannot be cut there."""
+
+LONGEST_BLANK: Final = 250_000
+"""Blanks in a row given to the encoder: of a few hundred thousand its regular expression overflows its stack."""
+
+_BREAK: Final = re.compile(r"(?<=\S)(?= )")
+_BLANKS: Final = re.compile(r"[^\S\r\n]+")
 
 _LONGEST_CACHED: Final = 2_048
 _CACHED_TEXTS: Final = 4_096
@@ -79,8 +83,8 @@ class TokenCounter:
     def count(self, text: str) -> int:
         """Return the tokens of ``text``; what looks like a special token is counted as plain text.
 
-        Exact, but for a run of more than 65,536 characters without a blank after a non-blank: it is
-        cut there, and each cut changes the count by a token or two.
+        Exact, but for a run of more than 250,000 blanks, which the encoder itself fails at: it is cut
+        there, and each cut changes the count by a token or two.
         """
         return _count(text) if len(text) > _LONGEST_CACHED else self._count_cached(text)
 
@@ -123,12 +127,20 @@ def slices(text: str) -> Iterator[str]:
     """Yield ``text`` in slices, cut where the pattern always cuts: before a blank that follows a non-blank."""
     start = 0
     while len(text) - start > LONGEST_SLICE:
-        end = start + LONGEST_SLICE
-        while end > start and not (text[end] == " " and not text[end - 1].isspace()):
-            end -= 1
-        end = end if end > start else start + LONGEST_SLICE
-        yield text[start:end]
+        found = _BREAK.search(text, start + LONGEST_SLICE)
+        end = found.start() if found else len(text)
+        yield from _parted(text[start:end])
         start = end
+    yield text[start:]
+
+
+def _parted(text: str) -> Iterator[str]:
+    """Yield ``text``, cut where more blanks follow each other than the encoder can take."""
+    start = 0
+    for run in _BLANKS.finditer(text) if len(text) > LONGEST_BLANK else ():
+        for end in range(run.start() + LONGEST_BLANK, run.end(), LONGEST_BLANK):
+            yield text[start:end]
+            start = end
     yield text[start:]
 
 

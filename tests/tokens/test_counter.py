@@ -12,7 +12,7 @@ from importlib.resources import files
 import pytest
 
 from context_builder.tokens import counter as tokens
-from context_builder.tokens.counter import ENCODING, LONGEST_SLICE, PATTERN, TokenCounter
+from context_builder.tokens.counter import ENCODING, LONGEST_SLICE, PATTERN, TokenCounter, token_ranks
 
 TALK = "We measured 42 samples on Tuesday, didn't we? Primer B7 – 37 °C, naïve cells.\n\n  Next: the PCR…  " * 3
 
@@ -77,6 +77,12 @@ def test_a_quarter_megabyte_of_one_character_does_not_hang(counter: TokenCounter
     begun = time.monotonic()
     assert counter.count(character * 4 * LONGEST_SLICE) > 0
     assert time.monotonic() - begun < 2
+
+
+@pytest.mark.parametrize("text", ["abc" * 60_000, "é€" * 70_000, "\n" * 150_000 + "x", "1" * 200_000, "漢字" * 60_000])
+def test_a_long_text_without_a_blank_is_counted_exactly(counter: TokenCounter, text: str) -> None:
+    counter.load()
+    assert counter.count(text) == len(token_ranks(text))
 
 
 def test_a_million_blanks_do_not_overflow_the_encoder(counter: TokenCounter) -> None:
