@@ -78,7 +78,7 @@ class LocalVectors:
         said = tuple(kind for kind in SAID if kind in asked.kinds) if asked.kinds else SAID
         searches = []
         if documents or not asked.kinds:
-            searches.append(self._documents(tenant_id, intent, asked, documents))
+            searches.append(self._documents(tenant_id, intent, asked, documents, scope))
         if said:
             searches.append(self._said(tenant_id, intent, asked, said, scope))
         best: dict[str, tuple[float, bool]] = {}
@@ -89,17 +89,15 @@ class LocalVectors:
                 best[ref] = max(similarity, result.score), by_meaning or before
         order = sorted(best, key=lambda ref: -best[ref][0])[: asked.top_k]
         nodes = await self._store.nodes(tenant_id, order, longest)
-        return [
-            VectorDocument(node, *best[ref])
-            for ref in order
-            if (node := nodes.get(ref)) is not None and node.project in ("", scope.project_id or node.project)
-        ]
+        return [VectorDocument(node, *best[ref]) for ref in order if (node := nodes.get(ref)) is not None]
 
     async def _documents(
-        self, tenant_id: str, intent: str, asked: SemanticRetrieval, kinds: tuple[str, ...]
+        self, tenant_id: str, intent: str, asked: SemanticRetrieval, kinds: tuple[str, ...], scope: Scope
     ) -> list[tuple[str, SearchResult]]:
         most = min(round(asked.top_k * PASSAGES), max(asked.top_k, _MOST_PASSAGES))
-        query = MemoryQuery(intent, most, asked.threshold, MemoryFilter(kinds=kinds), standalone=True)
+        project = scope.project_id or None
+        where = MemoryFilter(user_id=project, kinds=kinds, with_unowned=project is not None)
+        query = MemoryQuery(intent, most, asked.threshold, where, standalone=True)
         found = await self._memory.search(document_space(tenant_id), query)
         return [(one.memory.metadata["ref"], one) for one in found]
 

@@ -179,12 +179,16 @@ def _searchable(artifact: Artifact) -> list[str]:
 
 
 def _passage(document: str, ref: str, artifact: Artifact, place: int, text: str) -> Row:
-    """Return a passage as a memory: said by the title, which so weighs as a speaker does, and is embedded with it."""
+    """Return a passage as a memory: said by the title, which so weighs as a speaker does, and is embedded with it.
+
+    It belongs to its project as what is said to a user, so that a search can be of one project.
+    """
     memory = Memory(
         id=f"{document}#{place}",
         text=text,
         kind=artifact.kind.value,
         session_id=document,
+        user_id=artifact.project_id or None,
         speaker=artifact.title,
         position=place,
         tags=artifact.tags,
