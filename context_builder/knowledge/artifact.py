@@ -65,6 +65,13 @@ class Sensitivity(StrEnum):
     RESTRICTED = "restricted"
 
 
+def stricter(one: str, other: str) -> str:
+    """Return the stricter of two sensitivities; what is none counts as ``restricted``."""
+    order = list(Sensitivity)
+    places = [order.index(Sensitivity(name)) if name in order else len(order) - 1 for name in (one, other)]
+    return order[max(places)].value
+
+
 class CamelModel(BaseModel):
     """Is frozen, refuses unknown fields, and has its JSON names in camelCase."""
 

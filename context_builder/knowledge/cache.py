@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
@@ -49,6 +50,15 @@ class PackageCache:
         except ValidationError:
             log.warning("package_cache.unreadable")
         return None
+
+    async def delete(self, package_ids: Sequence[str]) -> None:
+        """Forget the packages, where Redis is there."""
+        if self._redis is None or not package_ids:
+            return
+        try:
+            await asyncio.wait_for(self._redis.delete(*(PREFIX + one for one in package_ids)), _PATIENCE)
+        except (RedisError, OSError, TimeoutError) as error:
+            log.warning("package_cache.unavailable", error=type(error).__name__)
 
     async def put(self, package: ContextPackage) -> bool:
         """Keep the package for its time to live; return whether that was possible."""

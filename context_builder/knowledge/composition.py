@@ -120,7 +120,7 @@ def _source(item: Item, tokens: int, *, pinned: bool, redacted: bool) -> Context
         status=node.status,
         link=node.link,
         cites=node.cites,
-        superseded_by=node.superseded_by,
+        superseded_by=node.superseded_by or None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 from urllib.parse import quote
@@ -17,7 +17,8 @@ class KnowledgeNode:
     """Holds a node as it is at present.
 
     ``version`` is an artifact's, 0 of other nodes. ``content`` is None where it is too long for the package that asked;
-    ``projections`` are shorter texts for it, the longest first. ``quality`` and ``reuse`` are 0..1; None: unknown.
+    ``projections`` are shorter texts for it, the longest first. ``superseded_by`` is empty where what replaces it may
+    not be named. ``quality`` and ``reuse`` are 0..1; None: unknown.
     """
 
     ref: str
@@ -62,8 +63,13 @@ class KnowledgeNode:
     def heading(self) -> str:
         """Return its title, and what a reader has to know about it."""
         about = [self.kind, self.status if self.status in ("draft", "stale", "superseded") else ""]
-        about += [f"superseded by {self.superseded_by}"] if self.superseded_by else []
+        if self.superseded_by is not None:
+            about.append(f"superseded by {self.superseded_by}" if self.superseded_by else "superseded")
         return f"{self.title} ({', '.join(filter(None, about))})"
+
+    def unnamed(self) -> KnowledgeNode:
+        """Return it without the ref of what replaces it."""
+        return replace(self, superseded_by="")
 
     def governed(self, tenant_id: str) -> GovernedSource:
         """Return what policies may know of it."""

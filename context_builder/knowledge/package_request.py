@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
@@ -11,7 +11,7 @@ from context_builder.assembly.access import AccessQuestion
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
 from context_builder.assembly.budget.receipt import Outcome, Receipt, added, receipt
 from context_builder.assembly.budget.section import Item, name_of
-from context_builder.assembly.candidate import ContextType
+from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.assembly.pipeline import Assembled
 from context_builder.assembly.prompt.fitting import Draft, Fitting, Selection
@@ -22,6 +22,7 @@ from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.bundle import FittedBundle, entry, fitted
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.services import AccessReport
+from context_builder.knowledge.signals import node_of
 from context_builder.knowledge.sources.query import PackageQuery
 
 
@@ -133,7 +134,7 @@ class PackageRequest:
         return Draft(
             query=self._query.query,
             required=(),
-            candidates=retrieved.candidates,
+            candidates=_named(retrieved.candidates),
             order=(ContextType.SEMANTIC,),
             config=self._config,
             signals=self._signals,
@@ -164,6 +165,20 @@ class PackageRequest:
 
     def finish(self, assembled: Assembled[PackageDraft, PackageFit], retrieved: RetrievalResult, now: datetime) -> None:
         """Do nothing: who asked for the package records it."""
+
+
+def _named(candidates: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
+    """Return the allowed candidates, none of which names a replacement that is not among them: it may be denied."""
+    allowed = {one.id for found in candidates for one in found}
+
+    def named(one: Candidate) -> Candidate:
+        node = node_of(one)
+        if node.superseded_by is None or node.superseded_by in allowed:
+            return one
+        hidden = node.unnamed()
+        return replace(one, label=hidden.heading, metadata={**one.metadata, "node": hidden})
+
+    return [[named(one) for one in found] for found in candidates]
 
 
 def _is_unread(item: Item) -> bool:

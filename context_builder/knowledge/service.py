@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from hashlib import sha256
 from secrets import token_hex
 from typing import Final, Literal, NamedTuple
@@ -32,7 +31,7 @@ from context_builder.knowledge.access import PackageAccess, TurnAccess
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
-from context_builder.knowledge.governance import Agent, DecisionContext
+from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.package_request import PackageDraft, PackageRequest
 from context_builder.knowledge.record import PackageRecord
@@ -47,7 +46,8 @@ from context_builder.knowledge.sources.pinned import PINNED, PinnedSource
 from context_builder.knowledge.sources.query import Findings, PackageQuery
 from context_builder.knowledge.sources.semantic import SEMANTIC, SemanticSource
 from context_builder.knowledge.sources.turn import TurnKnowledgeSource
-from context_builder.knowledge.view import rendered_package, seen, view_of
+from context_builder.knowledge.view import NEVER, rendered_package
+from context_builder.knowledge.viewer import Viewer
 
 log = structlog.get_logger(__name__)
 
@@ -57,8 +57,7 @@ RETRIEVAL_TIME: Final = 0.15
 CHARS_A_TOKEN: Final = 16
 """A text of more characters for each token of the budget is taken not to fit."""
 
-_NOTHING: Final = DecisionContext("", datetime.fromtimestamp(0, UTC))
-"""Context of a question about no source at all, which tells what decisions are made by."""
+_PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +126,10 @@ class Trace(NamedTuple):
 
 
 class PackageService:
-    """Builds, serves and explains packages. Everything raises :class:`~context_builder.errors.KnowledgeError` where the
-    database does not do what is asked."""
+    """Builds, serves and explains packages; its ``viewer`` decides what agents may see of anything else.
+
+    Everything raises :class:`~context_builder.errors.KnowledgeError` where the database does not do what is asked.
+    """
 
     def __init__(
         self,
@@ -156,6 +157,7 @@ class PackageService:
         )
         self._sources = sources
         self._access = PackageAccess(services.policy, services.prepared)
+        self.viewer = Viewer(services.index, services.policy, services.redaction, services.prepared, count, clock)
         self._background = Background()
         self._pipeline = Pipeline(
             self._assembly,
@@ -217,7 +219,7 @@ class PackageService:
         Raises :class:`~context_builder.errors.PackageUnknown`.
         """
         cached = await self._cache.get(package_id)
-        if cached is not None and cached.tenant_id == agent.tenant:
+        if cached is not None and cached.tenant_id == agent.tenant and cached.context_package_id == package_id:
             return Served(await self._seen(agent, cached), "hit")
         recorded = await self._record.latest(agent.tenant, package_id)
         if recorded is None:
@@ -236,7 +238,9 @@ class PackageService:
     async def listing(
         self, agent: Agent, by: Literal["task", "trace", "ref"], value: str, limit: int, before: str | None
     ) -> list[PackageEntry]:
-        """Return the packages of a task or a trace, or with a source, newest first."""
+        """Return the packages of a task or a trace, or with a source that the agent may see, newest first."""
+        if by == "ref" and await self.viewer.access_to(agent, value) is Access.DENIED:
+            return []
         return await self._record.listing(agent.tenant, by, value, limit=limit, before=before)
 
     async def feedback(
@@ -247,13 +251,26 @@ class PackageService:
             raise PackageUnknown(package_id)
 
     async def audit(self, agent: Agent, package_id: str, *, of_others: bool) -> PackageAudit:
-        """Return how a package came about. Raises :class:`~context_builder.errors.PackageUnknown`, also for another
-        agent's unless ``of_others``."""
+        """Return how a package came about, its texts as the agent may see them now. Raises
+        :class:`~context_builder.errors.PackageUnknown`, also for another agent's unless ``of_others``."""
         recorded = await self._record.latest(agent.tenant, package_id)
         found = await self._record.audit(agent.tenant, package_id) if recorded is not None else None
         if recorded is None or found is None or not (of_others or recorded.caller.sub == agent.sub):
             raise PackageUnknown(package_id)
-        return package_audit(found)
+        audit = package_audit(found)
+        intent = str(recorded.request.get("intent", ""))
+        revisions = [
+            one.model_copy(update={"package": await self.viewer.seen_body(agent, one.package, intent)})
+            for one in audit.revisions
+        ]
+        return audit.model_copy(update={"revisions": tuple(revisions)})
+
+    async def uncache(self, tenant_id: str, ref: str) -> None:
+        """Take every package that holds a source out of the cache, as when the source is erased."""
+        before = None
+        while entries := await self._record.listing(tenant_id, "ref", ref, limit=_PAGE, before=before):
+            await self._cache.delete([one.package_id for one in entries])
+            before = entries[-1].package_id
 
     def for_turn(self, agent: Agent, scope: Scope) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope take part in it."""
@@ -274,8 +291,12 @@ class PackageService:
 
     async def _build(self, agent: Agent, request: ContextBuildRequest, trace: Trace, ids: PackageIds) -> _Built:
         try:
-            draft, is_cached = await asyncio.gather(self._drafted(agent, request), self._cache.answers())
+            governance, is_cached = await asyncio.gather(self.viewer.governance(agent), self._cache.answers())
+            draft = await self._drafted(agent, request)
             package = packaged(draft, ids, trace.trace_id, is_cached=is_cached)
+            if draft.report is None or draft.report.governance != governance:
+                # What was retrieved may be of before the change that the decisions name.
+                package = package.model_copy(update={"view": NEVER})
             revision = await self._record.finish(agent.tenant, revision_of(package, draft, trace.traceparent))
         except BaseException as error:
             if ids.revision == 1:
@@ -288,16 +309,9 @@ class PackageService:
 
     async def _seen(self, agent: Agent, package: ContextPackage) -> ContextPackage:
         """Return the package as the agent may see it at present."""
-        if package.view and package.view == view_of(agent, await self._services.policy.decide(agent, (), _NOTHING)):
+        if await self.viewer.is_whole(agent, package):
             return package
-        refs = [one.ref for one in package.sources]
-        nodes = await self._services.index.nodes(agent.tenant, refs, 0)
-        asked = [nodes[ref].governed(agent.tenant) for ref in refs if ref in nodes]
-        intent = await self._intent(agent.tenant, package.context_package_id)
-        report = await self._services.policy.decide(agent, asked, DecisionContext(intent, self._pipeline.now()))
-        if self._services.prepared is not None:
-            await self._services.prepared.prepare(lambda policy: seen(package, nodes, report, policy, lambda _: 0))
-        return seen(package, nodes, report, self._services.redaction, self._count)
+        return await self.viewer.seen(agent, package, await self._intent(agent.tenant, package.context_package_id))
 
     async def _intent(self, tenant_id: str, package_id: str) -> str:
         recorded = await self._record.latest(tenant_id, package_id)

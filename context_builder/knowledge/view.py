@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
@@ -11,8 +12,9 @@ from context_builder.assembly.access import Access
 from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.knowledge.artifact import stricter
 from context_builder.knowledge.bundle import entry, rendered
-from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.governance import Agent, GovernedSource
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.package import ContextPackage, ContextSource, Projection
 from context_builder.knowledge.services import AccessReport
@@ -32,6 +34,16 @@ def view_of(agent: Agent, report: AccessReport | None) -> str:
 def rendered_package(package: ContextPackage) -> str:
     """Return what goes into a model's prompt; empty without sources."""
     return rendered([_item(one) for one in package.sources])
+
+
+def governed(source: ContextSource, node: KnowledgeNode, tenant_id: str) -> GovernedSource:
+    """Return what policies may know of a source of a package: of its node at present, and where the package shows
+    another version, whichever sensitivity is the stricter.
+    """
+    known = node.governed(tenant_id)
+    if source.version == node.version:
+        return known
+    return replace(known, sensitivity=stricter(source.sensitivity, known.sensitivity))
 
 
 def seen(
@@ -55,8 +67,10 @@ def seen(
                 shown.append(redacted)
         elif allowed is not Access.DENIED:
             shown.append(source)
+    named = {one.ref for one in shown}
+    shown = [one if one.superseded_by is None or one.superseded_by in named else _unnamed(one) for one in shown]
     denied = sum(1 for one in report.decisions if one.access is Access.DENIED and one.ref in nodes)
-    while count(rendered([_item(one) for one in shown])) > package.token_budget:
+    while shown and count(rendered([_item(one) for one in shown])) > package.token_budget:
         shown.pop()  # redaction can make a text longer
     counted = tuple(_counted(number, one, count) for number, one in enumerate(shown, 1))
     return package.model_copy(
@@ -69,6 +83,12 @@ def seen(
             "stale": tuple(one.ref for one in counted if 0 < one.version < nodes[one.ref].version),
         }
     )
+
+
+def _unnamed(source: ContextSource) -> ContextSource:
+    """Return the source without the ref of what replaces it, which the caller may not be allowed to know."""
+    heading = source.heading.replace(f"superseded by {source.superseded_by}", "superseded")
+    return source.model_copy(update={"heading": heading, "superseded_by": None})
 
 
 def _item(source: ContextSource) -> Item:

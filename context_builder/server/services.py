@@ -17,7 +17,6 @@ from context_builder.knowledge.request import Scope
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
-from context_builder.redaction.redactor import RedactorProtocol
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.authentication import current_caller
@@ -68,8 +67,7 @@ class Sessions:
 class Services:
     """Holds everything that routes use.
 
-    ``redactor`` removes what must not be seen by those who may
-    only read redacted. ``stopping`` is set when the server is about to stop: long answers end then.
+    ``stopping`` is set when the server is about to stop: long answers end then.
     """
 
     names: HostNames
@@ -82,7 +80,6 @@ class Services:
     build_turn: BuildTurn
     policies: PolicyStore
     passages: PassageEmbedding
-    redactor: RedactorProtocol
     max_message_bytes: int
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     watches: SessionWatches = field(default_factory=SessionWatches)

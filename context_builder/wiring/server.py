@@ -33,7 +33,6 @@ from context_builder.wiring.knowledge import (
     local_services,
     open_functions,
     open_packages,
-    redactor_of_packages,
 )
 from context_builder.wiring.session_prompt import build_for_session
 from context_builder.wiring.stores import memory_of
@@ -89,7 +88,6 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             build_turn=_turns(builder, packages),
             policies=knowledge.policies,
             passages=passages,
-            redactor=redactor_of_packages(),
             max_message_bytes=settings.session.max_message_bytes,
         )
         hosted = local_services(knowledge, memory)

@@ -137,3 +137,28 @@ async def test_an_assessment_is_noted(api: ApiServer) -> None:
     async with api.client(api.key()) as client:
         answer = await client.post("/knowledge/assessments", json=body)
         assert (answer.status_code, answer.content) == (204, b"")
+
+
+async def test_what_a_writer_may_not_read_is_not_the_writers_to_replace_or_erase(api: ApiServer) -> None:
+    ref = "artifact:sealed"
+    async with api.client(api.key()) as writer, api.client(api.key(Role.ADMIN)) as admin:
+        await put(admin, ref, SECRET, sensitivity="restricted")
+        for content in (SECRET, "A guess."):
+            answer = await writer.put(path(ref), json=artifact(content, sensitivity="public"))
+            assert answer.status_code == 404
+        assert (await writer.delete(path(ref))).status_code == 404
+        kept = (await admin.get(path(ref))).json()
+        assert (kept["version"], kept["content"], kept["sensitivity"]) == (1, SECRET, "restricted")
+        assert (await admin.delete(path(ref))).status_code == 200
+
+
+async def test_an_older_version_is_as_restricted_as_the_newer_one_or_itself(api: ApiServer) -> None:
+    async with api.client(api.key()) as writer, api.client(api.key(Role.ADMIN)) as admin:
+        await put(admin, "artifact:closed", SECRET)
+        await put(admin, "artifact:closed", "Closed.", sensitivity="restricted")
+        await put(admin, "artifact:opened", SECRET, sensitivity="restricted")
+        await put(admin, "artifact:opened", "Opened.", sensitivity="public")
+        for ref in ("artifact:closed", "artifact:opened"):
+            assert (await writer.get(path(ref), params={"version": 1})).status_code == 404
+            assert (await admin.get(path(ref), params={"version": 1})).json()["content"] == SECRET
+        assert (await writer.get(path("artifact:opened"))).json()["content"] == "Opened."

@@ -9,10 +9,12 @@ from pydantic import AfterValidator, Field
 
 from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel, Edge, Ref, StoredArtifact
 from context_builder.knowledge.governance import Access
-from context_builder.server.governed import access_to, artifact_source, missing_source, redacted
+from context_builder.knowledge.viewer import missing_source
+from context_builder.server.access.caller import Caller
+from context_builder.server.governed import artifact_source
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import not_found
-from context_builder.server.services import CallerHere, ServicesHere
+from context_builder.server.services import CallerHere, Services, ServicesHere
 
 router = guarded_router("knowledge")
 
@@ -64,7 +66,13 @@ async def put_artifact(
     services: ServicesHere,
     caller: CallerHere,
 ) -> PutAnswer:
-    """Store an artifact: new content makes the next version, other metadata keeps it, what is equal changes nothing."""
+    """Store an artifact: new content makes the next version, other metadata keeps it, what is equal changes nothing.
+
+    What the caller may not read is not the caller's to replace.
+    """
+    held = await _current(services, caller, ref)
+    if held is not None and await _access(services, caller, held) is Access.DENIED:
+        raise not_found()
     version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact)
     if changed:
         services.passages.start(caller.tenant_id)
@@ -79,24 +87,31 @@ async def get_artifact(
     version: Annotated[int | None, Query(ge=1, lt=2**31, description="Another version than the current one.")] = None,
 ) -> ArtifactAnswer:
     """Return an artifact, redacted where policies let the caller read it only so."""
-    found = (await services.knowledge.get(caller.tenant_id, [ref], version)).get(ref)
-    source = artifact_source(caller.tenant_id, found) if found else missing_source(caller.tenant_id, ref)
-    (access,) = await access_to(services, caller, [source])
+    current = await _current(services, caller, ref)
+    found = current
+    if version is not None:
+        found = (await services.knowledge.get(caller.tenant_id, [ref], version)).get(ref)
+    known = artifact_source(caller.tenant_id, current, found) if current else missing_source(caller.tenant_id, ref)
+    viewer = services.packages.viewer
+    (access,) = await viewer.access(caller.agent, [known])
     if found is None or access is Access.DENIED:
         raise not_found()
     fields = found.model_dump()
     if access is Access.REDACTED:
-        title, content, origin = await redacted(services.redactor, found.title, found.content, found.source or "")
+        title, content, origin = await viewer.redacted(found.title, found.content, found.source or "")
         fields |= {"title": title, "content": content, "source": origin if found.source is not None else None}
     return ArtifactAnswer.model_construct(**fields, projection="full" if access is Access.READ else "redacted")
 
 
 @router.delete("/knowledge/artifacts/{ref:path}", openapi_extra=WRITER)
 async def delete_artifact(ref: RefInPath, services: ServicesHere, caller: CallerHere) -> ErasedAnswer:
-    """Erase all versions of an artifact, what it is found by, its edges and assessments."""
-    found = (await services.knowledge.get(caller.tenant_id, [ref])).get(ref)
-    if not await services.knowledge.erase(caller.tenant_id, ref) or found is None:
+    """Erase all versions of an artifact, what it is found by, its edges and assessments, and what was served of it."""
+    found = await _current(services, caller, ref)
+    if found is None or await _access(services, caller, found) is Access.DENIED:
         raise not_found()
+    if not await services.knowledge.erase(caller.tenant_id, ref):
+        raise not_found()
+    await services.packages.uncache(caller.tenant_id, ref)
     return ErasedAnswer(ref=ref, version=found.version)
 
 
@@ -117,3 +132,12 @@ async def assess(assessment: Assessment, services: ServicesHere, caller: CallerH
     """Note what an assessor thinks of an artifact; the latest of each counts."""
     await services.knowledge.assess(caller.tenant_id, [assessment])
     return Response(status_code=204)
+
+
+async def _current(services: Services, caller: Caller, ref: str) -> StoredArtifact | None:
+    return (await services.knowledge.get(caller.tenant_id, [ref])).get(ref)
+
+
+async def _access(services: Services, caller: Caller, artifact: StoredArtifact) -> Access:
+    sources = [artifact_source(caller.tenant_id, artifact)]
+    return (await services.packages.viewer.access(caller.agent, sources))[0]

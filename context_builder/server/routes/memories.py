@@ -11,7 +11,7 @@ from context_builder.knowledge.artifact import CamelModel
 from context_builder.knowledge.governance import Access
 from context_builder.memory.memory import MemoryQuery, SearchResult
 from context_builder.server.access.caller import Caller
-from context_builder.server.governed import access_to, memory_source, redacted
+from context_builder.server.governed import memory_source
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.services import CallerHere, Services, ServicesHere
 
@@ -56,7 +56,7 @@ async def found_memories(services: Services, caller: Caller, query: str, limit: 
     """Return the best memories that the caller may see."""
     found = await services.memory.search(caller.tenant_id, MemoryQuery(query, limit))
     sources = [memory_source(caller.tenant_id, one.memory) for one in found]
-    access = await access_to(services, caller, sources) if found else []
+    access = await services.packages.viewer.access(caller.agent, sources) if found else []
     return [
         await _answer(services, one, how) for one, how in zip(found, access, strict=True) if how is not Access.DENIED
     ]
@@ -66,7 +66,7 @@ async def _answer(services: Services, found: SearchResult, access: Access) -> Fo
     memory, metadata = found.memory, dict(found.memory.metadata)
     text = memory.text
     if access is Access.REDACTED:
-        (text,), metadata = await redacted(services.redactor, text), {}
+        (text,), metadata = await services.packages.viewer.redacted(text), {}
     return FoundMemory(
         id=memory.id,
         text=text,

@@ -1,0 +1,106 @@
+"""What an agent may see at present: decided by the policies as they are now, redacted where they say so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.clock import Clock
+from context_builder.errors import ContextBuilderError
+from context_builder.knowledge.artifact import Sensitivity
+from context_builder.knowledge.governance import Access, Agent, DecisionContext, GovernedSource
+from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.redaction import PreparedRedactor
+from context_builder.knowledge.services import MemoryPolicy, MetadataIndex
+from context_builder.knowledge.view import NEVER, governed, seen, view_of
+
+_ERASED: Final = "erased"
+"""Marks a source in the record that was erased since."""
+
+_NOTHING: Final = DecisionContext("", datetime.fromtimestamp(0, UTC))
+"""Context of a question about no source at all, which tells what decisions are made by."""
+
+
+class Viewer:
+    """Decides about sources, and shows packages that were built before.
+
+    Everything raises :class:`~context_builder.errors.KnowledgeError` where no decision can be had. A redactor behind
+    ``redaction`` that has to be told beforehand what it will be asked for is ``prepared``. ``count`` is in tokens.
+    """
+
+    def __init__(
+        self,
+        index: MetadataIndex,
+        policy: MemoryPolicy,
+        redaction: RedactionPolicy,
+        prepared: PreparedRedactor | None,
+        count: Callable[[str], int],
+        clock: Clock,
+    ) -> None:
+        self._index = index
+        self._policy = policy
+        self._redaction = redaction
+        self._prepared = prepared
+        self._count = count
+        self._clock = clock
+
+    async def governance(self, agent: Agent) -> int | None:
+        """Return which version of governance holds; None where that cannot be told."""
+        try:
+            return (await self._policy.decide(agent, (), _NOTHING)).governance
+        except ContextBuilderError:
+            return None
+
+    async def access(self, agent: Agent, sources: Sequence[GovernedSource]) -> list[Access]:
+        """Return how the agent may see each source."""
+        report = await self._policy.decide(agent, sources, DecisionContext("", self._now()))
+        return [one.access for one in report.decisions]
+
+    async def access_to(self, agent: Agent, ref: str) -> Access:
+        """Return how the agent may see what a ref names; what is not there is taken for restricted."""
+        node = (await self._index.nodes(agent.tenant, [ref], 0)).get(ref)
+        source = node.governed(agent.tenant) if node is not None else missing_source(agent.tenant, ref)
+        return (await self.access(agent, [source]))[0]
+
+    async def redacted(self, *texts: str) -> list[str]:
+        """Return the texts without what must not be shown; a mark in place of one that cannot be redacted."""
+
+        def show(policy: RedactionPolicy) -> list[str]:
+            return [policy.text(text).shown for text in texts]
+
+        if self._prepared is not None:
+            await self._prepared.prepare(show)
+        return await asyncio.to_thread(show, self._redaction)
+
+    async def is_whole(self, agent: Agent, package: ContextPackage) -> bool:
+        """Return whether the agent may see the package as it was built, so that nothing has to be decided again."""
+        return bool(package.view) and package.view == view_of(agent, await self._policy.decide(agent, (), _NOTHING))
+
+    async def seen(self, agent: Agent, package: ContextPackage, intent: str) -> ContextPackage:
+        """Return the package as the agent may see it, decided by its sources' present attributes."""
+        nodes = await self._index.nodes(agent.tenant, [one.ref for one in package.sources], 0)
+        asked = [governed(one, nodes[one.ref], agent.tenant) for one in package.sources if one.ref in nodes]
+        report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
+        if self._prepared is not None:
+            await self._prepared.prepare(lambda policy: seen(package, nodes, report, policy, lambda _: 0))
+        return seen(package, nodes, report, self._redaction, self._count)
+
+    async def seen_body(self, agent: Agent, body: Mapping[str, Any], intent: str) -> dict[str, Any]:
+        """Return a recorded package's JSON with the sources that the agent may see, and marks of erased ones."""
+        kept = [one for one in body["sources"] if not one.get(_ERASED)]
+        recorded = ContextPackage.model_validate({**body, "sources": kept, "view": NEVER})
+        shown = (await self.seen(agent, recorded, intent)).model_dump(mode="json", by_alias=True)["sources"]
+        by_ref = {one["ref"]: one for one in shown}
+        sources = [one if one.get(_ERASED) else by_ref.get(one["ref"]) for one in body["sources"]]
+        return {**body, "sources": [one for one in sources if one is not None]}
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now().wall, UTC)
+
+
+def missing_source(tenant_id: str, ref: str) -> GovernedSource:
+    """Return a source to be decided about in place of one that is not there, so that this takes as long."""
+    return GovernedSource(ref=ref, tenant=tenant_id, sensitivity=Sensitivity.RESTRICTED.value)
