@@ -197,7 +197,7 @@ class Pipeline:
         candidates = list({one.id: one for candidates in lists for one in candidates}.values())
         with span("access"):
             try:
-                rulings = await policy.decide(candidates, request.access_question(now)) if candidates else {}
+                rulings = await policy.decide(candidates, request.access_question(now))
             except Exception:  # a policy of any kind
                 log.exception("access.failed")
                 rulings = {}

@@ -70,6 +70,7 @@ async def test_a_pinned_source_that_is_denied_is_out_in_the_same_words_as_an_unk
 async def test_nothing_found_is_an_empty_package(lab: Lab) -> None:
     package = await lab.build("anything at all")
     assert (package.sources, package.denied, package.tokens_used) == ((), 0, 0)
+    assert package.policy_version.startswith("sha256:")
     assert lab.service.prompt(package) == ""
 
 
