@@ -223,6 +223,14 @@ class KnowledgeUnavailable(KnowledgeError):
     """Raised when the knowledge store cannot be reached, or did not answer in time."""
 
 
+class KnowledgeTimeout(KnowledgeUnavailable):
+    """Raised when a service did not answer within ``seconds``."""
+
+    def __init__(self, service: str, seconds: float) -> None:
+        super().__init__(f"{service} did not answer within {seconds * 1000:.0f} ms")
+        self.seconds = seconds
+
+
 class IdempotencyClash(KnowledgeError):
     """Raised when an Idempotency-Key was sent before with another body."""
 

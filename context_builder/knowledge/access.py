@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from context_builder.assembly.access import Access, AccessQuestion, Ruling
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.retrieval.gather import told_failure
 from context_builder.errors import KnowledgeError
 from context_builder.knowledge.governance import Agent, DecisionContext
 from context_builder.knowledge.node import KnowledgeNode
@@ -34,7 +35,7 @@ class PackageAccess:
         try:
             report = await self._policy.decide(question.agent, sources, DecisionContext(question.query, question.now))
         except KnowledgeError as error:
-            question.failures["policy"] = f"{error}; all is denied"
+            question.failures["policy"] = f"{told_failure(error)}; all is denied"
             return {one.id: Ruling(Access.DENIED, "no decision could be had") for one in candidates}
         question.reports.append(report)
         rulings: dict[str, Ruling] = {}

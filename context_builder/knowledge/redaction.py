@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 
 from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.retrieval.gather import told_failure
 from context_builder.errors import KnowledgeError, KnowledgeUnavailable
 from context_builder.knowledge.services import MemoryRedaction
 from context_builder.redaction.redactor import RedactorProtocol
@@ -41,7 +42,7 @@ class PreparedRedactor:
         try:
             redacted = await self._service.redact(list(texts.seen)) if texts.seen else []
         except KnowledgeError as error:
-            return str(error)
+            return told_failure(error)
         self._answers.set(dict(zip(texts.seen, redacted, strict=True)))
         return ""
 

@@ -7,7 +7,14 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
-from context_builder.errors import ContextBuilderError, KnowledgeRejected, MemoryRejected
+from context_builder.errors import (
+    ContextBuilderError,
+    KnowledgeRejected,
+    KnowledgeTimeout,
+    KnowledgeUnavailable,
+    MemoryRejected,
+    MemoryUnavailable,
+)
 
 T = TypeVar("T")
 
@@ -16,11 +23,16 @@ _REFUSALS: Final = (MemoryRejected, KnowledgeRejected)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Tells why a source gave nothing. ``reason`` is one word for a metric, ``error`` None when time ran out."""
+    """Tells why a source gave nothing.
+
+    ``reason`` is one word for a metric, ``message`` is for whoever runs the program, ``told`` for whoever asked.
+    ``error`` is None when time ran out.
+    """
 
     name: str
     reason: str
     message: str
+    told: str
     error: Exception | None = None
 
     @property
@@ -69,11 +81,27 @@ def failure_of(name: str, error: Exception | None, deadline: float) -> Failure:
     What an error says is told only where the words are ours: others quote keys and what people said.
     """
     if error is None:
-        return Failure(name, "timeout", f"no answer within {deadline * 1000:.0f} ms")
+        return Failure(name, "timeout", f"no answer within {deadline * 1000:.0f} ms", _timed_out(deadline))
     reason = "timeout" if isinstance(error, TimeoutError) else "error"
     kind = type(error).__name__
     message = f"{kind}: {error}" if isinstance(error, ContextBuilderError) else kind
-    return Failure(name, "rejected" if isinstance(error, _REFUSALS) else reason, message, error)
+    return Failure(name, "rejected" if isinstance(error, _REFUSALS) else reason, message, told_failure(error), error)
+
+
+def told_failure(error: Exception) -> str:
+    """Return what went wrong in words for whoever asked, who is not told which servers there are."""
+    match error:
+        case KnowledgeTimeout():
+            return _timed_out(error.seconds)
+        case KnowledgeUnavailable() | MemoryUnavailable() | TimeoutError():
+            return "does not answer"
+        case KnowledgeRejected() | MemoryRejected():
+            return "refuses what it was asked"
+    return "failed"
+
+
+def _timed_out(seconds: float) -> str:
+    return f"timed out after {seconds:g} s"
 
 
 _abandoned: set[asyncio.Future[Any]] = set()

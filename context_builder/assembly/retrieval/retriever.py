@@ -7,6 +7,7 @@ import copy
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import structlog
 
@@ -25,6 +26,8 @@ log = structlog.get_logger(__name__)
 HealthProvider = Callable[[], HealthState]
 OnDegraded = Callable[[float], object]
 
+LEFT_ALONE: Final = "not asked for now: it failed too often"
+"""Why a memory that is down gave nothing."""
 
 AskStrategy = Callable[[StoreAccess], Awaitable[Sequence[Candidate]]]
 """Asks a strategy, which searches the memory store as it is given."""
@@ -37,8 +40,8 @@ class RetrievalResult:
     ``candidates`` are those of the memories, ``found`` those of the strategies by their names, ``failures`` tells of
     the strategies that gave nothing. ``outcome`` says in words how the memories answered: ``ok``, or why not.
     ``states`` tells the health of each memory by its name when they were asked, ``state`` that of the healthiest: how
-    much the prompt may hold. ``missing`` tells of each memory that gave nothing why. ``rulings`` are those of an access
-    policy by candidate, ``denied`` what it denies, which is in neither of the others.
+    much the prompt may hold. ``missing`` tells whoever asked why a memory gave nothing, by its name. ``rulings`` are
+    those of an access policy by candidate, ``denied`` what it denies, which is in neither of the others.
     """
 
     candidates: tuple[Sequence[Candidate], ...]
@@ -135,12 +138,12 @@ class Retriever:
             states = self._states()
             state = _healthiest(states.values())
         reason = self._why_not(query, state)
+        wanted = [name for name in states if query is not None and query.asks(name)]
         queries = self._queries(query, states) if query is not None and not reason else {}
         if not (queries or strategies):
             is_whole = state is not HealthState.DOWN
-            return RetrievalResult(
-                (), {}, (), state, reason or "ok", states, is_whole=is_whole, missing=dict.fromkeys(states, reason)
-            )
+            missing = dict.fromkeys(wanted, LEFT_ALONE) if reason else {}
+            return RetrievalResult((), {}, (), state, reason or "ok", states, is_whole=is_whole, missing=missing)
         access = StoreAccess(self._store, states[self._store.name] if self._store else state)
         began, started = self._monotonic(), time.perf_counter()
         with phase("retrieval", self._metrics.time_retrieval(state.value)):
@@ -149,10 +152,10 @@ class Retriever:
         given = [*remembered.answers.values(), *found.answers.values()]
         report(self._metrics, "observe_retrieval", seconds, sum(map(len, given)))
         self._learn(state, remembered, access, began)
-        wanted = [name for name in states if query is not None and query.asks(name)]
-        missing = {name: f"not asked: {states[name].value}" for name in wanted if queries and name not in queries}
-        missing |= {failure.name: failure.message for failure in remembered.failures}
-        reasons = [reason, *(f"{name}: {why}" for name, why in missing.items())]
+        left_alone = [name for name in wanted if queries and name not in queries]
+        missing = dict.fromkeys(left_alone, LEFT_ALONE) | {one.name: one.told for one in remembered.failures}
+        reasons = [reason, *(f"{name}: not asked: {states[name].value}" for name in left_alone)]
+        reasons += [f"{failure.name}: {failure.message}" for failure in remembered.failures]
         failures = [*remembered.failures, *found.failures]
         return RetrievalResult(
             candidates=tuple(remembered.answers.values()),
@@ -206,7 +209,7 @@ class Retriever:
             return "no memory"
         if self._config.memories_wanted(state) <= 0:
             return f"not asked: {state.value}"
-        return "" if query.query.strip() else "not asked: nothing to look for"
+        return "not asked: nothing to look for" if not query.query.strip() else ""
 
     def _learn(
         self, state: HealthState, remembered: Gathered[Sequence[Candidate]], access: StoreAccess, began: float

@@ -14,6 +14,7 @@ from context_builder.errors import (
     KnowledgeDataRejected,
     KnowledgeError,
     KnowledgeRejected,
+    KnowledgeTimeout,
     KnowledgeUnavailable,
 )
 
@@ -92,5 +93,5 @@ class ServiceChannel:
         if code in _REFUSALS:
             return KnowledgeRejected(f"{service} {_REFUSALS[code]}")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return KnowledgeUnavailable(f"{service} did not answer within {self._patience * 1000:.0f} ms")
+            return KnowledgeTimeout(service, self._patience)
         return KnowledgeUnavailable(f"{service} does not answer")

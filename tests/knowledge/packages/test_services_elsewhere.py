@@ -77,7 +77,7 @@ async def test_a_service_that_is_killed_while_it_is_asked(filled: Lab, stalling:
     shown = {one.ref for one in package.sources}
     coverage = package.coverage
     states = {"graph": coverage.graph, "semantic": coverage.semantic, "metadata": coverage.metadata}
-    lost = f"the service at {stalling.url.removeprefix('grpc://')} does not answer"
+    lost = "does not answer"
     assert coverage.reduced
     assert {name for name, state in states.items() if state == "unavailable"} == {away} & set(states)
     if away == "policy":
@@ -87,9 +87,9 @@ async def test_a_service_that_is_killed_while_it_is_asked(filled: Lab, stalling:
         assert shown == {"artifact:clips", "artifact:pin"}
         assert f"redaction: {lost}; what is to be redacted is withheld" in coverage.reasons
     else:
-        assert f"{away}: KnowledgeUnavailable: {lost}" in coverage.reasons
+        assert f"{away}: {lost}" in coverage.reasons
         assert "artifact:clips" in shown
-        assert (f"pinned: KnowledgeUnavailable: {lost}" in coverage.reasons) == (away == "metadata")
+        assert (f"pinned: {lost}" in coverage.reasons) == (away == "metadata")
 
 
 @pytest.mark.parametrize("away", ELSEWHERE)
@@ -100,7 +100,7 @@ async def test_a_service_that_does_not_answer_is_waited_for_as_long_as_its_deadl
     package = await build(filled.again(**ELSEWHERE[away](channel)))
     await channel.close()
     (reason,) = (one for one in package.coverage.reasons if one.startswith(f"{away}: "))
-    assert "did not answer within 150 ms" in reason
+    assert reason.partition(";")[0] == f"{away}: timed out after 0.15 s"
 
 
 async def test_without_decisions_nobody_is_served_what_was_built_before(
