@@ -209,7 +209,7 @@ class Retriever:
             return "no memory"
         if self._config.memories_wanted(state) <= 0:
             return f"not asked: {state.value}"
-        return "not asked: nothing to look for" if not query.query.strip() else ""
+        return "not asked: nothing to look for" if query.is_blank else ""
 
     def _learn(
         self, state: HealthState, remembered: Gathered[Sequence[Candidate]], access: StoreAccess, began: float

@@ -26,6 +26,11 @@ class RetrievalQuery:
     embedding: Sequence[float] | None = None
     only: frozenset[str] | None = None
 
+    @property
+    def is_blank(self) -> bool:
+        """Return whether there is nothing to look for."""
+        return not self.query.strip()
+
     def asks(self, source: str) -> bool:
         """Return whether the source is asked."""
         return self.only is None or source in self.only

@@ -29,6 +29,11 @@ class PackageQuery(RetrievalQuery):
     longest: int
     findings: Findings = field(default_factory=Findings)
 
+    @property
+    def is_blank(self) -> bool:
+        """Return False: what is pinned, near or of the scope is looked for whatever the intent is."""
+        return False
+
     @classmethod
     def of(cls, query: RetrievalQuery) -> PackageQuery:
         """Return the query itself. Raises :class:`TypeError` for that of another kind of prompt."""

@@ -7,7 +7,8 @@ from typing import Final
 
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.retrieval.source import RetrievalQuery
-from context_builder.knowledge.services import VectorMemory
+from context_builder.knowledge.request import SemanticRetrieval
+from context_builder.knowledge.services import VectorDocument, VectorMemory
 from context_builder.knowledge.sources.query import PackageQuery
 
 SEMANTIC: Final = "semantic"
@@ -27,7 +28,7 @@ class SemanticSource:
         if asked is None:
             return ()
         try:
-            found = await self._memory.search(query.tenant, query.query, asked, query.request.scope, query.longest)
+            found = await self._alike(query, asked)
         except BaseException:
             if alike is not None and not alike.done():
                 alike.set_result(())
@@ -38,3 +39,8 @@ class SemanticSource:
 
     async def warm_up(self) -> None:
         """Do nothing: the memory connects at its first use."""
+
+    async def _alike(self, query: PackageQuery, asked: SemanticRetrieval) -> Sequence[VectorDocument]:
+        if not query.query.strip():
+            return ()
+        return await self._memory.search(query.tenant, query.query, asked, query.request.scope, query.longest)

@@ -82,6 +82,16 @@ async def test_a_source_that_is_switched_off_is_not_asked(lab: Lab) -> None:
     assert not package.coverage.reduced
 
 
+async def test_with_every_source_off_or_a_blank_intent_there_is_what_is_pinned(lab: Lab) -> None:
+    await lab.put("artifact:clips", "Hydrophone clips.")
+    off = {"semantic": None, "graph": None, "metadata": None}
+    for asked in ({"retrieval": off}, {"intent": " "}):
+        package = await lab.build(**{"intent": "clips", "pinned": ["artifact:clips"], **asked})
+        assert [one.ref for one in package.sources] == ["artifact:clips"]
+        assert not package.coverage.reasons
+    assert not (await lab.build("clips", retrieval=off)).coverage.reasons
+
+
 async def test_what_is_superseded_ranks_lower_and_says_so(lab: Lab) -> None:
     await lab.put("artifact:old", "Clips are labelled by one person.")
     await lab.put("artifact:new", "Clips are labelled by two persons.", supersedes="artifact:old")
