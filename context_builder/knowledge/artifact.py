@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 MAX_CONTENT: Final = 2_000_000
@@ -29,7 +29,15 @@ def _check_text(text: str) -> str:
     return text
 
 
+def _check_number(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError("should be a number")
+    return value
+
+
 Ref = Annotated[str, AfterValidator(check_ref)]
+Whole = Annotated[int, BeforeValidator(_check_number)]
+Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_check_number)]
 Text = Annotated[str, AfterValidator(_check_text)]
 Name = Annotated[str, Field(max_length=200), AfterValidator(_check_text)]
 
@@ -117,7 +125,7 @@ class Edge(CamelModel):
     from_ref: Annotated[Ref, Field(alias="from")]
     to_ref: Annotated[Ref, Field(alias="to")]
     type: Annotated[Name, Field(min_length=1)]
-    weight: Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)] = 1.0
+    weight: Annotated[Number, Field(gt=0, le=1_000)] = 1.0
 
 
 class Link(NamedTuple):
@@ -133,6 +141,6 @@ class Assessment(CamelModel):
     """Holds what an assessor thinks of an artifact: ``quality`` from 0 to 1. The latest of each assessor counts."""
 
     ref: Ref
-    quality: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    quality: Annotated[Number, Field(ge=0, le=1)]
     assessor: Annotated[Name, Field(min_length=1)]
     reason: Annotated[Text, Field(max_length=2_000)] = ""

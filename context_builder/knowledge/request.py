@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from context_builder.knowledge.artifact import CamelModel, Name, Ref, Text
+from context_builder.knowledge.artifact import CamelModel, Name, Number, Ref, Text, Whole
 
 MAX_BUDGET: Final = 2_000_000
 """Tokens."""
@@ -14,7 +14,7 @@ MAX_BUDGET: Final = 2_000_000
 DEFAULT_TTL: Final = 1_800
 """Seconds for which a package is kept in the cache."""
 
-Limit = Annotated[int, Field(ge=1, le=1_000)]
+Limit = Annotated[Whole, Field(ge=1, le=1_000)]
 
 
 class RequestedBy(CamelModel):
@@ -35,7 +35,7 @@ class Scope(CamelModel):
 class GraphRetrieval(CamelModel):
     """Asks for what ``depth`` edges lead to; no edge types means every type."""
 
-    depth: Annotated[int, Field(ge=1, le=4)] = 2
+    depth: Annotated[Whole, Field(ge=1, le=4)] = 2
     edge_types: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     limit: Limit = 50
 
@@ -44,7 +44,7 @@ class SemanticRetrieval(CamelModel):
     """Asks for what is like the intent, at least as similar as ``threshold`` (0 to 1); no kinds means every kind."""
 
     top_k: Limit = 50
-    threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    threshold: Annotated[Number, Field(ge=0, le=1)] = 0.0
     kinds: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
 
 
@@ -72,8 +72,8 @@ class ContextBuildRequest(CamelModel):
     """
 
     intent: Annotated[Text, Field(min_length=1, max_length=8_000)]
-    token_budget: Annotated[int, Field(ge=1, le=MAX_BUDGET)]
-    ttl_seconds: Annotated[int, Field(ge=1, le=86_400)] = DEFAULT_TTL
+    token_budget: Annotated[Whole, Field(ge=1, le=MAX_BUDGET)]
+    ttl_seconds: Annotated[Whole, Field(ge=1, le=86_400)] = DEFAULT_TTL
     task_id: Name = ""
     agent: RequestedBy = RequestedBy()
     scope: Scope = Scope()

@@ -56,6 +56,7 @@ def test_null_switches_a_source_off() -> None:
     [
         {"intent": ""}, {"intent": "x" * 8_001}, {"intent": None}, {"intent": "a\x00"}, {"intent": "\ud800"},
         {"tokenBudget": 0}, {"tokenBudget": 2_000_001}, {"tokenBudget": 1.5}, {"tokenBudget": "many"},
+        {"tokenBudget": "5"}, {"tokenBudget": True}, {"retrieval": {"graph": {"limit": "5"}}},
         {"ttlSeconds": 0}, {"ttlSeconds": 86_401}, {"pinned": ["a b"]}, {"pinned": ["a"] * 101},
         {"tenant": "club"}, {"retrieval": {"graph": {"depth": 0}}}, {"retrieval": {"graph": {"depth": 99}}},
         {"retrieval": {"semantic": {"threshold": float("nan")}}}, {"retrieval": {"vector": {}}},

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from fastapi import Header, Path, Query, Response
 from pydantic import Field
 
-from context_builder.knowledge.artifact import CamelModel, Ref, Text
+from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
@@ -24,7 +24,7 @@ router = guarded_router("packages")
 _MOST_RATED: Final = 1_000
 
 PackageId = Annotated[str, Path(max_length=100, description="The package's id, such as cpk_01J….")]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 class PackageEntryAnswer(CamelModel):

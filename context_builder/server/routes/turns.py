@@ -8,7 +8,7 @@ from pydantic import Field
 
 from context_builder.assembly.budget.receipt import Outcome, Receipt
 from context_builder.errors import ContextError, StoreError, StoreUnavailable, TokenLimitExceeded
-from context_builder.knowledge.artifact import CamelModel, Name, Text
+from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole
 from context_builder.knowledge.request import MAX_BUDGET, Scope
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import Problem, not_found
@@ -27,7 +27,7 @@ class TurnRequest(CamelModel):
     """
 
     query: Annotated[Text, Field(max_length=_LONGEST_QUERY)]
-    token_budget: Annotated[int, Field(ge=1, le=MAX_BUDGET)]
+    token_budget: Annotated[Whole, Field(ge=1, le=MAX_BUDGET)]
     user_id: Annotated[Name, Field(min_length=1)] | None = None
     package_scope: Scope | None = None
 
