@@ -125,9 +125,23 @@ def _place(location: Sequence[Any]) -> str:
     )
 
 
+_WORDS: Final = {
+    "json_invalid": "is not JSON in UTF-8",
+    "model_attributes_type": "should be an object",
+    "model_type": "should be an object",
+    "dict_type": "should be an object",
+    "tuple_type": "should be an array",
+    "list_type": "should be an array",
+}
+"""What is wrong in JSON's words, by pydantic's, which are Python's."""
+
+
 def _wrong(error: Mapping[str, Any]) -> str:
-    if error["type"] == "json_invalid":
-        return "is not JSON in UTF-8"
+    if (words := _WORDS.get(error["type"])) is not None:
+        return words
+    if error["type"] in ("too_long", "too_short"):  # of texts and arrays alike
+        bounds = error["ctx"]
+        return f"is longer than {bounds['max_length']:,}" if "max_length" in bounds else "is empty"
     text = str(error["msg"]).removeprefix("Value error, ")
     return text[:1].lower() + text[1:]
 

@@ -100,6 +100,22 @@ async def test_what_is_wrong_is_named_by_its_place_and_never_quoted(api: ApiServ
 
 
 @pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"tags": "labels"}, "body.tags: should be an array"),
+        ({"title": ""}, "body.title: is empty"),
+        ({"title": "x" * 1_001}, "body.title: is longer than 1,000"),
+        ([], "body: should be an object"),
+    ],
+)
+async def test_what_is_wrong_is_told_in_the_words_of_json(api: ApiServer, body: Any, told: str) -> None:
+    asked = {"kind": "document", "title": "T", "content": "c"} | body if body else body
+    async with api.client(api.key()) as client:
+        answer = await client.put("/knowledge/artifacts/artifact:wrong", json=asked)
+    assert problem(answer)["detail"] == told
+
+
+@pytest.mark.parametrize(
     ("headers", "status"),
     [
         ({"Host": "evil.test"}, 403),
