@@ -25,6 +25,9 @@ _KEPT: Final = 1_000
 
 _ATTEMPTS: Final = 5
 
+_UNREAD: Final = -1
+"""No version: what was written is read once more before anything is decided by it."""
+
 
 class Governance(NamedTuple):
     """Holds a tenant's policies as they are at a version of its governance."""
@@ -57,7 +60,10 @@ class PolicyStore:
         rows: list[Any] = await self._functions.call("context_knowledge_policies", tenant_id, {})
         kept: Mapping[str, str | None] = rows[0]["policies"]
         texts = {name: text for name, text in {**default_policies(), **kept}.items() if text is not None}
-        policy_set = held.policy_set if held is not None and held.texts == texts else parse_policies(texts)
+        if held is not None and held.texts == texts:
+            policy_set = held.policy_set
+        else:
+            policy_set = await asyncio.to_thread(parse_policies, texts)
         governance = Governance(int(rows[0]["version"]), texts, policy_set)
         self._parsed[tenant_id] = governance
         self._parsed.move_to_end(tenant_id)
@@ -80,9 +86,12 @@ class PolicyStore:
         for _ in range(_ATTEMPTS):
             held = await self.governance(tenant_id)
             texts = {other: kept for other, kept in held.texts.items() if other != name}
-            policy_set = await asyncio.to_thread(parse_policies, texts if text is None else {**texts, name: text})
+            if text is not None:
+                texts[name] = text
+            policy_set = await asyncio.to_thread(parse_policies, texts)
             arguments = {"policy": name, "new_text": text, "seen": held.version}
             if (await self._functions.call("context_knowledge_govern", tenant_id, arguments))[0]:
+                self._parsed[tenant_id] = Governance(_UNREAD, texts, policy_set)
                 return policy_set
         raise KnowledgeUnavailable("others change this tenant's policies at the same time; try again")
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from types import MappingProxyType
@@ -16,16 +16,28 @@ from typing import TYPE_CHECKING, Final
 from context_builder.errors import PolicyError
 from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.error_location import parse_error, schema_error, template_error
-from context_builder.knowledge.governance.policy_text import PolicyText, Token, context_attributes, names_sources
+from context_builder.knowledge.governance.policy_text import (
+    MAX_BYTES,
+    PolicyText,
+    Token,
+    context_attributes,
+    names_sources,
+)
 
 if TYPE_CHECKING:
     import cedarpy
 
-MAX_TEXTS: Final = 100
+MAX_TEXTS: Final = 2_000
 """Policy texts of one tenant."""
 
-MAX_POLICIES: Final = 1_000
+MAX_POLICIES: Final = 2_000
 """Policies of one tenant, in all its texts."""
+
+MAX_CHARACTERS: Final = 100 * MAX_BYTES
+"""Characters of all of a tenant's policy texts."""
+
+_KEPT: Final = 4_000
+"""Texts that are not read again when another one of their tenant changes."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _ID: Final = re.compile(r'"([A-Za-z][A-Za-z0-9._-]{0,63})"')
@@ -52,6 +64,17 @@ class PolicySet:
         return "time" in self.context_read
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadText:
+    """Holds what a policy set is made of, for one text that has been checked."""
+
+    name: str
+    text: str
+    policy_ids: tuple[str, ...]
+    context_read: frozenset[str]
+    names_sources: bool
+
+
 @cache
 def default_policies() -> Mapping[str, str]:
     """Return the policies of the start, which are named ``default``."""
@@ -68,20 +91,22 @@ def parse_policies(texts: Mapping[str, str]) -> PolicySet:
     cedar.require_cedar()
     named = sorted(texts.items())
     if len(named) > MAX_TEXTS:
-        raise PolicyError(named[MAX_TEXTS][0], 1, 1, f"more than {MAX_TEXTS} policy texts")
+        raise PolicyError(named[MAX_TEXTS][0], 1, 1, f"more than {MAX_TEXTS:,} policy texts")
+    if sum(len(text) for _, text in named) > MAX_CHARACTERS:
+        raise PolicyError(named[-1][0], 1, 1, f"more than {MAX_CHARACTERS:,} characters in all texts")
     read = [_read(name, text) for name, text in named]
-    policies = [policy for text in read for policy in text.policies]
-    together = _read_together(read, len(policies))
+    ids = tuple(one for text in read for one in text.policy_ids)
     return PolicySet(
         version="sha256:" + sha256(json.dumps(named).encode()).hexdigest(),
-        policy_ids=tuple(one for text in read for one in _policy_ids(text)),
-        context_read=frozenset().union(*map(context_attributes, policies)),
-        names_sources=any(map(names_sources, policies)),
-        cedar=together,
+        policy_ids=ids,
+        context_read=frozenset().union(*(text.context_read for text in read)),
+        names_sources=any(text.names_sources for text in read),
+        cedar=_read_together(read, len(ids)),
     )
 
 
-def _read(name: str, text: str) -> PolicyText:
+@lru_cache(_KEPT)
+def _read(name: str, text: str) -> _ReadText:
     if not _NAME.fullmatch(name):
         raise PolicyError(ascii(name), 1, 1, "a name has up to 128 letters, digits, dots, hyphens and underscores")
     read = PolicyText.read(name, text)
@@ -91,10 +116,16 @@ def _read(name: str, text: str) -> PolicyText:
         raise PolicyError(name, 1, 1, str(failure)) from None
     if error is not None:
         raise error
-    return read
+    return _ReadText(
+        name,
+        text,
+        tuple(_policy_ids(read)),
+        frozenset().union(*map(context_attributes, read.policies)),
+        any(map(names_sources, read.policies)),
+    )
 
 
-def _read_together(texts: list[PolicyText], count: int) -> cedarpy.PolicySet:
+def _read_together(texts: list[_ReadText], count: int) -> cedarpy.PolicySet:
     """Return the policies of all texts as one set, which has ``count``. Raises :class:`PolicyError`."""
     name = texts[-1].name if texts else ""
     if count > MAX_POLICIES:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_builder.errors import MissingExtra, PolicyError
 from context_builder.knowledge.governance import Access, DecisionContext, decide, default_policies, parse_policies
-from context_builder.knowledge.governance.policy_set import MAX_POLICIES, MAX_TEXTS
+from context_builder.knowledge.governance.policy_set import MAX_CHARACTERS, MAX_POLICIES, MAX_TEXTS
 from context_builder.knowledge.governance.policy_text import MAX_BYTES, MAX_DEPTH, MAX_OPERATORS
 from tests.knowledge.governance.samples import (
     ADMIN,
@@ -198,10 +198,13 @@ thread.join()
 
 
 def test_a_tenant_has_so_many_texts_and_policies():
-    with pytest.raises(PolicyError, match="more than 100 policy texts"):
+    with pytest.raises(PolicyError, match="more than 2,000 policy texts"):
         parse_policies({f"p{place}": "" for place in range(MAX_TEXTS + 1)})
-    with pytest.raises(PolicyError, match="more than 1,000 policies"):
+    with pytest.raises(PolicyError, match="more than 2,000 policies"):
         parse_policies({"a": PERMIT_ALL * (MAX_POLICIES // 2), "b": PERMIT_ALL * (MAX_POLICIES // 2 + 1)})
+    blank = " " * MAX_BYTES
+    with pytest.raises(PolicyError, match="more than 6,553,600 characters in all texts"):
+        parse_policies({f"p{place}": blank for place in range(MAX_CHARACTERS // MAX_BYTES + 1)})
 
 
 def test_without_cedar_the_extra_is_told(monkeypatch):
