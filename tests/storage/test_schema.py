@@ -45,12 +45,37 @@ SELECT format(E'CREATE FUNCTION %s(%s)\\n    RETURNS %s%s;',
 FROM pg_proc AS p WHERE p.pronamespace = 'public'::regnamespace AND p.proname LIKE 'context%' ORDER BY 1
 """
 
+UNGUARDED = """
+SELECT p.proname AS name, coalesce(p.proconfig::text LIKE '%search_path=pg_catalog, public, pg_temp%', false) AS path
+FROM pg_proc AS p WHERE p.pronamespace = 'public'::regnamespace AND p.proname LIKE 'context%'
+  AND (has_function_privilege('context_builder_stranger', p.oid, 'EXECUTE')
+       OR coalesce(p.proconfig::text NOT LIKE '%search_path=pg_catalog, public, pg_temp%', true))
+"""
+
 
 async def test_the_schema_to_read_is_what_the_migrations_make(database_url: str, database: asyncpg.Connection) -> None:
     await apply(database_url)
     parts = [row[0] for query in (TABLES, INDEXES, FUNCTIONS) for row in await database.fetch(query)]
     made = "\n".join([HEAD, *parts, ""])
     assert written(made) == made
+
+
+async def test_every_function_is_guarded(database_url: str, database: asyncpg.Connection) -> None:
+    """Nobody may call one without a grant; each has a search path of its own, but for those that are inlined or name
+    the schema that they are called in."""
+    await apply(database_url)
+    await database.execute("DROP ROLE IF EXISTS context_builder_stranger; CREATE ROLE context_builder_stranger")
+    unguarded = await database.fetch(UNGUARDED)
+    await database.execute("DROP ROLE context_builder_stranger")
+    assert {row["name"] for row in unguarded if row["path"]} == set()
+    assert {row["name"] for row in unguarded} == {
+        "context_builder_guard",
+        "context_package_about",
+        "context_package_audit_line",
+        "context_package_day",
+        "context_package_left",
+        "context_package_session",
+    }
 
 
 def written(made: str) -> str:

@@ -1,4 +1,4 @@
--- What has been applied to this database. Runs first, every time.
+-- What has been applied to this database, and how its functions are guarded. Runs first, every time.
 
 CREATE TABLE IF NOT EXISTS context_builder_migrations (
     name       text PRIMARY KEY,
@@ -17,3 +17,46 @@ BEGIN
     END IF;
 END
 $$;
+
+-- Lets nobody reach the tables but through functions. Of those whose names match "functions" only the application's role and
+-- Supabase's service role may call the ones that match "callable", which verify the tenant; nobody may call the others
+-- directly. Each sees this schema and "beside", and nothing that a caller could put before them; those that match "inlined"
+-- keep the caller's, because PostgreSQL inlines no function with one of its own: they name nothing outside pg_catalog.
+CREATE OR REPLACE FUNCTION context_builder_guard(
+    functions text, callable text, tables text[] DEFAULT '{}', inlined text DEFAULT '^$', beside text DEFAULT NULL
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    fn     record;
+    caller name;
+    held   text;
+    path   text := concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), beside, 'pg_temp');
+BEGIN
+    FOR fn IN SELECT p.oid::regprocedure AS id, p.proname AS name FROM pg_proc AS p
+              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ functions
+    LOOP
+        IF fn.name !~ inlined THEN
+            EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn.id, path);
+        END IF;
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn.id);
+    END LOOP;
+    FOR caller IN SELECT rolname FROM pg_roles
+                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
+    LOOP
+        FOREACH held IN ARRAY tables LOOP
+            EXECUTE format('REVOKE ALL ON %I FROM %I', held, caller);
+        END LOOP;
+        FOR fn IN SELECT p.oid::regprocedure AS id, p.proname AS name FROM pg_proc AS p
+                  WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ functions
+        LOOP
+            EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn.id, caller);
+            IF caller IN ('context_builder_app', 'service_role') AND fn.name ~ callable THEN
+                EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn.id, caller);
+            END IF;
+        END LOOP;
+        IF caller = 'context_builder_app' THEN
+            EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), caller);
+        END IF;
+    END LOOP;
+END
+$$;
+SELECT context_builder_guard('^context_builder_guard$', '^$', inlined => '^context_builder_guard$');

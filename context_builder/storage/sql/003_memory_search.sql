@@ -387,46 +387,24 @@ BEGIN
 END
 $$;
 
--- Every function sees this schema and pgvector's, and nothing that a caller could put before them. Only the application's
--- role and Supabase's service role may call those that verify the tenant; nobody may call the others directly.
+SELECT context_builder_guard(
+    '^context_memory_', '^context_memory_(remember|unembedded|embed|prepare|search|newest|rate|forget)$',
+    '{context_memories,context_memory_vectors,context_memory_vectors_default,context_memory_frequencies,context_memory_totals}',
+    beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+               WHERE e.extname = 'vector' AND n.nspname <> current_schema()));
+
+-- A search is many reads of a few rows by an index each, and compiling it would take longer than it does.
 DO $$
 DECLARE
-    fn     regprocedure;
-    caller name;
-    path   text := concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), (
-        SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
-        WHERE e.extname = 'vector' AND n.nspname <> current_schema()), 'pg_temp');
+    fn regprocedure;
 BEGIN
     FOR fn IN SELECT p.oid FROM pg_proc AS p
-              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_memory\_%'
+              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ '^context_memory_.*_?search$'
     LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn, path);
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
-        IF split_part(fn::text, '(', 1) LIKE '%\_search' THEN
-            -- A search is many reads of a few rows by an index each, and compiling it would take longer than it does.
-            EXECUTE format('ALTER FUNCTION %s SET random_page_cost = 1.1', fn);
-            EXECUTE format('ALTER FUNCTION %s SET enable_hashjoin = off', fn);
-            EXECUTE format('ALTER FUNCTION %s SET enable_mergejoin = off', fn);
-            EXECUTE format('ALTER FUNCTION %s SET jit = off', fn);
-        END IF;
-    END LOOP;
-    FOR caller IN SELECT rolname FROM pg_roles
-                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
-    LOOP
-        EXECUTE format('REVOKE ALL ON context_memories, context_memory_vectors, context_memory_vectors_default,
-                        context_memory_frequencies, context_memory_totals FROM %I', caller);
-        FOR fn IN SELECT p.oid FROM pg_proc AS p
-                  WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_memory\_%'
-        LOOP
-            EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
-            IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
-               ~ 'context_memory_(remember|unembedded|embed|prepare|search|newest|rate|forget)$' THEN
-                EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
-            END IF;
-        END LOOP;
-        IF caller = 'context_builder_app' THEN
-            EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), caller);
-        END IF;
+        EXECUTE format('ALTER FUNCTION %s SET random_page_cost = 1.1', fn);
+        EXECUTE format('ALTER FUNCTION %s SET enable_hashjoin = off', fn);
+        EXECUTE format('ALTER FUNCTION %s SET enable_mergejoin = off', fn);
+        EXECUTE format('ALTER FUNCTION %s SET jit = off', fn);
     END LOOP;
 END
 $$;

@@ -416,33 +416,7 @@ BEGIN
 END
 $$;
 
--- As at the end of 003: nobody reads the tables, and only who verifies the tenant may be called.
-DO $$
-DECLARE
-    fn     regprocedure;
-    caller name;
-BEGIN
-    FOR fn IN SELECT p.oid FROM pg_proc AS p
-              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_knowledge\_%'
-    LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
-                       concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
-    END LOOP;
-    FOR caller IN SELECT rolname FROM pg_roles
-                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
-    LOOP
-        EXECUTE format('REVOKE ALL ON context_artifacts, context_artifact_erasures, context_edges, context_assessments,
-                        context_projections, context_policies, context_governance FROM %I', caller);
-        FOR fn IN SELECT p.oid FROM pg_proc AS p
-                  WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_knowledge\_%'
-        LOOP
-            EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
-            IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
-               ~ 'context_knowledge_(put|get|erase|matching|nodes|sources|link|unlink|assess|quality|neighbourhood|policies|governance|govern)$' THEN
-                EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
-            END IF;
-        END LOOP;
-    END LOOP;
-END
-$$;
+SELECT context_builder_guard(
+    '^context_knowledge_',
+    '^context_knowledge_(put|get|erase|matching|nodes|sources|link|unlink|assess|quality|neighbourhood|policies|governance|govern)$',
+    '{context_artifacts,context_artifact_erasures,context_edges,context_assessments,context_projections,context_policies,context_governance}');

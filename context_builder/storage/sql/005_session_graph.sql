@@ -173,27 +173,4 @@ FROM context_memories AS m
 WHERE m.kind = 'point' AND strpos(m.tenant_id, chr(31)) = 0 AND context_session_point(m.session_id, m.id) IS NOT NULL
 HAVING count(*) > 0;
 
--- As at the end of 004: only who verifies the tenant may be called.
-DO $$
-DECLARE
-    fn     regprocedure;
-    caller name;
-BEGIN
-    FOR fn IN SELECT p.oid FROM pg_proc AS p
-              WHERE p.pronamespace = current_schema()::regnamespace
-                AND (p.proname LIKE 'context\_session\_%' OR p.proname IN ('context_knowledge_name', 'context_knowledge_said'))
-    LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
-                       concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
-        FOR caller IN SELECT rolname FROM pg_roles
-                      WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
-        LOOP
-            EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
-            IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1) ~ 'context_knowledge_said$' THEN
-                EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
-            END IF;
-        END LOOP;
-    END LOOP;
-END
-$$;
+SELECT context_builder_guard('^context_(session_|knowledge_(name|said)$)', '^context_knowledge_said$');

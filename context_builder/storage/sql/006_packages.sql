@@ -907,47 +907,26 @@ BEGIN
 END
 $$;
 
--- As at the end of 004: nobody reads the tables, and only who verifies the tenant may be called.
+SELECT context_builder_guard(
+    '^context_package_',
+    '^context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|'
+    'anchors|audit_state|audit_rows|events_waiting|events_take|events_done)$',
+    '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses,context_package_heads,'
+    'context_package_contents,context_package_erasures,context_package_keys,context_package_leases,context_package_feedback,'
+    'context_source_ratings,context_source_usefulness,policy_audit_heads,policy_audit_anchors,context_package_events}',
+    inlined => '^context_package_(audit_line|left|about|session|day)$');
+
+-- A page in the order of the index: of a table not analyzed yet it would else sort all rows for each page.
 DO $$
 DECLARE
-    fn     regprocedure;
-    caller name;
+    fn regprocedure;
 BEGIN
     FOR fn IN SELECT p.oid FROM pg_proc AS p
-              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_package\_%'
+              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ '^context_package_(audit_rows|listing)$'
     LOOP
-        -- One with a search path of its own is not inlined; these, called for each row, name nothing outside pg_catalog.
-        IF split_part(fn::text, '(', 1) !~ 'context_package_(audit_line|left|about|session|day)$' THEN
-            EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
-                           concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
-        END IF;
-        IF split_part(fn::text, '(', 1) ~ 'context_package_(audit_rows|listing)$' THEN
-            -- A page in the order of the index: of a table not analyzed yet it would else sort all rows for each page.
-            EXECUTE format('ALTER FUNCTION %s SET enable_sort = off', fn);
-            EXECUTE format('ALTER FUNCTION %s SET enable_bitmapscan = off', fn);
-            EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', fn);
-        END IF;
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
-    END LOOP;
-    FOR caller IN SELECT rolname FROM pg_roles
-                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
-    LOOP
-        EXECUTE format('REVOKE ALL ON context_build_requests, context_packages, policy_decisions, policy_audit,
-                        context_package_uses, context_package_heads, context_package_contents, context_package_erasures,
-                        context_package_keys, context_package_leases, context_package_feedback, context_source_ratings,
-                        context_source_usefulness, policy_audit_heads, policy_audit_anchors, context_package_events
-                        FROM %I', caller);
-        FOR fn IN SELECT p.oid FROM pg_proc AS p
-                  WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_package\_%'
-        LOOP
-            EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
-            IF caller IN ('context_builder_app', 'service_role') AND split_part(fn::text, '(', 1)
-               ~ ('context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|'
-                  'anchors|audit_state|audit_rows|events_waiting|events_take|events_done)$')
-            THEN
-                EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
-            END IF;
-        END LOOP;
+        EXECUTE format('ALTER FUNCTION %s SET enable_sort = off', fn);
+        EXECUTE format('ALTER FUNCTION %s SET enable_bitmapscan = off', fn);
+        EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', fn);
     END LOOP;
 END
 $$;

@@ -61,31 +61,4 @@ BEGIN
 END
 $$;
 
--- As at the end of 003: nobody reads the table, and only a server's roles may call.
-DO $$
-DECLARE
-    fn     regprocedure;
-    caller name;
-BEGIN
-    FOR fn IN SELECT p.oid FROM pg_proc AS p
-              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_access\_%'
-    LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
-                       concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
-    END LOOP;
-    FOR caller IN SELECT rolname FROM pg_roles
-                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
-    LOOP
-        EXECUTE format('REVOKE ALL ON context_access_keys FROM %I', caller);
-        FOR fn IN SELECT p.oid FROM pg_proc AS p
-                  WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'context\_access\_%'
-        LOOP
-            EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
-            IF caller IN ('context_builder_app', 'service_role') THEN
-                EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
-            END IF;
-        END LOOP;
-    END LOOP;
-END
-$$;
+SELECT context_builder_guard('^context_access_', '^context_access_', '{context_access_keys}');

@@ -20,21 +20,4 @@ BEGIN
 END
 $$;
 
-DO $$
-DECLARE
-    fn     regprocedure := 'context_package_nodes(text, text[], integer)'::regprocedure;
-    caller name;
-BEGIN
-    EXECUTE format('ALTER FUNCTION %s SET search_path = %s', fn,
-                   concat_ws(', ', 'pg_catalog', quote_ident(current_schema()), 'pg_temp'));
-    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
-    FOR caller IN SELECT rolname FROM pg_roles
-                  WHERE rolname IN ('context_builder_app', 'service_role', 'anon', 'authenticated')
-    LOOP
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', fn, caller);
-        IF caller IN ('context_builder_app', 'service_role') THEN
-            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
-        END IF;
-    END LOOP;
-END
-$$;
+SELECT context_builder_guard('^context_package_nodes$', '^context_package_nodes$');

@@ -342,6 +342,8 @@ CREATE FUNCTION context_access_list(tenant text, every_tenant boolean DEFAULT fa
     RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_access_revoke(tenant text, key_id text)
     RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_builder_guard(functions text, callable text, tables text[] DEFAULT '{}'::text[], inlined text DEFAULT '^$'::text, beside text DEFAULT NULL::text)
+    RETURNS void;
 CREATE FUNCTION context_knowledge_artifact(a context_artifacts)
     RETURNS jsonb;
 CREATE FUNCTION context_knowledge_assess(tenant text, assessments jsonb)
