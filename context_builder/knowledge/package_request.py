@@ -21,6 +21,7 @@ from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.bundle import FittedBundle, entry, fitted
 from context_builder.knowledge.governance import Agent
+from context_builder.knowledge.repetition import unrepeated
 from context_builder.knowledge.services import AccessReport
 from context_builder.knowledge.signals import node_of
 from context_builder.knowledge.sources.query import PackageQuery
@@ -113,6 +114,7 @@ class PackageRequest:
         self._now = now
         self._reports: list[AccessReport] = []
         self._failures: dict[str, str] = {}
+        self._repeated: list[tuple[Item, str]] = []
 
     def cache_key(self) -> Hashable:
         return None
@@ -131,10 +133,15 @@ class PackageRequest:
         )
 
     def draft(self, retrieved: RetrievalResult) -> Draft:
+        candidates, repeated = unrepeated(_named(retrieved.candidates), self._query.request.pinned)
+        self._repeated = [
+            (Item(ref, message.text, candidate=message), f"{point} says so")
+            for ref, (message, point) in repeated.items()
+        ]
         return Draft(
             query=self._query.query,
             required=(),
-            candidates=_named(retrieved.candidates),
+            candidates=candidates,
             order=(ContextType.SEMANTIC,),
             config=self._config,
             signals=self._signals,
@@ -152,7 +159,7 @@ class PackageRequest:
         read = [_whole(item) for item in rest if not _is_unread(item)]
         bundle = fitted([_whole(item) for item in pinned], read, limit, self._count)
         unread = tuple((item, "does not fit: too long, and one word") for item in rest if _is_unread(item))
-        bundle = replace(bundle, left=(*bundle.left, *unread))
+        bundle = replace(bundle, left=(*bundle.left, *unread, *self._repeated))
         tokens = tuple(self._count(entry(number, item)) for number, item in enumerate(bundle.items, 1))
         return PackageFit(selection, bundle, tokens)
 

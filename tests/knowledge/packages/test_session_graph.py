@@ -11,7 +11,7 @@ import pytest
 
 from context_builder.knowledge.artifact import Edge
 from context_builder.memory.memory import Memory, MemoryFilter, point_id
-from tests.knowledge.packages.conftest import Lab
+from tests.knowledge.packages.conftest import ANN, Lab
 
 pytestmark = pytest.mark.engines
 
@@ -172,3 +172,18 @@ async def test_what_is_too_long_is_told_by_its_beginning(lab: Lab) -> None:
     (node,) = (await lab.store.nodes("lab", ["message:monday/1"], 40)).values()
     assert (node.content, node.projections) == (None, ("Whistles Whistles Whistles Whistles",))
     assert len(node.title) <= 80
+
+
+async def test_a_message_that_a_point_repeats_is_not_told_twice(lab: Lab) -> None:
+    said = "So then: hydrophone clips are labelled by hand."
+    await lab.memory.remember("lab", [message(1, said), point(1, "Hydrophone clips are labelled by hand.", "decision")])
+    package = await lab.build("how are hydrophone clips labelled?")
+    assert [one.ref for one in package.sources] == ["point:monday/1"]
+    assert package.excluded == 1
+    audit = await lab.service.audit(ANN, package.context_package_id, of_others=False)
+    (left,) = [one for one in audit.candidates if one.ref == "message:monday/1"]
+    assert (left.verdict, left.reason) == ("excluded", "point:monday/1 says so")
+    kept = await lab.build("how are hydrophone clips labelled?", pinned=["message:monday/1"])
+    assert {one.ref for one in kept.sources} == {"message:monday/1", "point:monday/1"}
+    only = await lab.build("hydrophone clips", retrieval={"graph": None, "semantic": {"kinds": ["message"]}})
+    assert [one.ref for one in only.sources] == ["message:monday/1"]
