@@ -10,7 +10,7 @@ import orjson
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.memory.memory import Memory
+from context_builder.memory.memory import Memory, point_id
 from context_builder.memory.postgres import PostgresMemory
 from tests.server.test_answers import problem
 from tests.services.api_server import TENANT, ApiServer
@@ -94,7 +94,9 @@ async def test_messages_are_there_after_they_left_the_buffer(api: ApiServer, red
         Memory(f"tuesday:message:{place}", f"Old words {place}.", session_id="tuesday", speaker="Ida", position=place)
         for place in range(1, 8)
     ]
-    await memory.remember(TENANT, old)
+    decided = {"point": "decision", "cites": [6]}
+    point = Memory(point_id("tuesday", 1, 1.0), "Decided.", kind="point", session_id="tuesday", metadata=decided)
+    await memory.remember(TENANT, [*old, point])
     await memory.close()
     entries = [{"id": place, "text": f"New words {place}.", "speaker": "Ida"} for place in (7, 8, 9)]
     await redis.set(
@@ -102,7 +104,7 @@ async def test_messages_are_there_after_they_left_the_buffer(api: ApiServer, red
     )
     async with api.client(api.key()) as client:
 
-        async def ids(**query: int) -> list[int]:
+        async def ids(**query: int | str) -> list[int]:
             answer = await client.get("/sessions/tuesday/messages", params=query)
             return [one["id"] for one in answer.json()]
 
@@ -110,7 +112,10 @@ async def test_messages_are_there_after_they_left_the_buffer(api: ApiServer, red
         assert await ids(after=2, limit=3) == [3, 4, 5]
         assert await ids(after=5, limit=3) == [6, 7, 8]
         assert await ids(after=9) == []
-        assert await ids(around=6, limit=4) == [4, 5, 6, 7]
+        for six in (6, "message:tuesday/6", "point:tuesday/1"):  # the refs are those of sources' links
+            assert await ids(around=six, limit=4) == [4, 5, 6, 7]
+        assert await ids(around="point:tuesday/9", limit=2) == [1, 2]
+        assert (await client.get("/sessions/tuesday/messages?around=a%20b")).status_code == 422
         found = (await client.get("/sessions/tuesday/messages", params={"after": 5, "limit": 2})).json()
         assert [one["text"] for one in found] == ["Old words 6.", "New words 7."]
         await redis.delete("context_builder:tuesday:state")

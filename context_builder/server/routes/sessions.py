@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final
 
 import orjson
@@ -10,10 +11,11 @@ from pydantic import AfterValidator
 
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError, SessionIdError
-from context_builder.knowledge.artifact import CamelModel
+from context_builder.knowledge.artifact import CamelModel, check_ref
+from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.services import CallerHere, OwnRedis, ServicesHere
+from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere
 from context_builder.server.session_messages import SessionMessages
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import validate_session_id
@@ -34,6 +36,7 @@ def _session_id(value: str) -> str:
 
 
 SessionId = Annotated[str, AfterValidator(_session_id), Path(description="1 to 128 of A-Z a-z 0-9 . _ -")]
+_ID: Final = re.compile("[0-9]{1,15}")
 MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
 
 
@@ -66,17 +69,32 @@ async def session_messages(
     services: ServicesHere,
     caller: CallerHere,
     after: Annotated[MessageId, Query(description="The id of a message: those that arrived later.")] = None,
-    around: Annotated[MessageId, Query(description="The id of a message: those before and after it.")] = None,
+    around: Annotated[
+        str | None, Query(max_length=600, description="A message's id, or a source's ref: those before and after it.")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_MESSAGES)] = 100,
 ) -> list[dict[str, Any]]:
     """Return messages in the order in which they arrived, also after they have left the buffer."""
     begin = -1 if after is None else after
     if around is not None:
-        begin = max(-1, around - limit // 2 - 1)
+        begin = max(-1, await _place(services, caller, session_id, around) - limit // 2 - 1)
     found = await SessionMessages(redis, services.functions, caller.tenant_id).after(session_id, begin, limit)
     if found is None:
         raise not_found()
     return found
+
+
+async def _place(services: Services, caller: Caller, session_id: str, around: str) -> int:
+    """Return the id of the message that ``around`` names, or that the source it names cites first; 0 where none is."""
+    if _ID.fullmatch(around):
+        return int(around)
+    try:
+        node = (await services.knowledge.nodes(caller.tenant_id, [check_ref(around)], 0)).get(around)
+    except ValueError as error:
+        raise Problem(422, "invalid_request", f"query.around: neither a message's id nor a ref: {error}") from None
+    cited = [around, *(node.cites if node is not None else ())]
+    places = [ref.removeprefix(f"message:{session_id}/") for ref in cited]
+    return next((int(place) for place in places if _ID.fullmatch(place)), 0)
 
 
 @router.post("/sessions/{session_id}/messages", openapi_extra=WRITER, status_code=202)
