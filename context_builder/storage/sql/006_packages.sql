@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS context_packages (
     request_id         text NOT NULL,
     decision_id        text NOT NULL,
     governance_version text NOT NULL,
-    body               jsonb NOT NULL,        -- as served; a source's title and content are in context_package_contents
+    body               jsonb NOT NULL,        -- as served; a source's texts are in context_package_contents
     digest             bytea NOT NULL,        -- SHA-256 of the body as served, as jsonb's text
     candidates         jsonb NOT NULL,        -- [{ref, version, outcome, reason, score, signals, tokens, origins}]
     graph              jsonb,                 -- the neighbourhood that was used
@@ -105,9 +105,10 @@ CREATE INDEX IF NOT EXISTS context_package_heads_day ON context_package_heads (f
 CREATE TABLE IF NOT EXISTS context_package_contents (
     tenant_id  text NOT NULL,
     ref        text NOT NULL,
-    digest     bytea NOT NULL,                -- SHA-256 of title and content
+    digest     bytea NOT NULL,                -- SHA-256 of title, heading and content
     session_id text,                          -- of a point or a message
     title      text NOT NULL,
+    heading    text NOT NULL,
     content    text NOT NULL,
     last_day   date NOT NULL,                 -- on which a package showed it
     PRIMARY KEY (tenant_id, ref, digest)
@@ -451,18 +452,20 @@ BEGIN
 
     WITH sources AS (
         SELECT s.source, s.place, s.source ->> 'ref' AS ref,
-               sha256(convert_to(concat(s.source ->> 'title', E'\n', s.source ->> 'content'), 'UTF8')) AS digest
+               sha256(convert_to(concat_ws(E'\n', s.source ->> 'title', s.source ->> 'heading', s.source ->> 'content'),
+                                 'UTF8')) AS digest
         FROM jsonb_array_elements(body -> 'sources') WITH ORDINALITY AS s (source, place)
     ), held AS (
-        INSERT INTO context_package_contents AS c (tenant_id, ref, digest, session_id, title, content, last_day)
+        INSERT INTO context_package_contents AS c (tenant_id, ref, digest, session_id, title, heading, content, last_day)
         SELECT DISTINCT ON (s.ref, s.digest) tenant, s.ref, s.digest, context_package_session(s.ref),
-               coalesce(s.source ->> 'title', ''), coalesce(s.source ->> 'content', ''), today
+               coalesce(s.source ->> 'title', ''), coalesce(s.source ->> 'heading', ''),
+               coalesce(s.source ->> 'content', ''), today
         FROM sources AS s
         WHERE NOT EXISTS (SELECT FROM context_package_erasures AS e WHERE e.tenant_id = tenant AND e.erased_at >= begun
                           AND e.ref IN (s.ref, 'session:' || context_package_session(s.ref)))
         ON CONFLICT (tenant_id, ref, digest) DO UPDATE SET last_day = EXCLUDED.last_day WHERE c.last_day < EXCLUDED.last_day
     )
-    SELECT coalesce(jsonb_agg(s.source - '{title,content}'::text[] || jsonb_build_object('digest', encode(s.digest, 'hex'),
+    SELECT coalesce(jsonb_agg(s.source - '{title,heading,content}'::text[] || jsonb_build_object('digest', encode(s.digest, 'hex'),
         'contentDigest', encode(sha256(convert_to(coalesce(s.source ->> 'content', ''), 'UTF8')), 'hex')) ORDER BY s.place), '[]')
     INTO shown FROM sources AS s;
 
@@ -525,12 +528,13 @@ BEGIN
 END
 $$;
 
--- A body as it was served, but for what was erased since: of that, title and content are empty, and "erased" is true where
+-- A body as it was served, but for what was erased since: of that, the texts are empty, and "erased" is true where
 -- that is to be told.
 CREATE OR REPLACE FUNCTION context_package_body(p context_packages, tells_erased boolean) RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_set(p.body, '{sources}', coalesce((
         SELECT jsonb_agg(s.source - '{digest,contentDigest}'::text[] || jsonb_build_object(
-                             'title', coalesce(c.title, ''), 'content', coalesce(c.content, ''))
+                             'title', coalesce(c.title, ''), 'heading', coalesce(c.heading, ''),
+                             'content', coalesce(c.content, ''))
                          || CASE WHEN c.ref IS NULL AND tells_erased
                             THEN jsonb_build_object('erased', true, 'contentDigest', s.source ->> 'contentDigest')
                             ELSE '{}' END ORDER BY s.place)

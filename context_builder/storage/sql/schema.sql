@@ -121,6 +121,7 @@ CREATE TABLE context_package_contents (
     digest bytea NOT NULL,
     session_id text,
     title text NOT NULL,
+    heading text NOT NULL,
     content text NOT NULL,
     last_day date NOT NULL
 );

@@ -31,7 +31,8 @@ class StoppedClock:
 
 
 def source(ref: str, content: str = "Label every call.", title: str = "Protocol") -> dict[str, Any]:
-    return {"ref": ref, "version": 3, "kind": "document", "title": title, "content": content, "tokens": 5, "score": 0.8}
+    shown = {"title": title, "heading": f"{title} (document)" if title else "", "content": content}
+    return {"ref": ref, "version": 3, "kind": "document", **shown, "tokens": 5, "score": 0.8}
 
 
 def body(package_id: str, sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
