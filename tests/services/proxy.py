@@ -11,10 +11,11 @@ from context_builder.engines.engine import LOOPBACK
 
 
 class Proxy:
-    """Forwards bytes to ``target`` while :attr:`flowing` is set."""
+    """Forwards bytes to ``target`` while :attr:`flowing` is set, and hangs up on all after :meth:`hang_up`."""
 
     def __init__(self, target: int) -> None:
         self._target = target
+        self._away = False
         self._forwarding: set[asyncio.Task[None]] = set()
         self.port = 0
         self.flowing = asyncio.Event()
@@ -33,7 +34,19 @@ class Proxy:
                 task.cancel()
             await asyncio.gather(*self._forwarding, return_exceptions=True)
 
+    def hang_up(self) -> None:
+        """Close what is open, and whatever is opened until :meth:`take_up`."""
+        self._away = True
+        for task in self._forwarding:
+            task.cancel()
+
+    def take_up(self) -> None:
+        self._away = False
+
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._away:
+            writer.close()
+            return
         await self.flowing.wait()
         there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._target)
         for source, sink in ((reader, there_writer), (there_reader, writer)):
