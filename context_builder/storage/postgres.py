@@ -47,11 +47,16 @@ _INVALID_DATA: Final = (
 """The statement fails for what is in it, however often it is sent; one with other data may succeed."""
 
 
+_PREPARED: Final = 100
+"""Statements that a connection keeps prepared."""
+
+
 class PostgresPool:
     """Lends connections to the database at ``url``, at most so many.
 
-    Connects at first use. Works through a transaction pooler: it keeps no prepared statements. Raises
-    :class:`~context_builder.errors.MissingExtra` when its driver is not installed.
+    Connects at first use. Works through a transaction pooler: prepared statements are kept only where ``set_up`` is
+    given and there is none, and ``is_direct`` says so. ``set_up`` is then what a new connection runs for its session.
+    Raises :class:`~context_builder.errors.MissingExtra` when its driver is not installed.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class PostgresPool:
         max_connections: int,
         timeout: float = TIMEOUT,
         reset: Callable[[asyncpg.Connection], Awaitable[None]] | None = None,
+        set_up: str | None = None,
     ) -> None:
         require_driver()
         self._url = url
@@ -69,8 +75,11 @@ class PostgresPool:
         self._max_connections = max_connections
         self._timeout = timeout
         self._reset = reset
+        self._set_up = set_up
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
+        self.is_direct = False
+        """Whether a session is its connection's own, known once the pool is open."""
 
     @property
     def name(self) -> str:
@@ -97,16 +106,44 @@ class PostgresPool:
         async with self._opening:
             import asyncpg
 
-            self._pool = self._pool or await asyncpg.create_pool(
-                self._url,
-                min_size=0,
-                max_size=self._max_connections,
-                timeout=self._timeout,
-                command_timeout=self._timeout,
-                statement_cache_size=0,
-                reset=self._reset,
-            )
+            if self._pool is None:
+                self.is_direct = self._set_up is not None and await self._answers_directly()
+                self._pool = await asyncpg.create_pool(
+                    self._url,
+                    min_size=0,
+                    max_size=self._max_connections,
+                    timeout=self._timeout,
+                    command_timeout=self._timeout,
+                    statement_cache_size=_PREPARED if self.is_direct else 0,
+                    reset=self._reset,
+                    init=self._begin_session if self.is_direct else None,
+                )
             return self._pool
+
+    async def _answers_directly(self) -> bool:
+        import asyncpg
+
+        connection = await asyncpg.connect(self._url, timeout=self._timeout, command_timeout=self._timeout)
+        try:
+            return await _is_direct(connection)
+        finally:
+            connection.terminate()
+
+    async def _begin_session(self, connection: asyncpg.Connection) -> None:
+        if not await _is_direct(connection):
+            await self.close()  # opened anew by the next call, which finds out what is there now
+            raise ConnectionResetError("a pooler stands before the database now")
+        await connection.execute(self._set_up)
+
+
+async def _is_direct(connection: asyncpg.Connection) -> bool:
+    """Return whether the server process that answers is the one that the connection was told of: poolers, which may
+    give each transaction another one, tell of none of them, or a cancelled query would be somebody else's.
+
+    A statement without parameters needs no preparing; its status tells how many rows it has.
+    """
+    status: str = await connection.execute(f"SELECT WHERE pg_backend_pid() = {connection.get_server_pid()}")
+    return status == "SELECT 1"
 
 
 def require_driver() -> None:
