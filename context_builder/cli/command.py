@@ -105,10 +105,16 @@ def print_json(value: object, default: Callable[[Any], object] | None = None) ->
     typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
 
 
-def run(coroutine: Coroutine[Any, Any, T], *, interrupted: int = INTERRUPTED) -> T:
+def run(
+    coroutine: Coroutine[Any, Any, T],
+    *,
+    interrupted: int = INTERRUPTED,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> T:
     """Return the coroutine's result; this package's errors become a line and an exit status, Ctrl-C an orderly end."""
     try:
-        return asyncio.run(coroutine)
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            return runner.run(coroutine)
     except KeyboardInterrupt:
         raise typer.Exit(interrupted) from None
     except ContextBuilderError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -19,6 +20,10 @@ from context_builder.server.trace import trace_of
 
 GRACE: Final = 3
 """Seconds that answers may take once the server is told to stop."""
+
+
+GC_THRESHOLDS: Final = (20_000, 20, 20)
+"""An answer makes some ten thousand objects, hardly any of them in cycles."""
 
 
 class _Protocol(H11Protocol):
@@ -83,6 +88,9 @@ async def serve_app(
     task = asyncio.create_task(stop_when_told(), name="stop the server")
     try:
         started()
+        gc.collect()
+        gc.freeze()  # to look through all modules in the midst of an answer would take tens of milliseconds
+        gc.set_threshold(*GC_THRESHOLDS)
         await server.serve(sockets=[listener])
         if not server.started:
             raise SettingError("SERVE_PORT: the server did not start")
