@@ -8,9 +8,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Options:
-    """``data`` holds labelled texts; ``cache`` keeps embeddings for the next run."""
+    """``data`` holds labelled texts; ``cache`` keeps embeddings and ``database`` what speed is
+    measured on for the next run."""
 
     data: Path | None = None
     quick: bool = False
     embeddings: bool = True
     cache: Path | None = None
+    database: Path | None = None

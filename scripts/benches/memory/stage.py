@@ -28,10 +28,11 @@ PATIENCE: Final = 60.0
 
 
 @contextmanager
-def database() -> Iterator[str]:
-    """The URL of a real PostgreSQL of our own."""
+def database(kept: Path | None = None) -> Iterator[str]:
+    """The URL of a real PostgreSQL of our own; what it holds stays in the folder ``kept``."""
     with tempfile.TemporaryDirectory(prefix="context-builder-memory-") as folder:
-        home = Path(folder)
+        home = kept or Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
         home.chmod(0o755)
         engine = PostgresEngine(home)
         try:

@@ -17,6 +17,7 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.storage.migrations import apply
 from context_builder.tokens.counter import TokenCounter
 from scripts.benches.memory.corpus import Corpus, conversations
+from scripts.benches.memory.random_embeddings import DIMENSIONS, RandomEmbedder
 from scripts.benches.memory.stage import database
 from scripts.benches.prompts.options import MODEL, Options
 from scripts.benches.shared.progress import progress
@@ -30,26 +31,6 @@ PUBLISHED: Final = "seed: 200 ms; closest peer, 500 memories: 31–234 ms"
 LOADED_AT_ONCE: Final = 2_000
 WARM_UP: Final = 20
 HISTORY: Final = 20
-DIMENSIONS: Final = 384
-
-
-class RandomEmbedder:
-    """Embeddings around fifty centres: as costly to search as real ones."""
-
-    name = "random"
-
-    def __init__(self) -> None:
-        self._random = random.Random(1)
-        self._centres = [[self._random.gauss(0, 1) for _ in range(DIMENSIONS)] for _ in range(50)]
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        return [await self.embed_query(text) for text in texts]
-
-    async def embed_query(self, _: str) -> list[float]:
-        return [round(value + self._random.gauss(0, 0.7), 3) for value in self._random.choice(self._centres)]
-
-    async def close(self) -> None:
-        return None
 
 
 def recombined(talks: Sequence[Corpus], count: int) -> Iterator[Memory]:
