@@ -36,5 +36,10 @@ DOMAIN_CALLS_SKIPPED = Counter(
 OVER_BUDGET = Counter("context_builder_over_budget_total", "Model calls refused by the hourly budget.", ["task"])
 SUMMARIES_ARCHIVED = Counter("context_builder_summaries_archived_total", "Deliveries to the archive.", ["outcome"])
 MEMORY_FED = Counter("context_builder_memory_fed_total", "Deliveries to the long-term memory.", ["outcome"])
+MESSAGES_FED = Counter(
+    "context_builder_messages_fed_total",
+    "Messages given to the long-term memory before they are summarized.",
+    ["outcome"],
+)
 QUEUE_LENGTH = Gauge("context_builder_input_length", "Deliveries waiting at the last commit, all sessions.")
 SESSIONS = Gauge("context_builder_sessions", "Sessions this process runs.")

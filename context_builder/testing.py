@@ -141,6 +141,7 @@ class InMemoryStore:
     """
 
     name = "memory"
+    supports_message_feed = True
 
     def __init__(self) -> None:
         self.kept: dict[str, dict[str, Memory]] = {}

@@ -150,6 +150,13 @@ class MemoryStore(Protocol):
         """Return the store's name for people; free of secrets."""
         ...
 
+    @property
+    def supports_message_feed(self) -> bool:
+        """Return whether messages may be remembered as they are said, several times a second, and again with more about
+        them once they are summarized; it takes that :meth:`remember` replaces, and :meth:`forget` deletes.
+        """
+        ...
+
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         """Keep the memories, each replacing the one of the same id; a preference replaces none stated later."""
         ...
@@ -191,6 +198,10 @@ class TenantMemory:
     def name(self) -> str:
         return self.store.name
 
+    @property
+    def supports_message_feed(self) -> bool:
+        return self.store.supports_message_feed
+
     async def remember(self, memories: Sequence[Memory]) -> None:
         await self.store.remember(self.tenant_id, memories)
 
@@ -207,6 +218,8 @@ class TenantMemory:
 
 class DeferredMemory(Deferred[MemoryStore]):
     """Implements :class:`~context_builder.memory.memory.MemoryStore`."""
+
+    supports_message_feed = True
 
     def __init__(self, name: str, open_memory: Callable[[], Awaitable[MemoryStore]]) -> None:
         of_its_tables = ArchiveError  # they are made along with the archive's

@@ -35,6 +35,10 @@ class RedactingMemory:
     def name(self) -> str:
         return self._memory.name
 
+    @property
+    def supports_message_feed(self) -> bool:
+        return self._memory.supports_message_feed
+
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         redacted = await asyncio.to_thread(self._redacted, memories)
         if withheld := len(memories) - len(redacted):

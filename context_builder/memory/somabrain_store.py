@@ -31,6 +31,8 @@ class SomaBrainStore:
     """
 
     OVERSAMPLE: Final = 4
+    supports_message_feed = False
+    """SomaBrain documents no way to replace or delete a memory."""
 
     def __init__(self, client: SomaBrainClient) -> None:
         self._client = client

@@ -52,6 +52,8 @@ class SqlMemory:
     A warning and the ``origins`` say so.
     """
 
+    supports_message_feed = True
+
     def __init__(
         self,
         functions: SqlFunctions,

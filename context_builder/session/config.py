@@ -44,7 +44,7 @@ class SessionConfig:
     feed_memory: bool = setting(
         True,
         "FEED_MEMORY",
-        "Store summarized messages and points in the long-term memory, to be found later. true or false",
+        "Store messages and points in the long-term memory, to be found later. true or false",
     )
     pending_max: Count = setting(
         5000,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -15,8 +15,10 @@ from context_builder.archive.archive import Archive, SummaryRow
 from context_builder.clock import Clock
 from context_builder.costs import NO_USAGE, collected_usage
 from context_builder.errors import CannotForget, EntryUnreadable
-from context_builder.memory.memory import TenantMemory
+from context_builder.memory.memory import Memory, TenantMemory
 from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
+from context_builder.session.message_feed import MessageFeed
+from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.outbox_relay import OutboxRelay
 from context_builder.session.recorder import Charged, DeadLettered
 from context_builder.session.store.commit import Committed
@@ -33,7 +35,10 @@ LONGEST_TAKE_BACK: Final = 10.0
 
 
 class Relays:
-    """Runs the relay to the archive and, where there is a ``memory``, the one to it; neither waits for the other."""
+    """Runs the relay to the archive and, where there is a ``memory``, the one to it; neither waits for the other.
+
+    With ``feeds``, a message feed remembers what is said at once, in a memory that supports it.
+    """
 
     def __init__(
         self,
@@ -42,13 +47,22 @@ class Relays:
         memory: TenantMemory | None,
         clock: Clock,
         happened: Callable[[DeadLettered | Charged], None],
+        *,
+        feeds: bool = False,
     ) -> None:
+        self._feed = (
+            message_feed(store, memory, clock, happened) if memory and feeds and memory.supports_message_feed else None
+        )
         self._archiver = archive_relay(store.outbox, archive, clock, happened)
-        self._rememberer = memory_relay(store.memory_outbox, memory, clock, happened) if memory else None
+        self._rememberer = memory_relay(store.memory_outbox, memory, clock, happened, self._feed) if memory else None
 
     def each(self) -> list[OutboxRelay]:
         """Return the relays there are."""
         return [self._archiver, *([self._rememberer] if self._rememberer else [])]
+
+    def running(self) -> list[Callable[[], Coroutine[None, None, None]]]:
+        """Return what is to run beside the session, each for ever."""
+        return [*(relay.run for relay in self.each()), *([self._feed.run] if self._feed else [])]
 
     @property
     def undelivered(self) -> int:
@@ -60,16 +74,23 @@ class Relays:
         """Return how many memory batches waited for the long-term memory at the last commit."""
         return self._rememberer.waiting if self._rememberer else 0
 
-    def expect(self, committed: Committed) -> None:
-        """Take note of what waits in the outboxes after a commit."""
+    def committed(self, committed: Committed, received: Sequence[BufferedMessage] = ()) -> None:
+        """Take note of a commit: what waits in the outboxes after it, and the messages that are new in it."""
         self._archiver.expect(committed.undelivered)
         if self._rememberer:
             self._rememberer.expect(committed.unremembered)
+        if self._feed:
+            self._feed.committed(received)
 
-    async def take_back(self) -> None:
-        """Delete what may have been delivered although the session was forgotten."""
+    async def take_back(self, *, begun_anew: bool) -> None:
+        """Delete what may have been delivered although the session was forgotten.
+
+        Whoever has ``begun_anew`` may have delivered the same as the relays: then only what the feed told is deleted.
+        """
         async with asyncio.timeout(LONGEST_TAKE_BACK):
-            for relay in self.each():
+            if self._feed:
+                await self._feed.take_back()
+            for relay in () if begun_anew else self.each():
                 await relay.take_back()
 
     def are_done_or_given_up(self, session_id: str) -> bool:
@@ -111,27 +132,29 @@ def _decoded(entry: bytes) -> SummaryRow:
 
 
 def memory_relay(
-    outbox: Outbox, memory: TenantMemory, clock: Clock, happened: Callable[[DeadLettered | Charged], None]
+    outbox: Outbox,
+    memory: TenantMemory,
+    clock: Clock,
+    happened: Callable[[DeadLettered | Charged], None],
+    feed: MessageFeed | None = None,
 ) -> OutboxRelay:
     """Return the relay that takes memory batches to the memory, and the preferences that their messages state.
 
-    ``happened`` is told of dead letters and of what embeddings cost. In a memory that cannot forget, superseded points
-    stay.
+    ``happened`` is told of dead letters and of what embeddings cost; ``feed`` gives way to what is delivered. In a
+    memory that cannot forget, superseded points stay.
     """
 
     latest: list[str] = []
+    remember = charging(memory, happened)
 
     async def deliver(entry: bytes) -> None:
         part = MemoryBatch.decode(entry)
         stated = await asyncio.to_thread(preferences_in, part.memories)
         preferences = await stated.settled(memory)
         latest[:] = [one.id for one in (*part.memories, *preferences)]
-        with collected_usage() as usages:
-            try:
-                await memory.remember([*part.memories, *preferences])
-            finally:
-                if usages:
-                    happened(Charged("embeddings", sum(usages, NO_USAGE)))
+        if feed is not None:
+            await feed.give_way(part.memories)
+        await remember([*part.memories, *preferences])
         try:
             await memory.forget(part.superseded)
         except CannotForget:
@@ -144,3 +167,27 @@ def memory_relay(
             await memory.forget(latest)
 
     return OutboxRelay(outbox, deliver, take_back, memory.name, metrics.MEMORY_FED, clock, happened)
+
+
+def message_feed(
+    store: SessionStore, memory: TenantMemory, clock: Clock, happened: Callable[[DeadLettered | Charged], None]
+) -> MessageFeed:
+    """Return the feed that remembers messages as they are said; ``happened`` is told what embeddings cost."""
+    remember = charging(memory, happened)
+    return MessageFeed(store.keys.session_id, memory.name, remember, memory.forget, store.are_known, clock)
+
+
+def charging(
+    memory: TenantMemory, happened: Callable[[DeadLettered | Charged], None]
+) -> Callable[[Sequence[Memory]], Awaitable[None]]:
+    """Return ``memory.remember``, which tells ``happened`` what embeddings cost, also when it fails."""
+
+    async def remember(memories: Sequence[Memory]) -> None:
+        with collected_usage() as usages:
+            try:
+                await memory.remember(memories)
+            finally:
+                if usages:
+                    happened(Charged("embeddings", sum(usages, NO_USAGE)))
+
+    return remember

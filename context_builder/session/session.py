@@ -27,6 +27,7 @@ from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.failures import lone_failure_itself, reason_of
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
+from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.recorder import (
     Charged,
     DeadLettered,
@@ -88,9 +89,12 @@ class Session:
         self._recorder = recorder or NoRecorder()
         self._committer = Committer(self._store, self._clock, self._recorder, history)
         put = self._events.put_nowait
-        self.relays = Relays(self._store, dependencies.archive, dependencies.memory, self._clock, put)
+        self.relays = Relays(
+            self._store, dependencies.archive, dependencies.memory, self._clock, put, feeds=rules.feed_memory
+        )
         self._jobs = Jobs(dependencies.analyst, dependencies.last_resort, rules, put)
         self._batches: list[Batch] = []
+        self._received: list[BufferedMessage] = []
         self._ending = False
         self._can_count = False
         self._conversation: Conversation | None = None
@@ -138,11 +142,10 @@ class Session:
                 await self.shutdown()
 
     async def _take_back_if_forgotten(self) -> None:
-        """Unless somebody has begun the session anew, who may have delivered the same."""
         try:
             held = await self._store.held()
-            if self._store.lineage.was_forgotten(held) and not held.revision:
-                await self.relays.take_back()
+            if self._store.lineage.was_forgotten(held):
+                await self.relays.take_back(begun_anew=bool(held.revision))
         except Exception as error:  # noqa: BLE001 a receiver may be anybody's and fail in any way
             log.error("session.forgotten_in_part", advice="forget it again", error=reason_of(error))
 
@@ -174,6 +177,7 @@ class Session:
         self._inbox.highest_number = self._conversation.highest_number
         self._conversation.resume()
         show_totals(self.session_id, self._conversation.usage_totals)
+        self._received += self._conversation.buffer.ordered()  # the last process may not have fed them
         await self._commit(publish=True)
 
     async def run(self) -> None:
@@ -182,7 +186,7 @@ class Session:
             async with asyncio.TaskGroup() as tasks:
                 beside = (
                     tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
-                    *(tasks.create_task(each.run(), name=f"relay {self.session_id}") for each in self.relays.each()),
+                    *(tasks.create_task(run(), name=f"relay {self.session_id}") for run in self.relays.running()),
                     tasks.create_task(self._learn_to_count(), name=f"tokens {self.session_id}"),
                 )
                 try:
@@ -255,7 +259,7 @@ class Session:
         if isinstance(event, Batch):
             self._batches.append(event)
             if messages := event.messages:
-                self.conversation.receive(messages, now)
+                self._received += self.conversation.receive(messages, now)
                 self._recorder.happened(Received(messages, self.conversation.last_id), now)
             if dead := len(event.dead):
                 self.conversation.count_dead_letters(dead)
@@ -277,11 +281,12 @@ class Session:
 
     async def _commit(self, *, publish: bool = False) -> None:
         batches, self._batches = self._batches, []
+        received, self._received = self._received, []
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
         for batch in batches:
             batch.committed.set()
         self._inbox.expect(committed.waiting)
-        self.relays.expect(committed)
+        self.relays.committed(committed, received)
         if not committed.state_present:  # it expired, or is not what an edit was made for: readers come before work
             self.conversation.everything_changed()
             await self._commit()

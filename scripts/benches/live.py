@@ -19,6 +19,7 @@ from typing import Final
 from rich.console import Console
 
 from context_builder.errors import ContextBuilderError
+from scripts.benches.daemon.findable import findable
 from scripts.benches.daemon.footprint import memory, ready, sessions
 from scripts.benches.daemon.keywords import keywords
 from scripts.benches.daemon.processes import BenchError
@@ -45,6 +46,7 @@ ROWS: Final[Mapping[str, tuple[Measure, Published]]] = {
         keywords,
         Published("push → keywords, p50, beyond the model's own latency", "458 ms", "–", "50 ms"),
     ),
+    "findable": (findable, Published("push → found in the memory, p50 / p95", "–", "–", "1 s, by meaning 5 s")),
     "backlog": (
         backlog,
         Published(

@@ -44,13 +44,18 @@ class Findings:
 class Excused:
     """What faults took that nobody can give back, or left behind that nobody can take away.
 
-    ``summaries`` were archived, and then Redis fell back to before them while their daemon was frozen or dead.
-    ``remembered_again`` are messages with neither number nor timestamp that another daemon then read for the first
-    time.
+    ``summaries`` were archived, and then Redis fell back to before them while their daemon was frozen or dead. It lost
+    the messages ``taken_in`` before, which may have been remembered. ``remembered_again`` are messages with neither
+    number nor timestamp that another daemon then read for the first time.
     """
 
     summaries: int = 0
+    taken_in: set[str] = field(default_factory=set)
     remembered_again: set[str] = field(default_factory=set)
+
+    def gone(self, sent: Sent) -> set[str]:
+        """Those of the messages taken in that nobody could send again."""
+        return self.taken_in - sent.acknowledged
 
 
 NOTHING: Final = Excused()
@@ -120,10 +125,18 @@ class Places:
         """Messages that plain text analysis summarized: their summary does not name them."""
         return int(self.summary.get("degraded_messages", 0))
 
-    def with_memories(self, memories: Iterable[tuple[str, str]]) -> Places:
-        """With all messages as summarized whose words are in the memory (kind, text), or on their way there."""
+    def with_memories(self, memories: Iterable[tuple[str, str]], gone: set[str]) -> Places:
+        """With all messages as summarized whose words are in the memory (kind, text), or on their way there, unless
+        they are still somewhere before that, or ``gone``: messages are remembered as they are said. What waits in the
+        input is not, unless it was sent again.
+        """
         remembered = {*remembered_in(memories), *self.to_remember, *self.unremembered}
+        remembered -= {*self.buffer, *self.pending, *gone}
         return replace(self, summarized=self.summarized | Counter(remembered))
+
+    @property
+    def received(self) -> int:
+        return int(self.head["counters"]["received_messages"]) if self.head else 0
 
     @property
     def summary_seq(self) -> int:
@@ -220,23 +233,24 @@ def judge_memory(
     named: bool = True,
     excused: Excused = NOTHING,
 ) -> Findings:
-    """Compare the ``memories`` (kind, text) of the session with the summary, whose points ``named`` every message."""
+    """Compare the ``memories`` (kind, text) of the session with the summary, whose points ``named`` every message.
+
+    Nothing but what is summarized must be remembered: this is asked once all is.
+    """
     remembered = remembered_in(memories)
     points = [text for kind, text in memories if kind == "point"]
     findings = Findings(
         lost=set(places.summarized) - set(remembered),
         doubled={token for token, times in remembered.items() if times > 1} - excused.remembered_again,
     )
-    unknown = set(remembered) - set(places.summarized)
-    if excused.summaries:  # what these summarized is remembered, as are their points
-        unknown &= sent.acknowledged
-    else:
+    gone = excused.gone(sent)
+    findings.expect("remembered, not summarized", set(remembered) - set(places.summarized) - gone, set())
+    if not excused.summaries:  # whose points are remembered
         findings.expect("remembered points", len(points), len(places.summary.get("points", ())))
-    findings.expect("remembered, not summarized", unknown, set())
     told = {token for text in points for token in tokens_in(text)}
     if excused.summaries or not named:  # later points may have taken their places
         told |= set(remembered)
-    findings.expect("what remembered points tell", told, set(remembered))
+    findings.expect("what remembered points tell", told - gone, set(remembered) - gone)
     return findings
 
 

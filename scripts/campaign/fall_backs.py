@@ -143,6 +143,7 @@ async def _its_owner_goes_on(lane: Lane, fall: FallBack) -> None:
 async def _someone_else_goes_on(lane: Lane, fall: FallBack) -> None:
     """What Redis has not any more is gone; what had been summarized of it stays in archive and memory."""
     lane.excused.summaries += fall.before.summary_seq - fall.after.summary_seq
+    lane.excused.taken_in |= fall.missing & {*fall.before.taken_in}
     sent = lane.listener.sent
     read_again = {*fall.before.taken_in} & {*fall.after.waiting}
     lane.excused.remembered_again |= read_again.difference(delivery.token for delivery in sent.deliveries)

@@ -147,10 +147,14 @@ class Lane:
 
     async def places(self) -> Places:
         """Where every message is. What a summary does not name is in the memory word for word, or on its way there."""
-        places = await Places.read(self.host.redis, self.session_id)
-        if self.crowded or places.degraded > 0:
-            return places.with_memories(await self.world.remembered(self.session_id))
-        return places
+        while True:
+            places = await Places.read(self.host.redis, self.session_id)
+            if not (self.crowded or places.degraded > 0):
+                return places
+            memories = await self.world.remembered(self.session_id)
+            if (await Places.read(self.host.redis, self.session_id)).received == places.received:
+                return places.with_memories(memories, self.excused.gone(self.listener.sent))
+            # Messages that were taken in meanwhile may be among the memories.
 
     async def is_vague(self) -> bool:
         """Whether its summaries do not name all their messages, so that what Redis has of them cannot be told."""

@@ -99,9 +99,24 @@ def test_what_is_summarized_is_remembered_once(excused: Excused) -> None:
 
 def test_what_was_remembered_before_redis_fell_back_is_excused_if_it_could_not_be_sent_again() -> None:
     memories = [("message", A), ("message", B), ("message", B), ("point", f"{A} {B}")]
-    excused = Excused(summaries=1, remembered_again={B})
+    excused = Excused(summaries=1, taken_in={A, B}, remembered_again={B})
     assert not judge_memory(places(A), memories, Sent(attempted={A, B}, acknowledged={A}), excused=excused)
     assert judge_memory(places(A), memories, Sent(attempted={A, B}, acknowledged={A, B}), excused=excused)
+    assert judge_memory(places(A), memories, Sent(attempted={A, B}), excused=replace(excused, taken_in=set()))
     assert judge_memory(
         places(A, B), memories, Sent(attempted={A, B}), excused=replace(excused, remembered_again=set())
     )
+
+
+def test_what_was_remembered_as_it_was_said_is_excused_if_redis_lost_it_before_it_was_summarized() -> None:
+    memories, sent = [("message", A), ("message", B), ("point", A)], Sent(attempted={A, B}, acknowledged={A})
+    assert not judge_memory(places(A), memories, sent, excused=Excused(taken_in={A, B}))
+    assert judge_memory(places(A), memories, sent, excused=Excused(taken_in={A}))
+    assert judge_memory(places(A), memories[1:], sent, excused=Excused(taken_in={A, B})).lost == {A}
+    assert judge_memory(places(A), [*memories, ("point", C)], sent, excused=Excused(taken_in={A, B}))
+
+
+def test_what_a_summary_does_not_name_is_in_the_memory_and_nowhere_before_it() -> None:
+    memories = [("message", token) for token in (A, B, C, D)]
+    vague = replace(places(waiting=A), buffer=Counter({B: 1}), pending=Counter({C: 1}))  # A was sent again
+    assert vague.with_memories(memories, gone={D}).summarized == Counter({A: 1})

@@ -333,7 +333,9 @@ async def test_every_session_of_a_process_survives_that_redis_lost_its_data(live
 
 
 class SlowMemory(InMemoryStore):
-    """Takes in nothing until it may."""
+    """Takes in nothing until it may, and is told of summaries alone."""
+
+    supports_message_feed = False
 
     def __init__(self) -> None:
         super().__init__()

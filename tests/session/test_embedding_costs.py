@@ -16,7 +16,9 @@ pytestmark = pytest.mark.engines
 
 
 class Embedding(InMemoryStore):
-    """Embeds what it remembers, at a price."""
+    """Embeds what it remembers, at a price, however often it is told."""
+
+    supports_message_feed = False
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
         charge("embeddings", Usage(model="e5", prompt_tokens=7, calls=1, dollars=0.25))

@@ -96,7 +96,7 @@ class RollingSummaryStrategy:
 
 class RecentMessagesStrategy:
     """Finds the newest ``count`` messages of the request's conversation that are its user's or nobody's: those that a
-    running session publishes, which the memory store does not have yet, and before them the store's.
+    running session publishes, which the memory store may not have yet, and before them the store's.
     """
 
     def __init__(self, count: int = 10) -> None:

@@ -70,8 +70,9 @@ class Conversation:
         self.domain_tracker = DomainTracker(rules, self.buffer, self._triggers, now)
         self._summary_scheduler = SummaryScheduler(rules, self.buffer, self._triggers, count_tokens)
 
-    def receive(self, messages: Iterable[Message], now: Instant) -> None:
-        """Take in messages that were never seen before, in the order they arrived."""
+    def receive(self, messages: Iterable[Message], now: Instant) -> list[BufferedMessage]:
+        """Take in messages that were never seen before, in the order they arrived; return their entries."""
+        entries = []
         for message in messages:
             self.last_id += 1
             entry = BufferedMessage(self.last_id, message, now)
@@ -81,6 +82,7 @@ class Conversation:
                 self.highest_number = max(self.highest_number, message.number)
             self.buffer.insert(entry)
             self._changes.put(entry)
+            entries.append(entry)
             self.received += 1
             self.since_summary += 1
             self.domain_tracker.new += 1
@@ -88,6 +90,7 @@ class Conversation:
             self.ended_at = None
         self._move_to_pending()
         self._changes.mark()
+        return entries
 
     def count_dead_letters(self, count: int) -> None:
         """Count deliveries that could not become messages."""

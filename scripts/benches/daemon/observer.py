@@ -45,7 +45,7 @@ class Observer:
         self.number = 0
         self.text: str | None = None
         self.pushed = 0
-        self._session_id = session_id
+        self.session_id = session_id
         self._said = cycle(said for said in load_demo() if said.speaker != CONSILIENCE)
         self.redis.config_set("notify-keyspace-events", "K$")
         self._watching = redis.Redis.from_url(redis_url)
@@ -69,7 +69,7 @@ class Observer:
         said = next(self._said)
         return orjson.dumps(
             {
-                "session_id": self._session_id,
+                "session_id": self.session_id,
                 "speaker": said.speaker,
                 "text": said.text if self.text is None else self.text,
                 "timestamp": datetime.now().isoformat(),
@@ -130,7 +130,7 @@ class Observer:
         deadline = time.monotonic() + timeout
         while not is_so():
             if time.monotonic() > deadline:
-                raise BenchError(f"{self._session_id}: waited {timeout:g} s until {what}")
+                raise BenchError(f"{self.session_id}: waited {timeout:g} s until {what}")
             self._written.get_message(timeout=0.5)
         return time.monotonic()
 

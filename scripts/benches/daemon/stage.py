@@ -64,7 +64,7 @@ class Stage:
     """Everything but the daemons is started once; :meth:`daemon` starts one for one session."""
 
     def __init__(self, home: Path, redis_url: str, model_url: str) -> None:
-        self._home = home
+        self.home = home
         self._model_url = model_url
         self._sessions = 0
         self.redis_url = redis_url
@@ -105,10 +105,10 @@ class Stage:
     def surroundings(self, *, model: bool = False, **settings: object) -> Surroundings:
         """Those in which nothing but the bench's own settings counts."""
         model_settings = {"openai_api_key": "bench", "openai_base_url": self._model_url} if model else {}
-        wanted = {"redis_url": self.redis_url, "home": self._home, "log_format": "json"}
+        wanted = {"redis_url": self.redis_url, "home": self.home, "log_format": "json"}
         wanted |= {"embedded_embeddings": "false", **model_settings, **settings}
         env = _environment_without_settings() | {PREFIX + name.upper(): str(value) for name, value in wanted.items()}
-        return Surroundings(env, self._home)
+        return Surroundings(env, self.home)
 
 
 @contextmanager

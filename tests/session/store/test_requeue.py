@@ -69,7 +69,8 @@ async def test_what_is_remembered_late_brings_no_deleted_point_back(live: Live) 
     await live.until("it is counted", undeliverable={"archive": 0, "memory": 1})
     for number in range(2, 12):
         await say(live, number, f"Sample {number} was cooled")
-    await wait_until(lambda: ("message", "Sample 11 was cooled") in memory.texts, "the rest is remembered")
+    await live.until("the rest is summarized", message_count=11)
+    await wait_until(lambda: _nothing_waits(live), "the rest is remembered")
     ledger = {("point", point.text) for point in session.conversation.summary.ledger.points}
     assert ("point", "Helicase 17 unwinds the helix") not in ledger
     before = {told for told in memory.texts if told[0] == "point"}
