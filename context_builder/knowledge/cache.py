@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -11,12 +13,14 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from context_builder.errors import SessionIdError
 from context_builder.knowledge.package import ContextPackage
+from context_builder.knowledge.request import LONGEST_TTL
+from context_builder.session.keys import PACKAGE, Keys
 
 log = structlog.get_logger(__name__)
 
-PREFIX: Final = "context_builder:package:"
-
+_SAID: Final = re.compile(r"(?:point|message):([^/]+)/|session:(.+)")
 _PATIENCE: Final = 0.25
 """Seconds; a cache that takes longer costs more than it saves."""
 
@@ -43,7 +47,7 @@ class PackageCache:
         if self._redis is None:
             return None
         try:
-            cached = await asyncio.wait_for(self._redis.get(PREFIX + package_id), _PATIENCE)
+            cached = await asyncio.wait_for(self._redis.get(PACKAGE + package_id), _PATIENCE)
             return None if cached is None else ContextPackage.model_validate_json(cached)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
@@ -56,7 +60,7 @@ class PackageCache:
         if self._redis is None or not package_ids:
             return
         try:
-            await asyncio.wait_for(self._redis.delete(*(PREFIX + one for one in package_ids)), _PATIENCE)
+            await asyncio.wait_for(self._redis.delete(*(PACKAGE + one for one in package_ids)), _PATIENCE)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
 
@@ -64,10 +68,25 @@ class PackageCache:
         """Keep the package for its time to live; return whether that was possible."""
         if self._redis is None:
             return False
-        key, value = PREFIX + package.context_package_id, package.model_dump_json(by_alias=True)
+        package_id, seconds = package.context_package_id, package.ttl_seconds
+        pipeline = self._redis.pipeline(transaction=False)
+        for listed in _listings(package):
+            pipeline.sadd(listed, package_id)
+            pipeline.expire(listed, LONGEST_TTL)
+        pipeline.set(PACKAGE + package_id, package.model_dump_json(by_alias=True), ex=seconds)
         try:
-            await asyncio.wait_for(self._redis.set(key, value, ex=package.ttl_seconds), _PATIENCE)
+            await asyncio.wait_for(pipeline.execute(), _PATIENCE)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
             return False
         return True
+
+
+def _listings(package: ContextPackage) -> set[str]:
+    """Return the keys of the sets by which sessions, when forgotten, take the package out of the cache."""
+    said = filter(None, (_SAID.match(one.ref) for one in package.sources))
+    listings = set()
+    for one in said:
+        with suppress(SessionIdError):
+            listings.add(Keys(one[1] or one[2]).packages)
+    return listings

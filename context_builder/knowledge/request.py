@@ -11,6 +11,9 @@ from context_builder.knowledge.artifact import CamelModel, Name, Number, Ref, Te
 MAX_BUDGET: Final = 2_000_000
 """Tokens."""
 
+LONGEST_TTL: Final = 86_400
+"""Seconds that a package can be served from the cache."""
+
 DEFAULT_TTL: Final = 1_800
 """Seconds for which a package is kept in the cache."""
 
@@ -73,7 +76,7 @@ class ContextBuildRequest(CamelModel):
 
     intent: Annotated[Text, Field(min_length=1, max_length=8_000)]
     token_budget: Annotated[Whole, Field(ge=1, le=MAX_BUDGET)]
-    ttl_seconds: Annotated[Whole, Field(ge=1, le=86_400)] = DEFAULT_TTL
+    ttl_seconds: Annotated[Whole, Field(ge=1, le=LONGEST_TTL)] = DEFAULT_TTL
     task_id: Name = ""
     agent: RequestedBy = RequestedBy()
     scope: Scope = Scope()

@@ -24,6 +24,9 @@ FORGOTTEN: Final = "context_builder:forgotten"
 """Hash of a mark for each forgotten session, under a digest of its id: whoever loaded it before must not restore it. No
 expiry: a process may be frozen for as long as its machine is suspended. At most 250 bytes each."""
 
+PACKAGE: Final = "context_builder:package:"
+"""Begins the key of a cached context package, before its id."""
+
 Receiver = Literal["archive", "memory"]
 """Receivers that a session has an outbox for."""
 
@@ -72,6 +75,7 @@ class Keys:
     ``memory_dead``       list    the same of the long-term memory                            session
     ``owner``             string  the lease: fencing token and holder                         LEASE_TIME
     ``control``           string  what another process asks of the owner                      10 min
+    ``packages``          set     ids of cached packages that show what was said              as they
     ===================== ======= =========================================================== ==========
 
     "session" means: until ``SESSION_RETENTION`` after the last message, and never while input,
@@ -154,8 +158,12 @@ class Keys:
     def control(self) -> str:
         return self._key("control")
 
+    @property
+    def packages(self) -> str:
+        return self._key("packages")
+
     def all(self) -> tuple[str, ...]:
-        """Return every key that exists for this session alone."""
+        """Return every key that exists for this session alone, but for what others keep of it, its packages."""
         return (
             self.input,
             self.state,

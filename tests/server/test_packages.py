@@ -9,8 +9,8 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.knowledge.cache import PREFIX
 from context_builder.server.access.caller import Role
+from context_builder.session.keys import PACKAGE as PREFIX
 from context_builder.tokens.counter import count_tokens
 from tests.services.api_server import ApiServer
 

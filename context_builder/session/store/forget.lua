@@ -1,9 +1,10 @@
 -- Delete everything of a session, and leave the mark that keeps whoever loaded it before from restoring it. A tombstone in
 -- place of a lease that somebody holds refuses the commits of an owner that still runs, which thereby learns of it at
 -- once; whoever comes next takes it like a free lease.
--- KEYS: owner, index of sessions, counts of summaries, marks of forgotten sessions, everything else to delete.
+-- KEYS: owner, index of sessions, counts of summaries, marks of forgotten sessions, ids of cached packages that show what was
+-- said, everything else to delete.
 -- ARGV: tombstone, its milliseconds to live, session id, the session's field among the marks, what is put before its
--- mark so that it is like none before, and the longest that a mark may be.
+-- mark so that it is like none before, the longest that a mark may be, and what the key of a cached package begins with.
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 end
@@ -11,8 +12,12 @@ local before = redis.call('HGET', KEYS[4], ARGV[4])
 redis.call('HSET', KEYS[4], ARGV[4], string.sub(before and ARGV[5] .. ' ' .. before or ARGV[5], 1, ARGV[6]))
 redis.call('ZREM', KEYS[2], ARGV[3])
 redis.call('HDEL', KEYS[3], ARGV[3])
+for _, id in ipairs(redis.call('SMEMBERS', KEYS[5])) do
+  redis.call('DEL', ARGV[7] .. id)
+end
+redis.call('DEL', KEYS[5])
 local deleted = 0
-for i = 5, #KEYS do
+for i = 6, #KEYS do
   deleted = deleted + redis.call('DEL', KEYS[i])
 end
 return deleted

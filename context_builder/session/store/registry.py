@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from context_builder.errors import SessionIdError
 from context_builder.session.keys import (
     FORGOTTEN,
+    PACKAGE,
     RECEIVERS,
     SESSIONS,
     SUMMARY_SEQS,
@@ -138,16 +139,18 @@ class SessionRegistry:
         return True
 
     async def forget(self, session_id: str) -> int:
-        """Delete every key of the session, also while somebody runs it; return how many there were.
+        """Delete every key of the session, also while somebody runs it; return how many there were. Cached packages
+        that show what was said in it go, too.
 
         The mark that it leaves keeps every process that had loaded the session from restoring it.
         """
         keys = Keys(session_id)
         others = [key for key in keys.all() if key != keys.owner]
         field, before_mark = keys.forgotten_field, token_hex(MARK_CHARS // 2)
-        args: list[bytes | int | str] = [TOMBSTONE, TOMBSTONE_MS, session_id, field, before_mark, MARK_BYTES]
+        args: list[bytes | int | str] = [TOMBSTONE, TOMBSTONE_MS, session_id, field, before_mark, MARK_BYTES, PACKAGE]
+        named = [keys.owner, SESSIONS, SUMMARY_SEQS, FORGOTTEN, keys.packages]
         async with translated():
-            return int(await self._forget(keys=[keys.owner, SESSIONS, SUMMARY_SEQS, FORGOTTEN, *others], args=args))
+            return int(await self._forget(keys=[*named, *others], args=args))
 
     async def mark(self, session_id: str) -> bytes | None:
         """Return the mark that was left when the session was last forgotten, if it was."""

@@ -8,8 +8,8 @@ import pytest
 
 from context_builder.errors import PackageUnknown
 from context_builder.knowledge.artifact import Sensitivity
-from context_builder.knowledge.cache import PREFIX
 from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.session.keys import PACKAGE as PREFIX
 from tests.knowledge.packages.conftest import ADMIN, ANN, BOB, TRACE, Lab
 
 pytestmark = pytest.mark.engines

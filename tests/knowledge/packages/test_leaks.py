@@ -9,15 +9,18 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from context_builder.knowledge.artifact import Sensitivity
-from context_builder.knowledge.cache import PREFIX
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.services import AccessReport, MemoryPolicy
 from context_builder.knowledge.view import rendered_package
+from context_builder.memory.memory import Memory, MemoryFilter
+from context_builder.session.keys import PACKAGE as PREFIX
+from context_builder.session.store.registry import SessionRegistry
 from tests.knowledge.packages.conftest import ADMIN, ANN, BOB, TRACE, Lab
 
 pytestmark = pytest.mark.engines
 
+SOURCES = ("graph", "semantic", "metadata")
 REQUEST = ContextBuildRequest(intent="hydrophone clips", token_budget=1_000)
 
 
@@ -169,3 +172,20 @@ async def test_a_project_finds_its_own_among_many_others_that_are_more_alike(lab
     asked = {"scope": {"projectId": "kelp"}, "retrieval": {"graph": None, "metadata": None, "semantic": {"topK": 5}}}
     package = await lab.build("labelled hydrophone clips", **asked)
     assert {one.ref for one in package.sources} == {"artifact:own", "artifact:all"}
+
+
+async def test_a_forgotten_session_leaves_no_package_in_the_cache(lab: Lab) -> None:
+    for session in ("monday", "tuesday"):
+        said = Memory(f"{session}:message:1", f"SECRET hydrophone clips of {session}.", session_id=session, position=1)
+        await lab.memory.remember("lab", [said])
+    both, other = await lab.build("hydrophone clips"), await lab.build("tuesday", pinned=["message:tuesday/1"])
+    assert {one.ref for one in both.sources} == {"message:monday/1", "message:tuesday/1"}
+    alone = await lab.build("tuesday", pinned=["message:tuesday/1"], retrieval=dict.fromkeys(SOURCES))
+    await lab.memory.forget("lab", filter=MemoryFilter(session_id="monday"))
+    await SessionRegistry(lab.redis).forget("monday")
+    assert await lab.redis.get(PREFIX + both.context_package_id) is None
+    assert await lab.redis.get(PREFIX + alone.context_package_id) is not None
+    assert not [key async for key in lab.redis.scan_iter("*monday*")]
+    for package in (both, other):
+        shown = (await lab.service.get(ANN, package.context_package_id)).package
+        assert "SECRET hydrophone clips of monday" not in shown.model_dump_json()
