@@ -303,9 +303,22 @@ class PackageService:
                 await self._failed(agent.tenant, ids.request_id, error)
             raise
         package = package.model_copy(update={"revision": revision})
-        if is_cached and not await self._cache.put(package):
-            package = package.model_copy(update={"coverage": without_cache(package.coverage)})
+        if is_cached:
+            if await self._cache.put(package):
+                self._background.start("uncache what was erased", self._uncache_erased(agent, package, governance))
+            else:
+                package = package.model_copy(update={"coverage": without_cache(package.coverage)})
         return _Built(package, draft)
+
+    async def _uncache_erased(self, agent: Agent, package: ContextPackage, governance: int | None) -> None:
+        """Take the package out of the cache if a source was erased while it was built: it may not have been listed yet
+        when the others with that source were taken out."""
+        if await self.viewer.governance(agent) == governance:
+            return
+        shown = {one.ref: one.version for one in package.sources if one.version}
+        nodes = await self._services.index.nodes(agent.tenant, list(shown), 0)
+        if any(ref not in nodes or nodes[ref].version != version for ref, version in shown.items()):
+            await self._cache.delete([package.context_package_id])
 
     async def _seen(self, agent: Agent, package: ContextPackage) -> ContextPackage:
         """Return the package as the agent may see it at present."""

@@ -292,8 +292,16 @@ async def dumped(database_url: str) -> str:
     return "\n".join(row["row"] or "" for found in rows for row in found)
 
 
-async def test_what_is_deleted_while_packages_are_built_is_shown_nowhere(
-    api: ApiServer, writer: httpx.AsyncClient
+async def cached(redis: Redis) -> str:
+    """Every key of Redis with its value."""
+    keys = [key async for key in redis.scan_iter()]
+    strings = [await redis.get(key) or b"" for key in keys if await redis.type(key) == b"string"]
+    streams = [str(await redis.xrange(EVENT_STREAM)).encode()]
+    return b"\n".join([*keys, *strings, *streams]).decode("utf-8", "replace")
+
+
+async def test_what_is_deleted_while_packages_are_built_is_nowhere(
+    api: ApiServer, writer: httpx.AsyncClient, redis: Redis
 ) -> None:
     marker = f"zyx{uuid4().hex}"
     packages: list[dict[str, Any]] = []
@@ -320,6 +328,11 @@ async def test_what_is_deleted_while_packages_are_built_is_shown_nowhere(
         assert (await client.get("/knowledge/artifacts/artifact:secret")).status_code == 404
         assert marker not in (await client.get("/memories/search", params={"q": marker})).text
     assert marker not in await dumped(api.database_url)
+
+    async def uncached() -> bool:
+        return marker not in await cached(redis)
+
+    await wait_until(uncached, "nothing of it is cached")
 
 
 async def test_without_redis_packages_are_built_and_served(
