@@ -12,11 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from context_builder import log
 from context_builder.cli.command import legible, print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
-from context_builder.errors import MemoryStoreError
+from context_builder.errors import AnalystError, MemoryStoreError
 from context_builder.extras import require_extra
 
 if TYPE_CHECKING:
     from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult
+    from context_builder.knowledge.store import KnowledgeStore
     from context_builder.settings.settings import Settings
 
 _MOST_NAMED: Final = 10
@@ -46,7 +47,8 @@ def ingest(
     Markdown, other text and source code are read; what .gitignore names, hidden files and symbolic links are not. A
     file that is as it was changes nothing, so it may be run as often as files change: new content makes the artifact's
     next version. In the end passages are embedded, where there is an embedding engine or EMBEDDING_MODEL, which
-    takes a second for about ten of them; interrupted, it goes on the next time.
+    takes a second for about ten of them, and a model, where there is one, makes shorter texts of what is public or
+    internal; interrupted, it goes on the next time.
 
     Examples:
 
@@ -85,6 +87,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
 
         async with open_knowledge(settings) as knowledge:
             result = await ingest_folder(knowledge.store, tenant_id, folder, options, on_file)
+            projected = await _projected(settings, knowledge.store, tenant_id)
     embedded, hint = await _embedded(settings, tenant_id)
     if as_json:
         print_json(
@@ -95,6 +98,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
                 "edges": result.edges,
                 "erased": result.erased,
                 "embedded": embedded,
+                "projected": projected,
                 "skipped": [one._asdict() for one in result.skipped],
             }
         )
@@ -102,8 +106,23 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
         _show(result)
         if embedded:
             typer.echo(f"{embedded:,} passage{'' if embedded == 1 else 's'} embedded, to be found by meaning.")
+        if projected:
+            typer.echo(f"{projected:,} summarized by the model, for packages that they are too long for.")
     if hint:
         typer.echo(f"Documents are found by words alone: {plain(hint, 200)}", err=True)
+
+
+async def _projected(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
+    """Let the model, where there is one, make shorter texts of documents; return of how many."""
+    from context_builder.wiring.knowledge import make_projections
+
+    with Console(stderr=True).status("Summarizing documents, where there is a model …"):
+        try:
+            return await make_projections(settings, store, tenant_id)
+        except AnalystError as error:
+            reason = plain(str(error), 200)
+            typer.echo(f"Not every document is summarized; extracts stand for the others: {reason}", err=True)
+            return 0
 
 
 async def _embedded(settings: Settings, tenant_id: str) -> tuple[int, str]:

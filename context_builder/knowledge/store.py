@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
@@ -101,6 +101,19 @@ class KnowledgeStore:
             return {}
         rows = await self._call("context_package_nodes", tenant_id, refs=list(refs), longest=longest)
         return {row["ref"]: KnowledgeNode.of_row(row) for row in rows}
+
+    async def unprojected(self, tenant_id: str, longest: int, most: int) -> list[StoredArtifact]:
+        """Return current artifacts of at most ``longest`` characters with extracts only that a model may read."""
+        rows = await self._call("context_knowledge_unprojected", tenant_id, longest=longest, most=most)
+        return [StoredArtifact(**row) for row in rows]
+
+    async def project(self, tenant_id: str, ref: str, version: int, model: str, texts: Mapping[int, str]) -> bool:
+        """Put a model's shorter texts, by their most words, in place of extracts, also where there are none: it is not
+        asked again. Return whether the version is the current one still."""
+        rows = [{"words": words, "text": text} for words, text in texts.items()]
+        named = {"artifact": ref, "of_version": version, "named": model}
+        made = {"projections": storable(rows)} if rows else {}
+        return bool(await self._one("context_knowledge_project", tenant_id, **named, **made))
 
     async def sources(self, tenant_id: str, project_id: str) -> dict[str, str]:
         """Return where each current artifact of a project is from, by ref, of those that tell."""

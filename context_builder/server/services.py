@@ -11,11 +11,11 @@ from redis.asyncio import Redis
 
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.knowledge.governance import Agent
-from context_builder.knowledge.passage_embedding import PassageEmbedding
 from context_builder.knowledge.policies import PolicyStore
 from context_builder.knowledge.request import Scope
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore
+from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.memory.memory import MemoryStore
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
@@ -67,7 +67,8 @@ class Sessions:
 class Services:
     """Holds everything that routes use.
 
-    ``stopping`` is set when the server is about to stop: long answers end then.
+    ``after_put`` is done for a tenant whose documents changed. ``stopping`` is set when the server is about to stop:
+    long answers end then.
     """
 
     names: HostNames
@@ -79,7 +80,7 @@ class Services:
     memory: MemoryStore
     build_turn: BuildTurn
     policies: PolicyStore
-    passages: PassageEmbedding
+    after_put: tuple[TenantBackground, ...]
     max_message_bytes: int
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     watches: SessionWatches = field(default_factory=SessionWatches)

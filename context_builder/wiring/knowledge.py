@@ -13,6 +13,7 @@ from context_builder.clock import SystemClock
 from context_builder.errors import MissingExtra
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
+from context_builder.knowledge.model_projections import ModelProjections
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import LocalRedaction
@@ -26,6 +27,7 @@ from context_builder.settings.settings import Settings
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
+from context_builder.wiring.analysts import analysts
 from context_builder.wiring.builders import UNNAMED_MODEL
 from context_builder.wiring.embedded import database_url, home_of, require_postgres
 from context_builder.wiring.knowledge_services import chosen_services
@@ -101,6 +103,18 @@ def local_services(knowledge: Knowledge, memory: MemoryStore) -> KnowledgeServic
         PolicyDecisions(knowledge.policies),
         LocalRedaction(redactor_of_packages()),
     )
+
+
+async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
+    """Let the model make shorter texts of the tenant's artifacts, where there is one; return of how many.
+
+    Raises :class:`~context_builder.errors.KnowledgeError` and :class:`~context_builder.errors.AnalystError`.
+    """
+    analyst, text, *_ = analysts(settings)
+    try:
+        return 0 if analyst is text else await ModelProjections(store, analyst).make_missing(tenant_id)
+    finally:
+        await analyst.close()
 
 
 def redactor_of_packages() -> RedactorProtocol:

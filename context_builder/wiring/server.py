@@ -12,9 +12,10 @@ from redis.asyncio import Redis
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
-from context_builder.knowledge.passage_embedding import PassageEmbedding
 from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.services import KnowledgeServices
+from context_builder.knowledge.store import document_space
+from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.jwt_verifier import JwtVerifier
@@ -31,6 +32,7 @@ from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
     knowledge_of,
     local_services,
+    make_projections,
     open_functions,
     open_packages,
 )
@@ -71,9 +73,13 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
         memory, memory_is = memory_of(settings)
         stack.push_async_callback(memory.close)
-        passages = PassageEmbedding(memory)
-        stack.push_async_callback(passages.close)
         knowledge = knowledge_of(functions, retention_days=settings.record.retention)
+        after_put = (
+            TenantBackground("embeddings", lambda tenant: memory.embed_missing(document_space(tenant))),
+            TenantBackground("projections", lambda tenant: make_projections(settings, knowledge.store, tenant)),
+        )
+        for work in after_put:
+            stack.push_async_callback(work.close)
         await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
         packages = await stack.enter_async_context(open_packages(knowledge, memory, redis, settings.services))
         builder, _ = await stack.enter_async_context(open_builder(settings))
@@ -87,7 +93,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             memory=memory,
             build_turn=_turns(builder, packages),
             policies=knowledge.policies,
-            passages=passages,
+            after_put=after_put,
             max_message_bytes=settings.session.max_message_bytes,
         )
         hosted = local_services(knowledge, memory)

@@ -75,7 +75,8 @@ async def put_artifact(
         raise not_found()
     version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact)
     if changed:
-        services.passages.start(caller.tenant_id)
+        for work in services.after_put:
+            work.start(caller.tenant_id)
     return PutAnswer(ref=ref, version=version, changed=changed)
 
 

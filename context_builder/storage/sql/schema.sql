@@ -209,7 +209,8 @@ CREATE TABLE context_projections (
     ref text NOT NULL,
     version integer NOT NULL,
     words integer NOT NULL,
-    text text NOT NULL
+    text text NOT NULL,
+    model text NOT NULL DEFAULT ''::text
 );
 CREATE TABLE context_source_ratings (
     tenant_id text NOT NULL,
@@ -373,6 +374,8 @@ CREATE FUNCTION context_knowledge_nodes(tenant text, refs text[], longest intege
     RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_policies(tenant text)
     RETURNS jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_project(tenant text, artifact text, of_version integer, named text, projections jsonb DEFAULT '[]'::jsonb)
+    RETURNS boolean SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]'::jsonb)
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_quality(tenant text, refs text[])
@@ -385,6 +388,8 @@ CREATE FUNCTION context_knowledge_space(tenant text)
     RETURNS text;
 CREATE FUNCTION context_knowledge_unlink(tenant text, edges jsonb)
     RETURNS bigint SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_unprojected(tenant text, longest integer, most integer)
+    RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_unsaid()
     RETURNS trigger SECURITY DEFINER;
 CREATE FUNCTION context_memory_any(words text[])

@@ -1,31 +1,31 @@
-"""The passages of documents are embedded in the background once they are stored, so that nobody waits for it."""
+"""What is done with documents once they are stored, in the background, so that nobody waits for it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 
 from context_builder.errors import ContextBuilderError
-from context_builder.knowledge.store import document_space
-from context_builder.memory.memory import MemoryStore
 
 log = structlog.get_logger(__name__)
 
 
-class PassageEmbedding:
-    """Embeds what is stored without an embedding; of each tenant, one task at a time."""
+class TenantBackground:
+    """Does ``work`` for tenants, one task of each at a time; ``name`` is that of the work in the log."""
 
-    def __init__(self, memory: MemoryStore) -> None:
-        self._memory = memory
+    def __init__(self, name: str, work: Callable[[str], Awaitable[object]]) -> None:
+        self._name = name
+        self._work = work
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waiting: set[str] = set()
 
     def start(self, tenant_id: str) -> None:
-        """Embed the passages of the tenant that are without an embedding now, in the background."""
+        """Do what there is to do for the tenant now."""
         self._waiting.add(tenant_id)
         if tenant_id not in self._tasks:
-            self._tasks[tenant_id] = asyncio.create_task(self._embed(tenant_id), name="passage embeddings")
+            self._tasks[tenant_id] = asyncio.create_task(self._run(tenant_id), name=self._name)
 
     async def close(self) -> None:
         """Cancel what is under way; it is done when something is stored the next time."""
@@ -34,14 +34,14 @@ class PassageEmbedding:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _embed(self, tenant_id: str) -> None:
+    async def _run(self, tenant_id: str) -> None:
         try:
             while tenant_id in self._waiting:
                 self._waiting.discard(tenant_id)  # what is stored from now on puts it back
-                await self._memory.embed_missing(document_space(tenant_id))
+                await self._work(tenant_id)
         except ContextBuilderError as error:
-            log.warning("passages.not_embedded", error=type(error).__name__)
+            log.warning("documents.undone", work=self._name, error=type(error).__name__)
         except Exception:  # nobody waits for this: the log is where its end is told
-            log.exception("passages.not_embedded")
+            log.exception("documents.undone", work=self._name)
         finally:
             del self._tasks[tenant_id]

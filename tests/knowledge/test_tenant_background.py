@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from context_builder.errors import MemoryUnavailable
-from context_builder.knowledge.passage_embedding import PassageEmbedding
 from context_builder.knowledge.store import document_space
+from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.testing import InMemoryStore
 from tests.services.waiting import wait_until
 
@@ -28,9 +28,13 @@ class Slow(InMemoryStore):
         return 1
 
 
+def embedding(memory: Slow) -> TenantBackground:
+    return TenantBackground("embeddings", lambda tenant: memory.embed_missing(document_space(tenant)))
+
+
 async def test_one_task_of_a_tenant_runs_at_a_time_and_none_is_left_out() -> None:
     memory = Slow()
-    passages = PassageEmbedding(memory)
+    passages = embedding(memory)
     for tenant in ("lab", "lab", "club"):
         passages.start(tenant)
     await wait_until(lambda: len(memory.asked) == 2, "both tenants' passages are being embedded")
@@ -46,7 +50,7 @@ async def test_a_failure_ends_nothing_but_its_task() -> None:
     memory = Slow()
     memory.fails = True
     memory.go.set()
-    passages = PassageEmbedding(memory)
+    passages = embedding(memory)
     for count in (1, 2):
         passages.start("lab")
         await wait_until(lambda count=count: len(memory.asked) == count, "it is tried")
@@ -55,7 +59,7 @@ async def test_a_failure_ends_nothing_but_its_task() -> None:
 
 async def test_closing_cancels_what_is_under_way() -> None:
     memory = Slow()
-    passages = PassageEmbedding(memory)
+    passages = embedding(memory)
     passages.start("lab")
     await wait_until(lambda: bool(memory.asked), "it has begun")
     async with asyncio.timeout(5):
