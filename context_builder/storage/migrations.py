@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _STATEMENT_TIMEOUT: Final = 60.0  # seconds; an existing table may be large
 _IDLE_TIMEOUT: Final = "10s"  # after which a program that stopped in between holds up no other one
 _LOCK: Final = 0x636F6E74657874  # "context", in ASCII: any number that no other program uses
-_APPLIED: Final = "SELECT EXISTS (SELECT FROM context_builder_migrations WHERE name = $1)"
+_APPLIED: Final = "SELECT digest FROM context_builder_migrations WHERE name = $1"
 
 
 def migrations() -> dict[str, str]:
@@ -27,7 +28,8 @@ def migrations() -> dict[str, str]:
 async def apply(url: str) -> list[str]:
     """Apply the migrations that the database lacks, each in a transaction of its own, and return their names.
 
-    Several programs may do so at once. Raises :class:`~context_builder.errors.ArchiveError`.
+    One that was applied as another text is applied again, and so are those after it: all may be repeated. Several
+    programs may do so at once. Raises :class:`~context_builder.errors.ArchiveError`.
     """
     require_driver()
     import asyncpg
@@ -38,29 +40,39 @@ async def apply(url: str) -> list[str]:
         )
         try:
             (_, ledger), *numbered = migrations().items()
-            return [name for name, sql in numbered if await _apply_one(connection, ledger, name, sql)]
+            applied: list[str] = []
+            for name, sql in numbered:
+                if await _apply_one(connection, ledger, name, sql, again=bool(applied)):
+                    applied.append(name)
+            return applied
         finally:
             connection.terminate()
 
 
-async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql: str) -> bool:
+async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql: str, *, again: bool) -> bool:
     async with connection.transaction():
         await connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}'")
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await connection.execute(ledger)
-        if await connection.fetchval(_APPLIED, name):
+        if await connection.fetchval(_APPLIED, name) == _digest(sql) and not again:
             return False
         await connection.execute(sql)
-        await connection.execute(_record(name))
+        await connection.execute(_record(name, sql))
         return True
 
 
 def render() -> str:
     """Return all migrations as one script that may be run any number of times."""
     (_, ledger), *numbered = migrations().items()
-    steps = (f"-- {name}\n\n{sql}\n{_record(name)}\n" for name, sql in numbered)
+    steps = (f"-- {name}\n\n{sql}\n{_record(name, sql)}\n" for name, sql in numbered)
     return "\n".join(["BEGIN;\n", ledger, *steps, "COMMIT;\n"])
 
 
-def _record(name: str) -> str:
-    return f"INSERT INTO context_builder_migrations (name) VALUES ('{name}') ON CONFLICT DO NOTHING;"  # noqa: S608
+def _record(name: str, sql: str) -> str:
+    row = f"('{name}', '{_digest(sql)}')"
+    again = "ON CONFLICT (name) DO UPDATE SET digest = EXCLUDED.digest, applied_at = now()"
+    return f"INSERT INTO context_builder_migrations (name, digest) VALUES {row} {again};"  # noqa: S608
+
+
+def _digest(sql: str) -> str:
+    return sha256(sql.encode()).hexdigest()

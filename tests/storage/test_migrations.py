@@ -22,6 +22,18 @@ async def test_what_is_missing_is_applied_once(database_url: str) -> None:
     assert await apply(database_url) == []
 
 
+async def test_what_was_applied_as_another_text_is_applied_again_and_what_follows_it(
+    database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    name = NUMBERED[3]
+    await database.execute("UPDATE context_builder_migrations SET digest = '' WHERE name = $1", name)
+    await database.execute("DROP FUNCTION context_knowledge_get")
+    assert await apply(database_url) == NUMBERED[3:]
+    assert await apply(database_url) == []
+    assert await database.fetchval("SELECT to_regproc('context_knowledge_get') IS NOT NULL")
+
+
 async def test_two_programs_may_apply_at_once(database_url: str) -> None:
     first, second = await asyncio.gather(apply(database_url), apply(database_url))
     assert sorted(first + second) == NUMBERED

@@ -4,6 +4,7 @@ CREATE TABLE IF NOT EXISTS context_builder_migrations (
     name       text PRIMARY KEY,
     applied_at timestamptz NOT NULL DEFAULT now()
 );
+ALTER TABLE context_builder_migrations ADD COLUMN IF NOT EXISTS digest text NOT NULL DEFAULT '';  -- SHA-256 of the SQL
 
 -- With row-level security on and no policy, only the owner (and Supabase's service role) sees it.
 ALTER TABLE context_builder_migrations ENABLE ROW LEVEL SECURITY;

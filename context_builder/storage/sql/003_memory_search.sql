@@ -265,6 +265,8 @@ BEGIN
 END
 $$;
 
+DROP FUNCTION IF EXISTS context_memory_fuse(context_memory_hit[], context_memory_hit[], double precision);
+
 -- Full-text and vector hits as one list by reciprocal rank (Cormack et al. 2009), the former weighing "words" times; one
 -- list alone keeps its own scores.
 CREATE OR REPLACE FUNCTION context_memory_fuse(

@@ -152,6 +152,8 @@ CREATE OR REPLACE FUNCTION context_knowledge_artifact(a context_artifacts) RETUR
                           WHERE s.tenant_id = a.tenant_id AND s.supersedes = a.ref AND s.is_current AND s.ref <> a.ref))
 $$;
 
+DROP FUNCTION IF EXISTS context_knowledge_put(text, jsonb, text, jsonb), context_knowledge_find(text, jsonb, integer);
+
 -- Stores an artifact, whose passages are memories of the document. What is equal changes nothing; other content makes the
 -- next version, and other metadata keeps the version. "projections" are {"words", "text"}. Answers the version, and whether anything changed.
 CREATE OR REPLACE FUNCTION context_knowledge_put(

@@ -113,6 +113,7 @@ CREATE TABLE IF NOT EXISTS context_package_contents (
     last_day   date NOT NULL,                 -- on which a package showed it
     PRIMARY KEY (tenant_id, ref, digest)
 );
+ALTER TABLE context_package_contents ADD COLUMN IF NOT EXISTS heading text NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS context_package_contents_session ON context_package_contents (tenant_id, session_id)
     WHERE session_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS context_package_contents_day ON context_package_contents (last_day);

@@ -60,7 +60,8 @@ CREATE TABLE context_build_requests (
 ) PARTITION BY RANGE (day);
 CREATE TABLE context_builder_migrations (
     name text NOT NULL,
-    applied_at timestamp with time zone NOT NULL DEFAULT now()
+    applied_at timestamp with time zone NOT NULL DEFAULT now(),
+    digest text NOT NULL DEFAULT ''::text
 );
 CREATE TABLE context_edges (
     tenant_id text NOT NULL,
