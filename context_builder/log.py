@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from typing import Final, Literal
 
 import structlog
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
+
+_MOST_CAUSES: Final = 10
 
 RETRIES_PER_LINE: Final = 60
 """Of so many vain tries in a row only the first is told: what stays away does not fill the log."""
@@ -19,18 +22,14 @@ def configure(
 ) -> None:
     """Send events of at least ``level`` to standard error; ``auto`` asks whether that is a terminal."""
     readable = form == "console" or (form == "auto" and sys.stderr.isatty())
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)  # others show locals
-        if readable
-        else structlog.processors.JSONRenderer()
-    )
+    as_lines: list[structlog.typing.Processor] = [_harmless, _EXCEPTIONS, structlog.dev.ConsoleRenderer()]
+    as_json: list[structlog.typing.Processor] = [_EXCEPTIONS, structlog.processors.JSONRenderer()]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="%H:%M:%S" if readable else "iso", utc=not readable),
-            structlog.processors.ExceptionRenderer() if not readable else _harmless,
-            renderer,
+            *(as_lines if readable else as_json),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -49,6 +48,19 @@ def _reason(error: BaseException) -> str:
     kind = type(error)
     is_ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
     return (is_ours and str(error)) or kind.__name__
+
+
+def _traceback(exc_info: structlog.typing.ExcInfo) -> str:
+    """Return where an error and those that it came from were raised, without what errors of others say."""
+    error: BaseException | None = exc_info[1]
+    raised: list[str] = []
+    while error is not None and len(raised) < _MOST_CAUSES:
+        raised.append("".join([*traceback.format_tb(error.__traceback__), f"{type(error).__name__}: {_reason(error)}"]))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "\nfrom which came:\n".join(reversed(raised))
+
+
+_EXCEPTIONS: Final = structlog.processors.ExceptionRenderer(_traceback)
 
 
 def _harmless(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

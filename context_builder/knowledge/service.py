@@ -298,7 +298,7 @@ class PackageService:
                 # What was retrieved may be of before the change that the decisions name.
                 package = package.model_copy(update={"view": NEVER})
             revision = await self._record.finish(agent.tenant, revision_of(package, draft, trace.traceparent))
-        except BaseException as error:
+        except BaseException as error:  # being cancelled, too: the request is marked
             if ids.revision == 1:
                 await self._failed(agent.tenant, ids.request_id, error)
             raise

@@ -122,7 +122,7 @@ async def _transaction(connection: asyncpg.Connection, tenant_id: str) -> AsyncI
     try:
         await connection.execute(f"BEGIN; {_AS_TENANT % tenant_id.encode().hex()}")
         yield
-    except BaseException:
+    except BaseException:  # being cancelled, too: the connection goes back to the pool
         await _rolled_back(connection)
         raise
     await connection.execute("COMMIT")

@@ -67,7 +67,7 @@ def _answering(
             status, detail = grpc.StatusCode.FAILED_PRECONDITION, "the service refuses this call"
         except _AnotherTenant:
             status, detail = grpc.StatusCode.PERMISSION_DENIED, "the credential is another tenant's"
-        except Exception as error:
+        except Exception as error:  # of any kind: whoever asked gets a status
             log.exception("knowledge_service.failed")
             status, detail = grpc.StatusCode.INTERNAL, type(error).__name__
         return await context.abort(status, detail)

@@ -29,7 +29,7 @@ class FailureMiddleware:
 
         try:
             await self._app(scope, receive, noting)
-        except Exception as error:
+        except Exception as error:  # of any kind: whoever asked gets a problem document
             is_ours = isinstance(error, ContextBuilderError)
             log.error(
                 "http.failed", kind=type(error).__name__, at=_place(error), **({"error": str(error)} if is_ours else {})
