@@ -131,11 +131,11 @@ def test_a_wrong_setting_ends_with_status_2(store: Redis, monkeypatch: pytest.Mo
 
 
 def test_ctrl_c_is_an_orderly_end(store: Redis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def interrupted(work: Any) -> None:
+    def interrupted(_: asyncio.Runner, work: Any) -> None:
         work.close()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(asyncio, "run", interrupted)
+    monkeypatch.setattr(asyncio.Runner, "run", interrupted)
     assert invoke("watch", "monday").exit_code == 0
     assert invoke("replay", str(tmp_path / "talk.srt"), "monday").exit_code == 130
 
