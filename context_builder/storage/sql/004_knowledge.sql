@@ -47,8 +47,9 @@ CREATE TABLE IF NOT EXISTS context_edges (
     weight    float8 NOT NULL DEFAULT 1,      -- above 0
     PRIMARY KEY (tenant_id, from_ref, to_ref, type)
 );
-CREATE INDEX IF NOT EXISTS context_edges_from ON context_edges (tenant_id, from_ref, weight DESC);
-CREATE INDEX IF NOT EXISTS context_edges_to ON context_edges (tenant_id, to_ref, weight DESC);
+DROP INDEX IF EXISTS context_edges_from, context_edges_to;
+CREATE INDEX IF NOT EXISTS context_edges_out ON context_edges (tenant_id, from_ref, weight DESC) INCLUDE (to_ref, type);
+CREATE INDEX IF NOT EXISTS context_edges_in ON context_edges (tenant_id, to_ref, weight DESC) INCLUDE (from_ref, type);
 
 -- Shorter texts that may stand for a version of an artifact, made once.
 CREATE TABLE IF NOT EXISTS context_projections (
@@ -391,8 +392,9 @@ DECLARE
 BEGIN
     PERFORM context_memory_tenant(tenant);
     FOR step IN 1 .. depth LOOP
-        SELECT array_agg(found.ref) INTO frontier FROM (
-            SELECT next.ref FROM unnest(frontier) AS f (ref) CROSS JOIN LATERAL (
+        -- Edges are read first: joined one node at a time, each would go through all that is reached.
+        WITH next AS MATERIALIZED (
+            SELECT n.ref, n.weight FROM unnest(frontier) AS f (ref) CROSS JOIN LATERAL (
                 (SELECT e.to_ref, e.weight FROM context_edges AS e
                  WHERE e.tenant_id = tenant AND e.from_ref = f.ref AND (types IS NULL OR e.type = ANY (types))
                  ORDER BY e.weight DESC LIMIT fan_out)
@@ -400,7 +402,10 @@ BEGIN
                 (SELECT e.from_ref, e.weight FROM context_edges AS e
                  WHERE e.tenant_id = tenant AND e.to_ref = f.ref AND (types IS NULL OR e.type = ANY (types))
                  ORDER BY e.weight DESC LIMIT fan_out)
-            ) AS next (ref, weight)
+            ) AS n (ref, weight)
+        )
+        SELECT array_agg(found.ref) INTO frontier FROM (
+            SELECT next.ref FROM next
             WHERE NOT EXISTS (SELECT FROM unnest(reached) AS r (ref) WHERE r.ref = next.ref)
             GROUP BY next.ref ORDER BY sum(next.weight) DESC, next.ref
             LIMIT ceil((most - cardinality(reached))::float8 / (depth - step + 1))
@@ -409,11 +414,14 @@ BEGIN
         reached := reached || frontier;
         steps := steps || array_fill(step, ARRAY[cardinality(frontier)]);
     END LOOP;
-    SELECT coalesce(jsonb_agg(jsonb_build_array(r.place - 1, o.place - 1, e.type, e.weight)), '[]') INTO among
-    FROM unnest(reached) WITH ORDINALITY AS r (ref, place) CROSS JOIN LATERAL (
-        SELECT * FROM context_edges AS o WHERE o.tenant_id = tenant AND o.from_ref = r.ref
-        AND (types IS NULL OR o.type = ANY (types)) ORDER BY o.weight DESC LIMIT fan_out
-    ) AS e JOIN unnest(reached) WITH ORDINALITY AS o (ref, place) ON o.ref = e.to_ref;
+    WITH edges AS MATERIALIZED (
+        SELECT r.place, e.* FROM unnest(reached) WITH ORDINALITY AS r (ref, place) CROSS JOIN LATERAL (
+            SELECT o.to_ref, o.type, o.weight FROM context_edges AS o WHERE o.tenant_id = tenant AND o.from_ref = r.ref
+            AND (types IS NULL OR o.type = ANY (types)) ORDER BY o.weight DESC LIMIT fan_out
+        ) AS e
+    )
+    SELECT coalesce(jsonb_agg(jsonb_build_array(e.place - 1, o.place - 1, e.type, e.weight)), '[]') INTO among
+    FROM edges AS e JOIN unnest(reached) WITH ORDINALITY AS o (ref, place) ON o.ref = e.to_ref;
     RETURN jsonb_build_object('nodes', to_jsonb(reached), 'steps', to_jsonb(steps), 'edges', among);
 END
 $$;
