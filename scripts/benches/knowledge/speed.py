@@ -124,6 +124,7 @@ async def _hanging(url: str, report: Report, part: int) -> None:
     """A metadata index that never answers, in the process; the graph and the vectors as they are."""
     choose, count = random.Random(5), max(20, 100 // part)
     embedder = RandomEmbedder()
+    embedder.name = MODEL  # under which vectors are stored
     async with laboratory(url) as lab:
         memory = PostgresMemory(url, embedder, timeout=60)
         well = lab.service(memory, PackageWeights(), RETRIEVAL_TIME)
