@@ -301,7 +301,7 @@ BEGIN
             FROM unnest($2[:greatest(50, cardinality($2) / 2)]) AS h
             CROSS JOIN LATERAL (
                 SELECT m.id, m.position, m.words @@ $5 AS named FROM context_memories AS m
-                WHERE m.tenant_id = $1 AND m.session_id = h.session_id AND m.position <> h.position AND %s
+                WHERE cardinality($3) > 0 AND m.tenant_id = $1 AND m.session_id = h.session_id AND m.position <> h.position AND %s
                     AND m.position BETWEEN h.position - cardinality($3) AND h.position + cardinality($3)
             ) AS m
         )
@@ -395,10 +395,12 @@ $$;
 SELECT context_builder_guard(
     '^context_memory_', '^context_memory_(remember|unembedded|embed|prepare|search|newest|rate|forget)$',
     '{context_memories,context_memory_vectors,context_memory_vectors_default,context_memory_frequencies,context_memory_totals}',
+    inlined => '^context_memory_json$',
     beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
                WHERE e.extname = 'vector' AND n.nspname <> current_schema()));
 
--- A search is many reads of a few rows by an index each, and compiling it would take longer than it does.
+-- A search is many reads of a few rows by an index each: to compile it, or to start another process for it, takes longer
+-- than it does.
 DO $$
 DECLARE
     fn regprocedure;
@@ -410,6 +412,7 @@ BEGIN
         EXECUTE format('ALTER FUNCTION %s SET enable_hashjoin = off', fn);
         EXECUTE format('ALTER FUNCTION %s SET enable_mergejoin = off', fn);
         EXECUTE format('ALTER FUNCTION %s SET jit = off', fn);
+        EXECUTE format('ALTER FUNCTION %s SET max_parallel_workers_per_gather = 0', fn);
     END LOOP;
 END
 $$;
