@@ -25,14 +25,15 @@ def projections(text: str) -> dict[int, str]:
     words = len(text.split())
     made: dict[int, str] = {}
     for size in SIZES:
-        if size <= words * LARGEST_SHARE and (shorter := _extract(text, size)) not in made.values():
+        shorter = _extract(text, size) if size <= words * LARGEST_SHARE else ""
+        if shorter and shorter not in made.values():
             made[size] = shorter
     return made
 
 
 def _extract(text: str, room: int) -> str:
     """Return sentences of ``text`` with at most ``room`` words; the beginning of the first, where that has more."""
-    paragraphs = [_sentences(paragraph) for paragraph in _PARAGRAPH.split(text) if paragraph.strip()]
+    paragraphs = list(filter(None, map(_sentences, _PARAGRAPH.split(text))))
     places = sorted((place, number) for number, sentences in enumerate(paragraphs) for place in range(len(sentences)))
     chosen: set[tuple[int, int]] = set()
     for place, number in places:
@@ -40,13 +41,16 @@ def _extract(text: str, room: int) -> str:
         if words <= room:
             room -= words
             chosen.add((number, place))
+    if not paragraphs:
+        return ""
     if not chosen:
         return " ".join(paragraphs[0][0].split()[:room]) + _GAP.rstrip()
     return _joined(paragraphs, chosen)
 
 
 def _sentences(paragraph: str) -> list[str]:
-    return [sentence for sentence in _SENTENCE_END.split(paragraph.strip()) if sentence]
+    """Return the sentences that say anything: lines of signs alone, such as a fence of code, do not."""
+    return [sentence for sentence in _SENTENCE_END.split(paragraph.strip()) if any(map(str.isalnum, sentence))]
 
 
 def _joined(paragraphs: Sequence[Sequence[str]], chosen: set[tuple[int, int]]) -> str:

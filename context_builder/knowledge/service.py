@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import token_hex
@@ -277,6 +278,12 @@ class PackageService:
         asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
         source = TurnKnowledgeSource(asked, agent.tenant, scope, self._config.turn_time)
         return TurnKnowledge(source, TurnAccess(self._access, agent), self._services.redaction)
+
+    async def warm_up(self, tenant_id: str) -> None:
+        """Look for something, so that what connects or loads at its first use holds up nobody; nothing is recorded."""
+        with suppress(ContextBuilderError):
+            agent = Agent(tenant_id, frozenset(), "")
+            await self._drafted(agent, ContextBuildRequest(intent="What was decided?", token_budget=100))
 
     async def close(self) -> None:
         """Wait for what is under way."""

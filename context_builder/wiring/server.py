@@ -9,6 +9,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from context_builder.assembly.background import Background
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
@@ -27,7 +28,7 @@ from context_builder.server.services import Knowing, Services, Sessions
 from context_builder.session.client import SessionClient
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import open_builder, open_redis
-from context_builder.wiring.embedded import Described, home_of
+from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
     knowledge_of,
@@ -97,7 +98,24 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             max_message_bytes=settings.session.max_message_bytes,
         )
         hosted = local_services(knowledge, memory)
+        await stack.enter_async_context(warming_up(settings, packages))
         yield OpenServices(services, hosted, memory_is, str(home_of(settings) / "serve.token") if local else "")
+
+
+@asynccontextmanager
+async def warming_up(settings: Settings, packages: PackageService) -> AsyncIterator[None]:
+    """Load and connect what packages are built with, beside whatever is asked first."""
+
+    async def warm_up() -> None:
+        await start_embeddings(settings)
+        await packages.warm_up(settings.memory.tenant_id)
+
+    background = Background()
+    background.start("warm up", warm_up())
+    try:
+        yield
+    finally:
+        await background.cancel()
 
 
 @asynccontextmanager

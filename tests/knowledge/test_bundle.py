@@ -92,3 +92,11 @@ def test_a_projection_is_shorter_and_invents_no_word(text: str) -> None:
     assert all(len(one.split()) < len(words) for one in made)
     assert {word for one in made for word in one.split()} <= {*words, "[…]"}
     assert sorted(made, key=lambda one: -len(one.split())) == list(made)
+
+
+def test_a_projection_has_no_lines_of_signs_alone() -> None:
+    paragraph = "```\n\nClip {} is labelled by two people, one after the other.\n\n```\n\n"
+    made = projections("".join(map(paragraph.format, range(9))))
+    assert made
+    assert all("```" not in one for one in made.values())
+    assert projections("``` " * 50) == {}
