@@ -80,6 +80,9 @@ SETTINGS: Final = {
 }
 """What an embedded server may lose depends on these, which it does not tell: it has no CONFIG."""
 
+PUSH_EVENTS: Final = "El"
+"""Events of lists, told by their name: by them a fleet hears of a session's first message."""
+
 _MULTIPART_AOF: Final = (7, 0)
 """Older servers do not see an append-only file in parts, and would begin with no data."""
 
@@ -152,6 +155,7 @@ def _config(port: int, digest: str, *, guarded: bool) -> str:
         (
             f"port {port}",
             f"bind {LOOPBACK}",
+            f"notify-keyspace-events {PUSH_EVENTS}",
             *(f'{name} "{value}"' for name, value in SETTINGS.items()),
             f"user default on {login} ~* &* +@all",
             f"user {USER} on #{digest} ~* &* +@all",

@@ -16,7 +16,7 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.errors import StoreError
-from context_builder.session.keys import Keys
+from context_builder.session.keys import ARRIVALS, Keys
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.storage.redis_availability import translated
 
@@ -71,8 +71,12 @@ class SessionClient:
     async def push(self, *messages: Mapping[str, object]) -> None:
         """Hand messages to the session, the oldest first, in one step."""
         if messages:
-            async with translated():
-                await self._redis.lpush(self._keys.input, *(orjson.dumps(message) for message in messages))
+            async with translated(), self._redis.pipeline(transaction=False) as pipe:
+                pipe.lpush(self._keys.input, *(orjson.dumps(message) for message in messages))
+                pipe.publish(ARRIVALS, self.session_id)  # which a user of the Redis may not be allowed to
+                pushed, _ = await pipe.execute(raise_on_error=False)
+                if isinstance(pushed, Exception):
+                    raise pushed
 
     async def state(self) -> JsonObject | None:
         """Return the published state, or ``None`` when there is none (never ran, or expired)."""

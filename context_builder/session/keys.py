@@ -27,6 +27,9 @@ expiry: a process may be frozen for as long as its machine is suspended. At most
 PACKAGE: Final = "context_builder:package:"
 """Begins the key of a cached context package, before its id."""
 
+ARRIVALS: Final = "context_builder:arrivals"
+"""Channel on which our own clients tell ids of sessions that they have pushed to."""
+
 Receiver = Literal["archive", "memory"]
 """Receivers that a session has an outbox for."""
 

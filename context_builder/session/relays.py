@@ -93,6 +93,11 @@ class Relays:
             for relay in () if begun_anew else self.each():
                 await relay.take_back()
 
+    @property
+    def are_done(self) -> bool:
+        """Return whether nothing waits to be delivered."""
+        return all(relay.is_done for relay in self.each())
+
     def are_done_or_given_up(self, session_id: str) -> bool:
         """Return whether an ending session need not wait: all is delivered, or no late receiver takes anything."""
         late = [relay for relay in self.each() if not relay.is_done]

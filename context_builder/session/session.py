@@ -111,6 +111,13 @@ class Session:
         """Return whether Redis takes the session's commits; false before it is ready and once it is told to stop."""
         return self.ready.is_set() and not self.told_to_stop.is_set() and not self._committer.is_late(self._rules.tick)
 
+    def is_idle(self, seconds: float) -> bool:
+        """Return whether nobody has spoken for so long, and nothing of the session waits, be it for a summary."""
+        if not self.ready.is_set() or self._inbox.waiting or not self._events.empty():
+            return False
+        silent_for = self.conversation.silent_for(self._clock.now())
+        return silent_for >= seconds and self.conversation.is_settled and self.relays.are_done
+
     def stop(self) -> None:
         """Finish the commit under way and leave; the next run continues the rest."""
         self.told_to_stop.set()

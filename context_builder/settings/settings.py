@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from context_builder.analysis.options import CallOptions, TaskConfig
 from context_builder.assembly.config import AssemblyConfig
 from context_builder.errors import SettingError
+from context_builder.fleet.config import FleetConfig
 from context_builder.memory.options import EmbeddingOptions, SomaBrainOptions
 from context_builder.session.config import SessionConfig
 from context_builder.settings.groups import (
@@ -57,6 +58,7 @@ class Settings(BaseModel):
     assembly: AssemblyConfig = AssemblyConfig()
     prompt: PromptSettings = PromptSettings()
     process: ProcessSettings = ProcessSettings()
+    fleet: FleetConfig = FleetConfig()
     server: ServerSettings = ServerSettings()
     record: RecordSettings = RecordSettings()
     services: KnowledgeServiceSettings = KnowledgeServiceSettings()
@@ -78,6 +80,10 @@ class Settings(BaseModel):
             raise ValueError("POLL_INTERVAL: must be below CONVERSATION_STATE_TTL, or the state would expire")
         if session.lease <= 2 * session.tick:
             raise ValueError("LEASE_TIME: must be more than twice POLL_INTERVAL, or the lease would expire")
+        if self.fleet.sleep <= session.silence:
+            raise ValueError(
+                "SESSION_SLEEP: must be above SILENCE_THRESHOLD, or a session would sleep before it is silent"
+            )
         if session.summary_keep_last >= session.buffer_max:
             raise ValueError("SUMMARY_KEEP_LAST: must be below RAW_BUFFER_MAX_MESSAGES")
         if server.jwks_url and server.jwks_file:

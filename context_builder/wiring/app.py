@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ class App:
 
     settings: Settings
     redis: Redis
+    redis_url: str = field(repr=False)
     dependencies: SessionDependencies
     warm_up: Callable[[], Coroutine[Any, Any, None]]
     """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
@@ -68,7 +69,7 @@ class App:
 async def open_app(settings: Settings) -> AsyncIterator[App]:
     """Open everything a daemon needs; embedded engines are started where nothing else is set."""
     async with AsyncExitStack() as stack:
-        redis, redis_is = await _open_redis(settings)
+        redis, redis_url, redis_is = await _open_redis(settings)
         stack.push_async_callback(redis.aclose)
         analyst, last_resort, count_tokens, model_is = analysts(settings)
         stack.push_async_callback(analyst.close)
@@ -96,15 +97,22 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             if settings.session.feed_memory:
                 await start_embeddings(settings)
 
-        yield App(settings, redis, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
+        yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
 
 
 @asynccontextmanager
 async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
     """Open the configured Redis, or the embedded one."""
-    redis, _ = await _open_redis(settings)
-    try:
+    async with open_redis_and_url(settings) as (redis, _):
         yield redis
+
+
+@asynccontextmanager
+async def open_redis_and_url(settings: Settings) -> AsyncIterator[tuple[Redis, str]]:
+    """Open the configured Redis, or the embedded one, and give its URL for others, which may hold a password."""
+    redis, url, _ = await _open_redis(settings)
+    try:
+        yield redis, url
     finally:
         await redis.aclose()
 
@@ -173,14 +181,15 @@ def recording_of(session_id: str, settings: Settings) -> Path | None:
     return settings.process.record_dir / f"{session_id}.jsonl" if settings.process.record_dir else None
 
 
-async def _open_redis(settings: Settings) -> tuple[Redis, Described]:
+async def _open_redis(settings: Settings) -> tuple[Redis, str, Described]:
+    """Return the client, the URL, which may hold a password, and what people are told."""
     if (url := await _named_redis(settings)) is not None:
-        return client_for(url), Described(f"Redis at {printable(url)}")
+        return client_for(url), url, Described(f"Redis at {printable(url)}")
     engine = redis_engine(settings, STANDARD_PORT)
     address = await asyncio.to_thread(engine.ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
     client = restart_when_killed(client_for(address.url), engine)
-    return client, Described(address.name, hint, address.access, embedded=True)
+    return client, address.url, Described(address.name, hint, address.access, embedded=True)
 
 
 async def running_redis(settings: Settings) -> Redis | None:

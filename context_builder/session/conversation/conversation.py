@@ -240,6 +240,11 @@ class Conversation:
         """Return whether no message waits to be summarized."""
         return not self.buffer.entries and not self.buffer.pending
 
+    @property
+    def is_settled(self) -> bool:
+        """Return whether no message waits to be summarized but the newest that a summary is to leave."""
+        return not self.buffer.pending and not self.buffer.without_newest(self.rules.summary_keep_last)
+
     def silent_for(self, now: Instant) -> float:
         """Return the seconds since the last message, or since the session began."""
         return max(0.0, now.monotonic - self.last_message.monotonic)

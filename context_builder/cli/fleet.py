@@ -1,0 +1,144 @@
+"""``fleet``: any number of sessions on any number of machines, with nobody starting them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import structlog
+import typer
+
+from context_builder.cli.command import print_json, run, settings_in_force
+from context_builder.cli.run import SWEEP_INTERVAL, SWITCH_INTERVAL, beside
+from context_builder.cli.signals import stopping_signals, within_grace
+from context_builder.cli.view.palette import plain
+from context_builder.extras import require_extra
+
+if TYPE_CHECKING:
+    from context_builder.wiring.app import App
+
+fleet = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Run every session that somebody pushes to, beside other workers.",
+)
+
+
+@fleet.callback(invoke_without_command=True)
+def work(context: typer.Context) -> None:
+    """Run every session that has something to do, until Ctrl-C; start it on as many machines as you like.
+
+    A session runs within a second of the first LPUSH to its input, on one of the workers. When a worker stops, others
+    go on with its sessions at once; when it dies, within seconds. Sessions that nobody speaks in for SESSION_SLEEP
+    sleep until their next message. What runs in a terminal (`context-builder run`) is left alone, and taken when that
+    ends.
+
+    Examples:
+
+        context-builder fleet
+
+        REDIS_URL=redis://cache:6379/0 FLEET_CONCURRENCY=200 context-builder fleet
+
+        context-builder fleet status
+    """
+    if context.invoked_subcommand is None:
+        run(_work(), interrupted=0)
+
+
+async def _work() -> None:
+    from context_builder import log
+
+    settings = settings_in_force()
+    require_extra("fleet", "docket", "fleet")
+    from context_builder.wiring.app import open_app
+    from context_builder.wiring.fleet import fleet_settings, fleet_worker
+
+    log.configure(settings.process.log_level, settings.process.log_format)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    stop = asyncio.Event()
+    async with open_app(fleet_settings(settings)) as app, AsyncExitStack() as stack:
+        with stopping_signals(stop.set):
+            await app.check()
+            worker = fleet_worker(app)
+            typer.echo(banner(worker.name, app))
+            if settings.process.http_port is not None:
+                require_extra("server", "uvicorn", "HTTP_PORT")
+                from context_builder.server.health import serve_http
+
+                pages = serve_http(settings.process.http_host, settings.process.http_port, lambda: worker.is_served)
+                await stack.enter_async_context(pages)
+            async with beside(app.warm_up(), _sweep(app)):
+                await within_grace(worker.run(stop), stop)
+
+
+def banner(worker: str, app: App) -> str:
+    """Return what runs, for how many sessions at most, and where listeners push."""
+    lines = [
+        f"context-builder fleet · worker {worker} · Ctrl-C hands its sessions to others",
+        "  Sessions listeners push to context_builder:SESSION_ID:input; "
+        f"at most {app.settings.fleet.concurrency} run here (FLEET_CONCURRENCY)",
+    ]
+    parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is, "Memory": app.memory_is}
+    for label, part in parts.items():
+        lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
+        if part.access:
+            lines.append(f"  {'':<8} listeners need: {part.access}")
+    return "\n".join(lines)
+
+
+@fleet.command("status")
+def status(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+    """Show the workers, how many sessions each runs, and how many messages wait for it.
+
+    Example:
+
+        context-builder fleet status --json | jq '.workers[].worker'
+    """
+    run(_status(as_json=json))
+
+
+async def _status(*, as_json: bool) -> None:
+    require_extra("fleet", "docket", "fleet")
+    from context_builder.fleet.status import fleet_status
+    from context_builder.wiring.app import open_redis_and_url
+
+    async with open_redis_and_url(settings_in_force()) as (redis, url):
+        found = await fleet_status(url, redis)
+    if as_json:
+        print_json(found.as_json())
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    if not found.workers:
+        typer.echo("No worker. Start one: context-builder fleet")
+    else:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        table.add_column("worker", overflow="fold")
+        for heading in ("sessions", "in queue", "seen"):
+            table.add_column(heading, justify="right")
+        for one in found.workers:
+            table.add_row(plain(one.worker, 60), str(one.sessions), str(one.waiting), f"{one.seen:.1f} s ago")
+        Console().print(table)
+    typer.echo(
+        f"{found.sleeping} asleep, {found.elsewhere} run by other processes, {found.unowned} with messages and no owner"
+    )
+
+
+async def _sweep(app: App) -> None:
+    """Delete sessions that outlived their retention, now and every hour."""
+    from context_builder.errors import StoreError
+    from context_builder.session.store.registry import SessionRegistry
+
+    log = structlog.get_logger(__name__)
+    registry, retention = SessionRegistry(app.redis), app.settings.process.session_retention
+    while True:
+        try:
+            if swept := await registry.sweep(time.time() - retention):
+                log.info("sweep.done", sessions=len(swept))
+        except StoreError as error:
+            log.warning("sweep.failed", error=str(error))
+        await asyncio.sleep(SWEEP_INTERVAL)

@@ -1,0 +1,27 @@
+"""The config of a fleet's worker."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+
+from context_builder.config import CONFIG, Count, Seconds, setting
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
+class FleetConfig:
+    """Holds when sessions sleep, how often Redis is scanned for new ones, and how many a worker runs."""
+
+    sleep: Seconds = setting(
+        600.0,
+        "SESSION_SLEEP",
+        "Time without a message after which a fleet puts a session to sleep, once nothing of it waits. seconds",
+    )
+    scan: Seconds = setting(
+        1.0,
+        "DISCOVERY_SCAN",
+        "Time between two scans of 10,000 keys for sessions that a fleet was not told of; "
+        "30 times as long where Redis tells of pushes (notify-keyspace-events). seconds",
+    )
+    concurrency: Count = setting(
+        500, "FLEET_CONCURRENCY", "Most sessions that a worker of a fleet runs at the same time. sessions"
+    )

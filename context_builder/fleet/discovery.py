@@ -1,0 +1,190 @@
+"""Discovery finds sessions that have something to do: by what Redis and our own clients tell, and by scanning.
+
+Every worker of a fleet discovers; that each session is started once is docket's doing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from typing import Any, Final
+
+import structlog
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisError
+
+from context_builder.errors import SessionIdError, StoreError
+from context_builder.fleet.pushes import PROBE, probe_name, push_channel, push_probe
+from context_builder.session.keys import ARRIVALS, validate_session_id
+from context_builder.storage.redis_availability import translated
+
+SCANNED: Final = 10_000
+"""Keys that one scan looks at, about; the next goes on from there."""
+
+SCAN_PART: Final = 1000
+
+RARER: Final = 30
+"""While Redis tells of pushes, scans are so many times rarer: they find what was told while nobody listened."""
+
+PROBE_INTERVAL: Final = 10.0
+"""Seconds between two looks whether Redis still tells of pushes."""
+
+PROBE_ANSWER: Final = 1.0
+
+ASK_AGAIN: Final = 1.0
+"""Seconds between two starts of a session that somebody else runs, however often it is pushed to."""
+
+COALESCE: Final = 0.02
+"""Seconds in which sessions that are told of are started together."""
+
+RECONNECT: Final = 0.5
+
+_LISTS: Final = ("input", "pending", "outbox")
+"""A session with one of these lists has something to do."""
+
+log = structlog.get_logger(__name__)
+
+
+class Discovery:
+    """Gives ``start`` the ids of sessions to run, those that are ``here`` left out.
+
+    ``start`` may be given a session that runs, by whichever worker; it raises
+    :class:`~context_builder.errors.StoreError` when it is to be given them again.
+    """
+
+    def __init__(
+        self,
+        redis: Redis,
+        scan: float,
+        start: Callable[[Collection[str]], Awaitable[None]],
+        here: Callable[[str], bool],
+    ) -> None:
+        self._redis = redis
+        self._interval = scan
+        self._start = start
+        self._here = here
+        self._found: set[str] = set()
+        self._wake = asyncio.Event()
+        self._asked: dict[str, float] = {}
+        self._scan_now = asyncio.Event()
+        self._listening = asyncio.Event()
+        self._heard_probe = asyncio.Event()
+        self._probe = ""
+        self.hears = False
+        """Whether Redis tells of pushes."""
+
+    async def run(self) -> None:
+        """Discover for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._listen(), name="fleet.listen")
+            tasks.create_task(self._probe_events(), name="fleet.probe")
+            tasks.create_task(self._scan(), name="fleet.scan")
+            tasks.create_task(self._hand_on(), name="fleet.hand_on")
+
+    def find(self, session_id: str) -> None:
+        """Note that the session may have something to do; an id that no session can have is left alone."""
+        with suppress(SessionIdError):
+            self._found.add(validate_session_id(session_id))
+            self._wake.set()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with self._redis.pubsub() as pubsub:
+                    async with translated():
+                        await pubsub.subscribe(ARRIVALS, push_channel(self._redis))
+                    await self._hear(pubsub)
+            except (RedisError, OSError, StoreError) as error:
+                log.warning("fleet.not_listening", error=type(error).__name__)
+            self.hears = False
+            self._listening.clear()
+            await asyncio.sleep(RECONNECT)
+
+    async def _hear(self, pubsub: PubSub) -> None:
+        async for message in pubsub.listen():
+            if message["type"] == "subscribe" and message["channel"].decode() == push_channel(self._redis):
+                self._listening.set()
+                self._scan_now.set()  # for what was pushed before
+            if message["type"] != "message":
+                continue
+            told = message["data"].decode(errors="replace")
+            if message["channel"] == ARRIVALS.encode():
+                self.find(told)
+            elif told == self._probe:
+                self._heard_probe.set()
+            elif (session_id := _session_of(told)) and not told.startswith(PROBE):
+                self.find(session_id)
+
+    async def _probe_events(self) -> None:
+        while True:
+            await self._listening.wait()
+            self._heard_probe.clear()
+            try:
+                self._probe = probe_name()
+                await push_probe(self._redis, self._probe)
+                async with asyncio.timeout(PROBE_ANSWER):
+                    await self._heard_probe.wait()
+            except (StoreError, TimeoutError):
+                pass
+            hears = self._heard_probe.is_set()
+            if hears != self.hears:
+                log.info("fleet.hears_pushes" if hears else "fleet.scans", interval=self._interval)
+                self._scan_now.set()
+            self.hears = hears
+            await asyncio.sleep(PROBE_INTERVAL)
+
+    async def _scan(self) -> None:
+        cursor = 0
+        while True:
+            try:
+                whole = self._scan_now.is_set()
+                self._scan_now.clear()
+                cursor = await self._scan_part(0 if whole else cursor, whole=whole)
+            except StoreError as error:
+                log.warning("fleet.scan_failed", error=str(error))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._interval * (RARER if self.hears and not cursor else 1)):
+                    await self._scan_now.wait()
+
+    async def _scan_part(self, cursor: int, *, whole: bool) -> int:
+        """Look at :data:`SCANNED` keys, or at the ``whole`` rest; return where to go on."""
+        looked_at = 0
+        while True:
+            async with translated():
+                answer: Any = await self._redis.scan(cursor, match="context_builder:*:[ipo]*", count=SCAN_PART)
+            cursor, keys = answer
+            for key in keys:
+                if session_id := _session_of(key.decode(errors="replace")):
+                    self.find(session_id)
+            looked_at += SCAN_PART
+            if not cursor or (looked_at >= SCANNED and not whole):
+                return int(cursor)
+
+    async def _hand_on(self) -> None:
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(COALESCE)
+            self._wake.clear()
+            now = time.monotonic()
+            self._found = {each for each in self._found if not self._here(each)}
+            self._asked = {each: asked for each, asked in self._asked.items() if asked > now - ASK_AGAIN}
+            starting = self._found - self._asked.keys()
+            if starting:
+                try:
+                    await self._start(starting)
+                except StoreError as error:
+                    log.warning("fleet.not_started", sessions=len(starting), error=str(error))
+                else:
+                    self._found -= starting
+                self._asked.update(dict.fromkeys(starting, now))
+            if self._found:  # told of again too soon
+                asyncio.get_running_loop().call_later(ASK_AGAIN / 4, self._wake.set)
+
+
+def _session_of(key: str) -> str | None:
+    """Return the session that has one of :data:`_LISTS` under this key."""
+    parts = key.split(":")
+    return parts[1] if len(parts) == 3 and parts[0] == "context_builder" and parts[2] in _LISTS else None

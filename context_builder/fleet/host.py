@@ -1,0 +1,110 @@
+"""The host is where a worker runs sessions: one call a session, until it sleeps, ends, is lost or is handed over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from typing import Final
+
+import structlog
+from redis.asyncio import Redis
+
+from context_builder.errors import LeaseLost
+from context_builder.fleet.sleepers import Sleepers
+from context_builder.session.keys import Keys
+from context_builder.session.session import Session
+from context_builder.storage.redis_availability import translated
+
+log = structlog.get_logger(__name__)
+
+LONGEST_LOOK: Final = 1.0
+"""Seconds between two looks at which sessions may sleep."""
+
+
+class Left(Enum):
+    """Tells how a session left its host."""
+
+    DONE = "done"
+    """It sleeps, or was ended, or was forgotten: nobody need run it before its next message."""
+    UNFINISHED = "unfinished"
+    """Somebody else has it, or is to have it."""
+
+
+class SessionHost:
+    """Runs sessions made by ``session_of``, each once, and puts those to sleep that nobody spoke in for ``sleep``
+    seconds.
+    """
+
+    def __init__(self, redis: Redis, session_of: Callable[[str], Session], sleepers: Sleepers, sleep: float) -> None:
+        self._redis = redis
+        self._session_of = session_of
+        self._sleepers = sleepers
+        self._sleep = sleep
+        self._running: dict[str, Session] = {}
+        self._left = asyncio.Condition()
+        self._draining = False
+
+    def __contains__(self, session_id: str) -> bool:
+        """Return whether the session is run here, or waited for."""
+        return session_id in self._running
+
+    @property
+    def is_served(self) -> bool:
+        """Return whether Redis takes the commits of all sessions that are ready."""
+        return all(session.is_served for session in self._running.values() if session.ready.is_set())
+
+    async def run(self, session_id: str) -> Left:
+        """Run the session once its owner, if it has one, has left it."""
+        async with self._left:  # who was frozen may be handed again what it still runs
+            await self._left.wait_for(lambda: session_id not in self._running)
+            if self._draining:
+                return Left.UNFINISHED
+            session = self._running[session_id] = self._session_of(session_id)
+        try:
+            if not await self._is_known(session_id):
+                return Left.DONE
+            await session.serve()
+            return await self._after(session)
+        except LeaseLost as lost:
+            log.info("fleet.session_lost", session_id=session_id, reason=str(lost))
+            return Left.UNFINISHED
+        finally:
+            del self._running[session_id]
+            async with self._left:
+                self._left.notify_all()
+
+    async def _after(self, session: Session) -> Left:
+        if not session.told_to_stop.is_set():
+            return Left.DONE  # it was ended
+        if not session.is_idle(self._sleep):
+            return Left.UNFINISHED
+        await self._sleepers.add(session.session_id, session.conversation.last_message.wall)
+        log.info("fleet.session_sleeps", session_id=session.session_id)
+        return Left.DONE
+
+    async def has_input(self, session_id: str) -> bool:
+        """Return whether deliveries wait in the session's input."""
+        async with translated():
+            return bool(await self._redis.exists(Keys(session_id).input))
+
+    async def _is_known(self, session_id: str) -> bool:
+        """Return whether there is anything to run; of a forgotten session there is not."""
+        keys = Keys(session_id)
+        async with translated():
+            return bool(await self._redis.exists(keys.input, keys.checkpoint))
+
+    def drain(self) -> None:
+        """Let every session leave after the commit under way, and take no more."""
+        self._draining = True
+        for session in self._running.values():
+            session.stop()
+
+    async def put_to_sleep(self) -> None:
+        """Let sessions leave that may sleep, for ever."""
+        pause = min(LONGEST_LOOK, self._sleep / 4)
+        while True:
+            await asyncio.sleep(pause)
+            for session in [*self._running.values()]:
+                if not session.told_to_stop.is_set() and session.is_idle(self._sleep):
+                    session.stop()

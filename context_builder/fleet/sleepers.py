@@ -1,0 +1,78 @@
+"""Sleeping sessions run nowhere; one worker of the fleet keeps the conversation states of all of them fresh.
+
+That ends an hour after a session's last message: its conversation state then expires, as when nobody runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection
+from importlib import resources
+from typing import Final
+
+import structlog
+from redis.asyncio import Redis
+
+from context_builder.errors import StoreError
+from context_builder.storage.redis_availability import translated
+
+SLEEPERS: Final = "context_builder_fleet:sleepers"
+"""Sorted set of sleeping sessions' ids by the time of their last message. Lives :data:`KEPT` seconds after the last one
+went to sleep."""
+
+KEEPER: Final = "context_builder_fleet:keeper"
+"""String: the worker that keeps their conversation states fresh. Lives :data:`KEEPER_MS`."""
+
+KEPT: Final = 3600.0
+"""Seconds after its last message that a sleeping session has a conversation state."""
+
+INTERVAL: Final = 1.0
+"""Seconds between two refreshes of a conversation state."""
+
+KEEPER_MS: Final = 3000
+PART: Final = 500
+"""Sleepers that one script call looks at: under 5 ms, in which Redis does nothing else."""
+
+log = structlog.get_logger(__name__)
+
+
+class Sleepers:
+    """Holds which sessions sleep; ``worker`` names this worker, a conversation state lives ``ttl`` seconds."""
+
+    def __init__(self, redis: Redis, worker: str, ttl: float) -> None:
+        self._redis = redis
+        self._worker = worker
+        self._ttl_ms = int(ttl * 1000)
+        source = resources.files("context_builder.fleet").joinpath("sleepers.lua").read_text(encoding="utf-8")
+        self._refresh = redis.register_script(source)
+
+    async def add(self, session_id: str, last_message: float) -> None:
+        """Note that the session sleeps; ``last_message`` is the time of its last message in epoch seconds."""
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.zadd(SLEEPERS, {session_id: last_message})
+            pipe.expire(SLEEPERS, int(KEPT))
+            await pipe.execute()
+
+    async def keep_fresh(self, wake: Callable[[Collection[str]], Awaitable[None]]) -> None:
+        """Refresh conversation states for ever, unless another worker does.
+
+        Those that expired while no worker was there are published again by their sessions, which are given to ``wake``.
+        """
+        while True:
+            try:
+                await self._refresh_all(wake)
+            except StoreError as error:
+                log.warning("fleet.sleepers_not_refreshed", error=str(error))
+            await asyncio.sleep(INTERVAL)
+
+    async def _refresh_all(self, wake: Callable[[Collection[str]], Awaitable[None]]) -> None:
+        first, sleepers = 0, 1
+        while first < sleepers:
+            args: list[str | int | float] = [self._worker, KEEPER_MS, time.time(), self._ttl_ms, KEPT]
+            async with translated():
+                answer = await self._refresh(keys=[KEEPER, SLEEPERS], args=[*args, first, first + PART - 1])
+            _, sleepers, lost = answer
+            if lost:
+                await wake([session_id.decode() for session_id in lost])
+            first += PART

@@ -1,0 +1,196 @@
+"""A worker of a fleet runs docket tasks, one a session.
+
+Docket delivers a task again when its worker died, limits how many run, and keeps one task a session, whoever discovers
+it. Who may write is not docket's to say: a session's lease fences its commits, so a task that is delivered twice costs
+a worker that waits, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Callable, Collection
+from datetime import timedelta
+from typing import Any, Final
+
+import structlog
+from docket import Docket, Retry, Worker
+from docket.dependencies import CompletionHandler, TaskOutcome
+from docket.execution import Execution
+from redis.asyncio import Redis
+
+from context_builder.fleet.config import FleetConfig
+from context_builder.fleet.discovery import Discovery
+from context_builder.fleet.host import Left, SessionHost
+from context_builder.fleet.sleepers import Sleepers
+from context_builder.session.config import SessionConfig
+from context_builder.session.failures import reason_of
+from context_builder.session.session import Session
+from context_builder.storage.redis_availability import translated
+
+NAME: Final = "context_builder_fleet"
+"""The docket: its keys begin so. No key of a session does."""
+
+TASK: Final = "run_session"
+
+REDELIVERY: Final = timedelta(seconds=2.5)
+"""A worker that renews nothing for so long is dead or frozen. Docket looks every quarter of that."""
+
+LEASE: Final = 3.0
+"""Seconds that a session's lease lives in a fleet: it has run out, or nearly, when docket delivers its task again."""
+
+POLL: Final = timedelta(milliseconds=100)
+HEARTBEAT: Final = timedelta(seconds=1)
+MISSED_HEARTBEATS: Final = 3
+BATCH: Final = 100
+"""Sessions that a worker takes at once, so that several share what comes at once."""
+
+RETRY: Final = timedelta(seconds=10)
+"""Wait before a session is run again that could not be run."""
+
+log = structlog.get_logger(__name__)
+
+
+def worker_name(host: str, pid: int | str) -> str:
+    """Return the name of the worker that is process ``pid`` on ``host``."""
+    return f"{host}#{pid}"
+
+
+def open_docket(url: str) -> Docket:
+    """Return the fleet's docket on the Redis at ``url``, to be entered."""
+    return Docket(NAME, url, heartbeat_interval=HEARTBEAT, missed_heartbeats=MISSED_HEARTBEATS)
+
+
+class FleetWorker:
+    """Discovers sessions, and runs those that docket gives it.
+
+    ``session_of`` makes a session of its id, whose lease should live :data:`LEASE` seconds. ``url`` leads docket to the
+    same Redis as ``redis``.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        redis: Redis,
+        session_of: Callable[[str], Session],
+        config: FleetConfig,
+        rules: SessionConfig,
+    ) -> None:
+        self.name = worker_name(socket.gethostname(), os.getpid())
+        self._config = config
+        self._docket = open_docket(url)
+        self._sleepers = Sleepers(redis, self.name, rules.conversation_state_ttl)
+        self._host = SessionHost(redis, session_of, self._sleepers, config.sleep)
+        self._discovery = Discovery(redis, config.scan, self._start, self._host.__contains__)
+
+    @property
+    def is_served(self) -> bool:
+        """Return whether Redis takes the commits of all sessions that run here."""
+        return self._host.is_served
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run sessions until ``stop`` is set; then hand each over at a commit.
+
+        Raises :class:`~context_builder.errors.StoreUnavailable` when Redis is away at the start; later it waits for it.
+        """
+        _tame_logging()
+        async with translated():
+            await self._docket.__aenter__()
+        try:
+            self._docket.register(_session_task(self._host, self._start), [TASK])
+            async with asyncio.TaskGroup() as tasks:
+                beside = [
+                    tasks.create_task(self._discovery.run(), name="fleet.discovery"),
+                    tasks.create_task(self._sleepers.keep_fresh(self._start), name="fleet.sleepers"),
+                    tasks.create_task(self._host.put_to_sleep(), name="fleet.put_to_sleep"),
+                ]
+                await self._work(tasks, stop)
+                for task in beside:
+                    task.cancel()
+        finally:
+            await self._docket.__aexit__(None, None, None)
+
+    async def _work(self, tasks: asyncio.TaskGroup, stop: asyncio.Event) -> None:
+        docket_worker = Worker(
+            self._docket,
+            self.name,
+            self._config.concurrency,
+            REDELIVERY,
+            reconnection_delay=timedelta(seconds=0.5),
+            minimum_check_interval=POLL,
+            schedule_automatic_tasks=False,
+            message_batch=BATCH,
+        )
+        async with docket_worker:
+            tasks.create_task(docket_worker.run_forever(), name="fleet.docket")
+            log.info("fleet.ready", worker=self.name)
+            try:
+                await stop.wait()
+            finally:
+                self._host.drain()  # and the worker stops reading, at once
+        log.info("fleet.stopped", worker=self.name)
+
+    async def _start(self, session_ids: Collection[str]) -> None:
+        """Give docket the sessions; those that it has already stay as they are."""
+        async with translated():
+            await self._docket.add_many(
+                [self._docket.call(TASK, key=f"session:{session_id}")(session_id) for session_id in session_ids]
+            )
+
+
+class _LookAgain(CompletionHandler["_LookAgain"]):
+    """Starts a session again that was pushed to while it left: until its task was over, nobody else could."""
+
+    def __init__(self, host: SessionHost, start: Callable[[Collection[str]], Any]) -> None:
+        self._host = host
+        self._start = start
+
+    async def __aenter__(self) -> _LookAgain:
+        return self
+
+    async def on_complete(self, execution: Execution, outcome: TaskOutcome) -> bool:
+        del outcome
+        await execution.mark_as_completed()
+        (session_id,) = execution.args
+        if await self._host.has_input(session_id):
+            await self._start([session_id])
+        return True
+
+
+def _session_task(host: SessionHost, start: Callable[[Collection[str]], Any]) -> Callable[..., Any]:
+    """Return the docket task that runs a session on this ``host``."""
+
+    async def run_session(
+        session_id: str,
+        retry: Retry = Retry.forever(),  # noqa: B008 (docket reads its dependencies there)
+        look_again: _LookAgain = _LookAgain(host, start),  # noqa: B008
+    ) -> None:
+        del look_again
+        wait = timedelta(0)
+        try:
+            if await host.run(session_id) is Left.DONE:
+                return
+        except Exception as error:  # noqa: BLE001 a session that fails leaves the others alone
+            again_in = RETRY.total_seconds()
+            log.error("fleet.session_failed", session_id=session_id, error=reason_of(error), again_in=again_in)
+            wait = RETRY
+        retry.after(wait)  # whoever is free has it next
+
+    return run_session
+
+
+class _Forwarded(logging.Handler):
+    """Tells docket's warnings as ours, without what they were raised with."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        tell = log.error if record.levelno >= logging.ERROR else log.warning
+        tell("fleet.docket", message=record.getMessage().splitlines()[0])
+
+
+def _tame_logging() -> None:
+    """Forward docket's warnings; its retries, which are how sessions are handed over, are told by us."""
+    logger = logging.getLogger("docket")
+    logger.handlers, logger.propagate = [_Forwarded(logging.WARNING)], False
+    logging.getLogger("docket.dependencies").setLevel(logging.CRITICAL)

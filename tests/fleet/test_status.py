@@ -1,0 +1,57 @@
+"""What ``fleet status`` shows of workers and sessions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from context_builder import cli
+from context_builder.fleet.status import FleetStatus, WorkerStatus, status_of
+from context_builder.session.store.registry import RegisteredSession
+from tests.fleet.conftest import StartWorker
+from tests.fleet.watching import Fleet, ready
+from tests.services.redis_server import RedisServer
+
+ANN = {"host": "lab-3", "pid": 11}
+SESSION = RegisteredSession("monday", ANN, 1.0, None, 5, 2, 0, 0, 0, 0, {})
+
+
+def test_sessions_are_counted_by_who_runs_them() -> None:
+    sessions = [
+        SESSION,
+        replace(SESSION, session_id="tuesday", waiting=3),
+        replace(SESSION, session_id="by hand", owner={"host": "lab-3", "pid": 12}),
+        replace(SESSION, session_id="new", owner=None),
+        replace(SESSION, session_id="stored", owner=None, waiting=0),
+    ]
+    assert status_of({"lab-3#11": 0.3, "lab-4#7": 1.0}, 4, sessions) == FleetStatus(
+        (WorkerStatus("lab-3#11", 2, 5, 0.3), WorkerStatus("lab-4#7", 0, 0, 1.0)), elsewhere=1, sleeping=4, unowned=1
+    )
+
+
+@pytest.mark.engines
+@pytest.mark.slow
+async def test_the_command_shows_a_worker(
+    start_worker: StartWorker, fleet: Fleet, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = start_worker()
+    await ready(worker)
+    await fleet.say("monday")
+    await fleet.owned_by(worker, sessions=["monday"])
+    monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
+    shown = await _invoked("fleet", "status", "--json")
+    (one,) = orjson.loads(shown)["workers"]
+    assert one["worker"].endswith(f"#{worker.process.pid}")
+    assert one["sessions"] == 1
+    assert "asleep" in await _invoked("fleet", "status")
+
+
+async def _invoked(*arguments: str) -> str:
+    import asyncio
+
+    result = await asyncio.to_thread(CliRunner().invoke, cli.app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
