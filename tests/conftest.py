@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 
 from context_builder.storage.migrations import apply
 from context_builder.storage.redis import client_for
+from context_builder.storage.redis_availability import translated, until_available
 from tests.services.api_server import ApiServer
 from tests.services.postgres_server import PostgresServer
 from tests.services.postgrest import PostgrestFront, serving_project
@@ -71,7 +72,10 @@ async def redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
     The project's own kind of client: redis-py's time limits may swallow a cancellation, and a session would never end.
     """
     async with client_for(redis_server.url) as client:
-        await client.flushall()
+        async for attempt in until_available():  # a machine that stands still for seconds is not what is tested
+            with attempt:
+                async with translated():
+                    await client.flushall()
         yield client
 
 
