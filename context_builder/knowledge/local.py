@@ -97,7 +97,7 @@ class LocalVectors:
         most = min(round(asked.top_k * PASSAGES), max(asked.top_k, _MOST_PASSAGES))
         project = scope.project_id or None
         where = MemoryFilter(user_id=project, kinds=kinds, with_unowned=project is not None)
-        query = MemoryQuery(intent, most, asked.threshold, where, standalone=True)
+        query = MemoryQuery(intent, most, asked.threshold, where, standalone=True, with_texts=False)
         found = await self._memory.search(document_space(tenant_id), query)
         return [(one.memory.metadata["ref"], one) for one in found]
 
@@ -108,7 +108,9 @@ class LocalVectors:
         filters = [MemoryFilter(session_id=session, kinds=kinds, with_unowned=True) for session in sessions]
         found = await asyncio.gather(
             *(
-                self._memory.search(tenant_id, MemoryQuery(intent, asked.top_k, asked.threshold, where))
+                self._memory.search(
+                    tenant_id, MemoryQuery(intent, asked.top_k, asked.threshold, where, with_texts=False)
+                )
                 for where in filters
             )
         )

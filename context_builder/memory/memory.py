@@ -90,7 +90,8 @@ class MemoryQuery:
     """Tells what is looked for, at most ``limit`` memories of similarity at least ``threshold`` (0..1).
 
     An empty ``text`` looks for the newest. With ``standalone``, memories are found for what they say themselves, as
-    passages of a document are; without, also for what was said before and after them.
+    passages of a document are; without, also for what was said before and after them. A store may leave empty the texts
+    of what it finds ``with_texts`` false, for a caller who only wants to know which memories these are.
     """
 
     text: str
@@ -100,6 +101,7 @@ class MemoryQuery:
     embedding: Sequence[float] | None = None
     """The query's embedding, when the caller has it already."""
     standalone: bool = False
+    with_texts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -112,11 +111,19 @@ def rating_rows(ratings: Sequence[Rating]) -> list[Row]:
 
 
 def _memory(row: Row) -> Memory:
-    memory = Memory(
-        **{name: row[name] for name in ("id", "text", "kind", "session_id", "user_id", "speaker", "position")}
+    time = datetime.fromisoformat(said_at) if (said_at := row.get("said_at")) else None
+    return Memory(
+        id=row["id"],
+        text=row["text"],
+        kind=row["kind"],
+        session_id=row["session_id"],
+        user_id=row.get("user_id"),
+        speaker=row.get("speaker"),
+        position=row["position"],
+        time=time,
+        tags=tuple(row.get("tags", ())),
+        metadata=row["metadata"],
     )
-    time = datetime.fromisoformat(row["said_at"]) if row["said_at"] else None
-    return replace(memory, time=time, tags=tuple(row["tags"]), metadata=row["metadata"])
 
 
 def _feedback(row: Row) -> Feedback | None:

@@ -198,6 +198,12 @@ CREATE OR REPLACE FUNCTION context_memory_json(m context_memories) RETURNS jsonb
                               'metadata', m.metadata, 'text', m.text, 'feedback', m.feedback)
 $$;
 
+-- Where a memory belongs, without what it says: what a search is told that only refers to what it finds.
+CREATE OR REPLACE FUNCTION context_memory_place(m context_memories) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object('id', m.id, 'kind', m.kind, 'session_id', m.session_id, 'position', m.position,
+                              'metadata', m.metadata, 'text', '')
+$$;
+
 -- A MemoryFilter as a condition on m, every value quoted. "with_unowned" also admits what belongs to no user or persona;
 -- where the filter names neither, only that is admitted.
 CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$

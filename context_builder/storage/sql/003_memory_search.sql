@@ -134,7 +134,7 @@ CREATE OR REPLACE FUNCTION context_memory_rare(words text[], counts bigint[]) RE
 $$;
 
 -- The best hits by words, scored by BM25 (k = 1.2, b = 0.4), among the memories that have one of the "rare" words; with
--- "common" words also among some that have the first of these with one of the next three, and some that have it without.
+-- "common" words also among some that have the first two of these, and some that have the first without the second.
 -- How often a memory has a word is read from ts_rank, which for one word is r = 6/pi^2 * sum(1/n^2) over its
 -- occurrences, so that there are about 0.608 r / (1 - r). The length of a memory is its number of different words.
 CREATE OR REPLACE FUNCTION context_memory_by_words(
@@ -159,11 +159,12 @@ DECLARE
     found   text := matching || keys || ' && context_memory_keys($1, $4)';
 BEGIN
     IF cardinality(common) > 0 THEN
-        matching := matching || 'NOT m.words @@ context_memory_any($4) AND ' || keys || ' @> context_memory_keys($1, $5[1:1]) AND ';
+        matching := matching || 'NOT m.words @@ context_memory_any($4) AND ' || keys || ' @> context_memory_keys($1, ';
         found := format($found$
-            %s UNION ALL (%s %s && context_memory_keys($1, $5[2:4]) LIMIT 2000)
-            UNION ALL (%s NOT m.words @@ context_memory_any($5[2:4]) LIMIT 1000)
-            $found$, found, matching, keys, matching);
+            %s UNION ALL (%s $5[1:2]) LIMIT 1000)
+            UNION ALL (SELECT * FROM (%s $5[1:1]) LIMIT 1500) AS m
+                       WHERE NOT m.words @@ context_memory_any($5[2:2]) LIMIT 500)
+            $found$, found, matching, matching);
     END IF;
     RETURN QUERY EXECUTE format($hits$
         SELECT m.id, m.session_id, m.position, (%s)::float8 AS score
@@ -231,7 +232,7 @@ DECLARE
     counts   bigint[];
     rare     text[];
     common   text[] := '{}';
-    hits     context_memory_hit[];
+    hits     context_memory_hit[] := '{}';
     passages text[];
 BEGIN
     SELECT array_agg(t.word ORDER BY t.memories, t.word),
@@ -243,7 +244,9 @@ BEGIN
         RETURN '{}';
     END IF;
     rare := context_memory_rare(words, counts);
-    hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+    IF rare = words OR depth <= (SELECT sum(w.count) FROM unnest(words, counts) AS w (word, count) WHERE w.word = ANY (rare)) THEN
+        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+    END IF;
     IF cardinality(hits) < depth AND rare <> words THEN
         common := words[cardinality(rare) + 1:];
         hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
@@ -291,6 +294,10 @@ CREATE OR REPLACE FUNCTION context_memory_neighbours(
     tenant text, hits context_memory_hit[], neighbours float8[], speaker float8, named tsquery, condition text
 ) RETURNS TABLE (id text, score float8) LANGUAGE plpgsql STABLE AS $$
 BEGIN
+    IF neighbours = '{}' AND speaker = 1 THEN
+        RETURN QUERY SELECT h.id, h.score FROM unnest(hits) AS h;
+        RETURN;
+    END IF;
     RETURN QUERY EXECUTE format($neighbours$
         WITH scored AS (
             SELECT h.id, h.score, m.words @@ $5 AS named
@@ -341,7 +348,7 @@ $$;
 
 -- What fits a query best, the best first. A score is the root of the share of the best hit's, times how relevant the best
 -- ten are: by their words, or by meaning if that is more, so a threshold means the same in every search. Of equal texts
--- only the best is returned. "options" holds the fields of SearchOptions.
+-- only the best is returned. "options" holds the fields of SearchOptions; "texts" is false for memories without theirs.
 CREATE OR REPLACE FUNCTION context_memory_search(
     tenant text, query text, wanted integer DEFAULT 8, threshold float8 DEFAULT 0, condition jsonb DEFAULT '{}',
     by_embedder text DEFAULT NULL, query_embedding real[] DEFAULT NULL, options jsonb DEFAULT '{}'
@@ -365,37 +372,42 @@ BEGIN
             SELECT hit, origins FROM context_memory_fuse(by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10),
                                                             coalesce((options ->> 'words')::float8, 1))
         ), spread AS (
-            SELECT id, score, sqrt(score / max(score) OVER ()) AS share
-            FROM context_memory_neighbours(tenant, ARRAY(SELECT hit FROM hits), neighbours,
-                                       coalesce((options ->> 'speaker')::float8, 1), speakers, where_clause)
+            -- Grouped and not joined: without hash joins, a join would compare every hit with every other.
+            SELECT id, sqrt(sum(score) / max(sum(score)) OVER ()) AS share, max(origins) AS origins
+            FROM (
+                SELECT n.id, n.score, NULL::text[] AS origins
+                FROM context_memory_neighbours(tenant, ARRAY(SELECT hit FROM hits), neighbours,
+                                               coalesce((options ->> 'speaker')::float8, 1), speakers, where_clause) AS n
+                UNION ALL
+                SELECT (hit).id, 0, origins FROM hits
+            ) AS s GROUP BY id
         ), best AS (
-            SELECT DISTINCT ON (md5(m.text)) m.id, s.share
+            SELECT DISTINCT ON (md5(m.text)) m, s.share, s.origins
             FROM (SELECT * FROM spread ORDER BY share DESC, id LIMIT 2 * wanted) AS s
             JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = s.id
             ORDER BY md5(m.text), s.share DESC, m.id
         ), first AS MATERIALIZED (
-            SELECT * FROM best ORDER BY share DESC, id LIMIT wanted
+            SELECT * FROM best ORDER BY share DESC, (m).id LIMIT wanted
         ), top AS (
-            SELECT ARRAY(SELECT id FROM first ORDER BY share DESC, id LIMIT 10) AS ids
+            SELECT ARRAY(SELECT (m).id FROM first ORDER BY share DESC, (m).id LIMIT 10) AS ids
         ), relevant AS MATERIALIZED (
             SELECT least(greatest(
                 (SELECT context_memory_relevance(tenant, query, top.ids) FROM top),
                 (SELECT max(h.score) FROM top, unnest(by_vector) AS h WHERE h.id = ANY (top.ids)), 0), 1) AS similarity
         )
-        SELECT context_memory_json(m), first.share * relevant.similarity, coalesce(hits.origins, '{neighbour}')
+        SELECT CASE WHEN options ->> 'texts' = 'false' THEN context_memory_place(first.m) ELSE context_memory_json(first.m) END,
+               first.share * relevant.similarity, coalesce(first.origins, '{neighbour}')
         FROM first
         CROSS JOIN relevant
-        JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = first.id
-        LEFT JOIN hits ON (hits.hit).id = first.id
         WHERE first.share * relevant.similarity >= threshold
-        ORDER BY first.share DESC, first.id;
+        ORDER BY first.share DESC, (first.m).id;
 END
 $$;
 
 SELECT context_builder_guard(
     '^context_memory_', '^context_memory_(remember|unembedded|embed|prepare|search|newest|rate|forget)$',
     '{context_memories,context_memory_vectors,context_memory_vectors_default,context_memory_frequencies,context_memory_totals}',
-    inlined => '^context_memory_json$',
+    inlined => '^context_memory_(json|place)$',
     beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
                WHERE e.extname = 'vector' AND n.nspname <> current_schema()));
 

@@ -421,6 +421,8 @@ CREATE FUNCTION context_memory_neighbours(tenant text, hits context_memory_hit[]
     RETURNS TABLE(id text, score double precision);
 CREATE FUNCTION context_memory_newest(tenant text, count integer DEFAULT 8, condition jsonb DEFAULT '{}'::jsonb)
     RETURNS TABLE(memory jsonb, score double precision, origins text[]) SECURITY DEFINER;
+CREATE FUNCTION context_memory_place(m context_memories)
+    RETURNS jsonb;
 CREATE FUNCTION context_memory_prepare(tenant text, dimensions integer)
     RETURNS boolean SECURITY DEFINER;
 CREATE FUNCTION context_memory_rare(words text[], counts bigint[])
