@@ -12,6 +12,11 @@ import orjson
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.timestamps import in_utc
 
+CONTEXT_ATTRIBUTES: Final = frozenset({"intent", "time"})
+SOURCE_ATTRIBUTES: Final = frozenset(
+    {"tenant", "kind", "sensitivity", "status", "project", "module", "session", "tags"}
+)
+
 _SENSITIVITIES: Final = frozenset(Sensitivity)
 
 
@@ -49,21 +54,23 @@ class GovernedSource:
     session: str = ""
     tags: frozenset[str] = frozenset()
 
-    def attributes(self) -> str:
-        """Return what Cedar is told of the source beside its ref, JSON. Raises :class:`NotUnicode`, for a ref too."""
+    def attributes(self, read: frozenset[str] = SOURCE_ATTRIBUTES) -> str:
+        """Return what Cedar is told of the source beside its ref, JSON, of the attributes that are ``read``.
+
+        Raises :class:`NotUnicode`, for a ref too.
+        """
         _json(self.ref)
-        return _json(
-            {
-                "tenant": self.tenant,
-                "kind": self.kind,
-                "sensitivity": self.sensitivity if self.sensitivity in _SENSITIVITIES else Sensitivity.RESTRICTED,
-                "status": self.status,
-                "project": self.project,
-                "module": self.module,
-                "session": self.session,
-                "tags": sorted(self.tags),
-            }
-        )
+        attributes = {
+            "tenant": self.tenant,
+            "kind": self.kind,
+            "sensitivity": self.sensitivity if self.sensitivity in _SENSITIVITIES else Sensitivity.RESTRICTED,
+            "status": self.status,
+            "project": self.project,
+            "module": self.module,
+            "session": self.session,
+            "tags": sorted(self.tags),
+        }
+        return _json({name: value for name, value in attributes.items() if name in read})
 
 
 @dataclass(frozen=True, slots=True)

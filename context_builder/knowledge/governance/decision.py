@@ -111,11 +111,12 @@ def _grouped(
 ) -> tuple[dict[_Resource, list[int]], dict[int, AccessDecision]]:
     """Return the places of the sources that are one resource to Cedar, and denials of those that it is not asked for.
 
-    Where no policy names sources, equal attributes make a resource; it is named by a number then.
+    Where no policy names sources, those that are equal in what policies read are one resource, named by a number and
+    told with the attributes of the first.
     """
     alike: dict[_Resource, list[int]] = {}
     denied: dict[int, AccessDecision] = {}
-    numbers: dict[str, str] = {}
+    numbered: dict[tuple[str, bool], _Resource] = {}
     for place, source in enumerate(sources):
         if source.tenant != agent.tenant:
             denied[place] = _denied(source, "another tenant's")
@@ -125,8 +126,12 @@ def _grouped(
         except NotUnicode:
             denied[place] = _denied(source, "an attribute has half of a surrogate pair")
             continue
-        name = source.ref if policy_set.names_sources else numbers.setdefault(attributes, str(len(numbers)))
-        resource = _Resource(name, attributes, is_confidential=source.sensitivity == Sensitivity.CONFIDENTIAL)
+        is_confidential = source.sensitivity == Sensitivity.CONFIDENTIAL
+        if policy_set.names_sources:
+            resource = _Resource(source.ref, attributes, is_confidential)
+        else:
+            number = _Resource(str(len(numbered)), attributes, is_confidential)
+            resource = numbered.setdefault((source.attributes(policy_set.source_read), is_confidential), number)
         alike.setdefault(resource, []).append(place)
     return alike, denied
 

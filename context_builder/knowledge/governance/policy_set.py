@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 from context_builder.errors import PolicyError
 from context_builder.knowledge.governance import cedar
+from context_builder.knowledge.governance.attributes import CONTEXT_ATTRIBUTES, SOURCE_ATTRIBUTES
 from context_builder.knowledge.governance.error_location import parse_error, schema_error, template_error
 from context_builder.knowledge.governance.policy_text import (
     MAX_BYTES,
     PolicyText,
     Token,
-    context_attributes,
+    attributes_read,
     names_sources,
 )
 
@@ -48,13 +49,14 @@ class PolicySet:
     """Holds a tenant's policies; made by :func:`parse_policies`.
 
     ``version`` is ``sha256:…`` of the names and texts; ``policy_ids`` are in the order of Cedar's own ``policy0``, ….
-    ``context_read`` names the attributes of the context that some policy may read. Unless a policy ``names_sources``
-    by their refs, sources with equal attributes are decided alike.
+    ``context_read`` and ``source_read`` name the attributes of the context and of sources that some policy may read.
+    Unless a policy ``names_sources`` by their refs, sources that are equal in these are decided alike.
     """
 
     version: str
     policy_ids: tuple[str, ...]
     context_read: frozenset[str]
+    source_read: frozenset[str]
     names_sources: bool
     cedar: cedarpy.PolicySet = field(repr=False, compare=False)
 
@@ -72,6 +74,7 @@ class _ReadText:
     text: str
     policy_ids: tuple[str, ...]
     context_read: frozenset[str]
+    source_read: frozenset[str]
     names_sources: bool
 
 
@@ -100,6 +103,7 @@ def parse_policies(texts: Mapping[str, str]) -> PolicySet:
         version="sha256:" + sha256(json.dumps(named).encode()).hexdigest(),
         policy_ids=ids,
         context_read=frozenset().union(*(text.context_read for text in read)),
+        source_read=frozenset().union(*(text.source_read for text in read)),
         names_sources=any(text.names_sources for text in read),
         cedar=_read_together(read, len(ids)),
     )
@@ -120,7 +124,8 @@ def _read(name: str, text: str) -> _ReadText:
         name,
         text,
         tuple(_policy_ids(read)),
-        frozenset().union(*map(context_attributes, read.policies)),
+        frozenset().union(*(attributes_read(one, "context", CONTEXT_ATTRIBUTES) for one in read.policies)),
+        frozenset().union(*(attributes_read(one, "resource", SOURCE_ATTRIBUTES) for one in read.policies)),
         any(map(names_sources, read.policies)),
     )
 

@@ -97,17 +97,19 @@ def policy_error(name: str, text: str, at: int, message: str) -> PolicyError:
     return PolicyError(name, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at), message)
 
 
-def context_attributes(policy: Sequence[Token]) -> frozenset[str]:
-    """Return which of the context's attributes the policy may read: all of them where that is not plain to see."""
+def attributes_read(policy: Sequence[Token], variable: str, known: frozenset[str]) -> frozenset[str]:
+    """Return which of the ``known`` attributes of ``context`` or ``resource`` the policy's conditions may read: all of
+    them where that is not plain to see."""
     read: set[str] = set()
     words = [token.text for token in policy]
-    for place, word in enumerate(words):
-        if word == "context":
+    conditions = words.index("{") if "{" in words else len(words)
+    for place in range(conditions, len(words)):
+        if words[place] == variable:
             match words[place + 1 : place + 4]:
-                case ["." | "has", "intent" | "time" as name, *_] | ["[", '"intent"' | '"time"' as name, "]"]:
+                case ["." | "has", name, *_] | ["[", name, "]"] if name.strip('"') in known:
                     read.add(name.strip('"'))
                 case _:
-                    return frozenset({"intent", "time"})
+                    return known
     return frozenset(read)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -44,11 +43,8 @@ SOURCES: Final = [
     )
     for place in range(CANDIDATES)
 ]
-"""No two with equal attributes, and none that the agent may see, so that both actions are asked for each."""
-
-
-ALIKE: Final = [replace(source, session="monday") for source in SOURCES]
-"""The same, of seven projects in one session."""
+"""No two with equal attributes, and none that the agent may see, so that both actions are asked for each. Those that
+are equal in what policies read are decided as one."""
 
 READS_CONTEXT: Final = 'context.intent != "" && context.time > datetime("2026-01-01")'
 
@@ -57,12 +53,13 @@ def measure_policy(report: Report, quick: bool) -> None:  # noqa: FBT001 as ever
     (default,) = default_policies().values()
     more = "\n".join(_project_policy(place) for place in range(17))
     reading = "\n".join(_project_policy(place, READS_CONTEXT) for place in range(17))
+    apart = "\n".join(_project_policy(place, 'resource.session != ""') for place in range(17))
     for what, text, sources in (
         ("1 policy", default.split(";")[0] + ";", SOURCES),
         ("3 policies, the default", default, SOURCES),
         ("20 policies", default + more, SOURCES),
         ("20 policies, 17 read intent and time", default + reading, SOURCES),
-        ("20 policies, candidates of 7 kinds", default + more, ALIKE),
+        ("20 policies, 17 of them read projects and sessions", default + apart, SOURCES),
     ):
         times, work = _times(parse_policies({"default": text}), sources, SAMPLES // 10 if quick else SAMPLES)
         report.add(

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import Access, Agent, DecisionContext, decide
@@ -235,6 +237,36 @@ def test_a_thousand_sources_are_decided_in_their_order():
         decisions = decide(policies, WRITER, asked, DecisionContext("", NOW))
         assert [one.ref for one in decisions] == [one.ref for one in asked]
         assert [one.access for one in decisions] == [expected[place % 3] for place in range(1_000)]
+
+
+@given(st.data())
+def test_sources_are_decided_together_as_they_are_alone(data):
+    conditions = [
+        'resource.sensitivity == "public"',
+        'resource.project == "kelp"',
+        "resource has session",
+        'resource["kind"] == "document" && resource.tags.contains("open")',
+        "resource == resource",
+        'resource == Source::"one"',
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(conditions), max_size=3, unique=True))
+    verb = st.sampled_from(["permit", "forbid"])
+    action = st.sampled_from(['== Action::"read"', '== Action::"readRedacted"', ""])
+    texts = [f"{data.draw(verb)} (principal, action {data.draw(action)}, resource) when {{ {one} }};" for one in chosen]
+    policies = with_default(ours=" ".join(texts)) if data.draw(st.booleans()) else only(PERMIT_ALL + " ".join(texts))
+    some = st.builds(
+        source,
+        ref=st.sampled_from(["one", "two"]),
+        kind=st.sampled_from(["document", "claim"]),
+        sensitivity=st.sampled_from(["public", "internal", "confidential", "restricted", "odd"]),
+        project=st.sampled_from(["kelp", "reef"]),
+        tags=st.sampled_from([frozenset(), frozenset({"open"})]),
+    )
+    sources = data.draw(st.lists(some, max_size=12))
+    together = decide(policies, WRITER, sources, DecisionContext("", NOW))
+    assert together == tuple(
+        one for each in sources for one in decide(policies, WRITER, [each], DecisionContext("", NOW))
+    )
 
 
 def test_no_sources_have_no_decisions():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from context_builder.errors import MissingExtra, PolicyError
 from context_builder.knowledge.governance import Access, DecisionContext, decide, default_policies, parse_policies
+from context_builder.knowledge.governance.attributes import SOURCE_ATTRIBUTES
 from context_builder.knowledge.governance.policy_set import MAX_CHARACTERS, MAX_POLICIES, MAX_TEXTS
 from context_builder.knowledge.governance.policy_text import MAX_BYTES, MAX_DEPTH, MAX_OPERATORS
 from tests.knowledge.governance.samples import (
@@ -100,6 +101,26 @@ def test_what_of_the_context_a_policy_reads(condition, intent, time):
     assert ("intent" in policies.context_read, policies.reads_time) == (intent, time)
     assert "erred" not in decision(policies).reason
     assert parse_policies({"a": PERMIT_ALL, "b": text}).reads_time == time
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (PERMIT_ALL, set()),
+        ("permit (principal, action, resource is Source);", set()),
+        (when('resource.project == "resource.kind"'), {"project"}),
+        (when('resource has session && resource.tags.contains(resource["kind"])'), {"session", "tags", "kind"}),
+        (when("principal.roles.contains(resource // of\n .status)"), {"status"}),
+        (when('resource["ta\\u{67}s"].contains("a")'), SOURCE_ATTRIBUTES),
+        (when('(resource).kind == ""'), SOURCE_ATTRIBUTES),
+        (when("[resource].contains(resource)"), SOURCE_ATTRIBUTES),
+    ],
+)
+def test_what_of_a_source_a_policy_reads(text, read):
+    text = text.replace(" };", "\n };")
+    assert only(text).source_read == read
+    assert "erred" not in decision(only(text)).reason
+    assert parse_policies({"a": PERMIT_ALL, "b": text}).source_read == read
 
 
 def test_the_default_policies_do_not_read_the_time():
