@@ -11,9 +11,9 @@ HALF_OPEN  its one trial fails         OPEN
 
 :class:`CircuitBreaker` is the state machine; it reads no clock. ``admit(now)`` asks whether a call may begin;
 ``succeeded(now)``, ``failed(now, began)`` and ``abandoned(began)`` tell how it ended; ``state(now)`` and ``wait(now)``
-look without changing anything. With ``half_open=False`` the pause ends in CLOSED with the count at zero, for an owner
-that never calls ``admit`` and limits by itself what it asks. :class:`CallGuard` puts a breaker and a clock around
-calls.
+look without changing anything; ``reset()`` closes it. With ``half_open=False`` the pause ends in CLOSED with the count
+at zero, for an owner that never calls ``admit`` and limits by itself what it asks. :class:`CallGuard` puts a breaker
+and a clock around calls.
 
 The package has its own because the libraries (purgatory, pybreaker, aiobreaker) read the wall clock, and count each
 call of a burst that fails together.
@@ -99,6 +99,10 @@ class CircuitBreaker:
         """Let another call be the trial, if the one that began at ``began`` was it and ended without an outcome."""
         if began == self._trial_began:
             self._trial_began = None
+
+    def reset(self) -> None:
+        """Close the breaker, whatever it was: something else than its calls has shown that they would be answered."""
+        self._close()
 
     def _close(self) -> None:
         self._failures, self._open_until, self._trial_began = 0, None, None

@@ -56,6 +56,11 @@ class Health:
             self._breaker.succeeded(now)
             self._degraded_until = -math.inf
 
+    def recovered(self) -> None:
+        """Be NORMAL: whoever looked without haste was answered as quickly as a turn wants it."""
+        self._breaker.reset()
+        self._degraded_until = -math.inf
+
     def failed(self, now: float, began: float = math.inf) -> float | None:
         """Record a failed call that began at ``began``; return for how many seconds less is asked, if it got worse.
 

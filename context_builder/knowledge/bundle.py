@@ -28,6 +28,30 @@ def entry(number: int, item: Item) -> str:
     return f"[{number}] {heading(item)}\n {quoted_lines(item.text)}"
 
 
+def bundle_tokens(items: Sequence[Item], count: Callable[[str], int]) -> int:
+    """Return the exact tokens of :func:`rendered`, counted source by source, so that none has to be counted anew."""
+    if not items:
+        return 0
+    *others, last = enumerate(items, 1)
+    entries = sum(_entry_tokens(number, item, "\n", count) for number, item in others)
+    return count(f"{NOTE}\n") + entries + _entry_tokens(*last, "", count)
+
+
+def entry_tokens(number: int, item: Item, count: Callable[[str], int]) -> int:
+    """Return the exact tokens of :func:`entry`."""
+    return _entry_tokens(number, item, "", count)
+
+
+def _entry_tokens(number: int, item: Item, end: str, count: Callable[[str], int]) -> int:
+    """Return the tokens of an entry with what ends it.
+
+    The encoding's pattern (``tokens/counter.py``) always cuts before a blank that stands alone, after a bracket or a
+    line: what is counted apart there adds up, and neither a heading's nor a text's tokens depend on their place.
+    """
+    parts = (f"[{number}]", f" {heading(item)}\n", f" {quoted_lines(item.text)}{end}")
+    return count("".join(parts)) if any(part[1:2].isspace() for part in parts) else sum(map(count, parts))
+
+
 def heading(item: Item) -> str:
     """Return the line that a source stands under, beside its number."""
     return quoted_line(item.candidate.label if item.candidate else "", _LONGEST_HEADING) or "source"
@@ -44,15 +68,15 @@ class Bundle:
         self.items = list(items)
         self._pinned = pinned
         self._count = count
-        self._before = count(rendered(pinned))
+        self._before = bundle_tokens(pinned, count)
 
     def cost(self, item: Item) -> int:
         if not item.tokens:
-            item.tokens = self._count(f"\n{entry(len(self._pinned) + 1, item)}")
+            item.tokens = _entry_tokens(len(self._pinned) + 1, item, "\n", self._count)
         return item.tokens
 
     def measure(self, chosen: Sequence[Item]) -> int:
-        return self._count(rendered([*self._pinned, *chosen])) - self._before if chosen else 0
+        return bundle_tokens([*self._pinned, *chosen], self._count) - self._before if chosen else 0
 
     def messages(self, chosen: Sequence[Item]) -> list[Message]:
         return [{"role": "system", "content": rendered([*self._pinned, *chosen])}] if chosen else []
@@ -63,14 +87,13 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class FittedBundle:
-    """Holds the sources of a package in the order in which they are read, its text and the exact tokens of that.
+    """Holds the sources of a package in the order in which they are read, and the exact tokens of these rendered.
 
     ``left`` are those that did not fit, and why.
     """
 
     items: tuple[Item, ...]
     left: tuple[tuple[Item, str], ...]
-    text: str
     tokens: int
 
 
@@ -83,18 +106,17 @@ def fitted(pinned: Sequence[Item], ranked: Iterable[Item], limit: int, count: Ca
     """
     first = _pinned_within(pinned, limit, count)
     section = Bundle(ranked, first, count)
-    required = count(rendered(first))
+    required = bundle_tokens(first, count)
     part: Allocation = TokenBudget(required, limit).fill(section)
     items = (*first, *(replace(one, summarised=True) if one.clipped else one for one in part.taken))
-    text = rendered(items)
-    return FittedBundle(items, tuple(part.left), text, count(text))
+    return FittedBundle(items, tuple(part.left), bundle_tokens(items, count))
 
 
 def _pinned_within(pinned: Sequence[Item], limit: int, count: Callable[[str], int]) -> list[Item]:
     chosen = list(pinned)
     section = Bundle((), (), count)
     shorter = [list(projected(section, item))[::-1] for item in pinned]
-    while count(rendered(chosen)) > limit:
+    while bundle_tokens(chosen, count) > limit:
         largest = max(
             (place for place, left in enumerate(shorter) if left), key=lambda p: section.cost(chosen[p]), default=None
         )

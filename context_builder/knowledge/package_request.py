@@ -19,7 +19,7 @@ from context_builder.assembly.ranking.signals import RankingSignal
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.errors import PinnedOverBudget
-from context_builder.knowledge.bundle import FittedBundle, entry, fitted
+from context_builder.knowledge.bundle import FittedBundle, entry_tokens, fitted
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.repetition import unrepeated
 from context_builder.knowledge.services import AccessReport
@@ -160,7 +160,7 @@ class PackageRequest:
         bundle = fitted([_whole(item) for item in pinned], read, limit, self._count)
         unread = tuple((item, "does not fit: too long, and one word") for item in rest if _is_unread(item))
         bundle = replace(bundle, left=(*bundle.left, *unread, *self._repeated))
-        tokens = tuple(self._count(entry(number, item)) for number, item in enumerate(bundle.items, 1))
+        tokens = tuple(entry_tokens(number, item, self._count) for number, item in enumerate(bundle.items, 1))
         return PackageFit(selection, bundle, tokens)
 
     def assemble(

@@ -6,8 +6,9 @@ request ─► recorded ─► pipeline (sources side by side ─► access ─�
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import token_hex
@@ -37,7 +38,7 @@ from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.package_request import PackageDraft, PackageRequest
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import PreparedRedactor
-from context_builder.knowledge.request import ContextBuildRequest, Scope
+from context_builder.knowledge.request import ContextBuildRequest, Scope, SemanticRetrieval
 from context_builder.knowledge.revision import Caller, PackageEntry, RecordedPackage
 from context_builder.knowledge.services import KnowledgeGraph, MemoryPolicy, MetadataIndex, VectorMemory
 from context_builder.knowledge.signals import PackageWeights, package_signals
@@ -57,6 +58,16 @@ RETRIEVAL_TIME: Final = 0.15
 
 CHARS_A_TOKEN: Final = 16
 """A text of more characters for each token of the budget is taken not to fit."""
+
+AT_ONCE: Final = 4
+"""Packages whose sources are looked for at the same time: more would wait for each other's searches, and past the time
+that sources have."""
+
+LONGEST_WAIT: Final = 1.0
+"""Seconds that a package waits for others; after that it is made at once, and may miss sources."""
+
+WARM_UP_TIME: Final = 10.0
+"""Seconds that the vectors may take to be there."""
 
 _PAGE: Final = 500
 
@@ -106,6 +117,13 @@ class TurnKnowledge(NamedTuple):
     source: MemorySource
     access: AccessPolicy
     redaction: RedactionPolicy
+
+
+class _Standing(NamedTuple):
+    """Holds which version of governance holds, None where that cannot be told, and whether the cache is there."""
+
+    governance: int | None
+    is_cached: bool
 
 
 class _Built(NamedTuple):
@@ -160,9 +178,12 @@ class PackageService:
         self._access = PackageAccess(services.policy, services.prepared)
         self.viewer = Viewer(services.index, services.policy, services.redaction, services.prepared, count, clock)
         self._background = Background()
+        self._searches_again = False
+        self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._retriever = Retriever(sources, None, self._assembly, metrics, monotonic=lambda: clock.now().monotonic)
         self._pipeline = Pipeline(
             self._assembly,
-            Retriever(sources, None, self._assembly, metrics, monotonic=lambda: clock.now().monotonic),
+            self._retriever,
             MessageTokenCounter(count),
             services.redaction,
             metrics,
@@ -202,26 +223,29 @@ class PackageService:
     async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: Trace, package_id: str) -> _Built:
         request_id = f"cbr_{ULID()}"
         caller = Caller(agent.sub, tuple(sorted(agent.roles)))
-        await self._record.begin(
-            agent.tenant,
-            request_id,
-            caller=caller,
-            request=request.model_dump(mode="json", by_alias=True),
-            trace_id=trace.trace_id,
-            traceparent=trace.traceparent,
-            task_id=request.task_id,
-            package_id=package_id,
+        _, standing = await asyncio.gather(
+            self._record.begin(
+                agent.tenant,
+                request_id,
+                caller=caller,
+                request=request.model_dump(mode="json", by_alias=True),
+                trace_id=trace.trace_id,
+                traceparent=trace.traceparent,
+                task_id=request.task_id,
+                package_id=package_id,
+            ),
+            self._standing(agent),
         )
-        return await self._build(agent, request, trace, PackageIds(package_id, request_id, 1))
+        return await self._build(agent, request, trace, PackageIds(package_id, request_id, 1), standing)
 
     async def get(self, agent: Agent, package_id: str) -> Served:
         """Return the package as the agent may see it; one that is not cached is built again from its request.
 
         Raises :class:`~context_builder.errors.PackageUnknown`.
         """
-        cached = await self._cache.get(package_id)
+        cached, view = await asyncio.gather(self._cache.get(package_id), self.viewer.view(agent))
         if cached is not None and cached.tenant_id == agent.tenant and cached.context_package_id == package_id:
-            return Served(await self._seen(agent, cached), "hit")
+            return Served(await self._seen(agent, cached, view), "hit")
         recorded = await self._record.latest(agent.tenant, package_id)
         if recorded is None:
             raise PackageUnknown(package_id)
@@ -230,7 +254,7 @@ class PackageService:
                 package = ContextPackage.model_validate(newer.body)
             else:
                 package = (await self._rebuilt(recorded)).package
-        return Served(await self._seen(agent, package), "rebuilt")
+        return Served(await self._seen(agent, package, await self.viewer.view(agent)), "rebuilt")
 
     def prompt(self, package: ContextPackage) -> str:
         """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""
@@ -280,10 +304,34 @@ class PackageService:
         return TurnKnowledge(source, TurnAccess(self._access, agent), self._services.redaction)
 
     async def warm_up(self, tenant_id: str) -> None:
-        """Look for something, so that what connects or loads at its first use holds up nobody; nothing is recorded."""
+        """Look for something, so that what connects or loads at its first use holds up nobody; nothing is recorded.
+
+        The vectors are asked first, and without counting against their health how long that takes.
+        """
+        request = ContextBuildRequest(intent="What was decided?", token_budget=100)
+        await self._search_patiently(tenant_id, request)
         with suppress(ContextBuilderError):
-            agent = Agent(tenant_id, frozenset(), "")
-            await self._drafted(agent, ContextBuildRequest(intent="What was decided?", token_budget=100))
+            await self._drafted(Agent(tenant_id, frozenset(), ""), request)
+
+    async def _search_patiently(self, tenant_id: str, request: ContextBuildRequest) -> float:
+        """Search without regard to the deadline of sources, and return the seconds it took; ``inf`` if it failed."""
+        asked = request.retrieval.semantic or SemanticRetrieval()
+        began = self._clock.now().monotonic
+        try:
+            async with asyncio.timeout(WARM_UP_TIME):
+                await self._services.vectors.search(tenant_id, request.intent, asked, request.scope, 0)
+        except (ContextBuilderError, TimeoutError):
+            return math.inf
+        return self._clock.now().monotonic - began
+
+    async def _search_again(self, tenant_id: str, request: ContextBuildRequest) -> None:
+        """Search for what nobody waits for while the vectors are left alone: a database that has just started reads
+        from disk then what the next search has in memory. They are asked again once that is quick enough."""
+        try:
+            if await self._search_patiently(tenant_id, request) < self._config.retrieval_time:
+                self._retriever.recovered(SEMANTIC)
+        finally:
+            self._searches_again = False
 
     async def close(self) -> None:
         """Wait for what is under way."""
@@ -294,11 +342,17 @@ class PackageService:
         agent = Agent(str(recorded.body["tenantId"]), frozenset(recorded.caller.roles), recorded.caller.sub)
         trace = Trace(recorded.trace_id, recorded.traceparent)
         ids = PackageIds(recorded.package_id, recorded.request_id, recorded.revision + 1)
-        return await self._build(agent, request, trace, ids)
+        return await self._build(agent, request, trace, ids, await self._standing(agent))
 
-    async def _build(self, agent: Agent, request: ContextBuildRequest, trace: Trace, ids: PackageIds) -> _Built:
+    async def _standing(self, agent: Agent) -> _Standing:
+        """Return what has to be known before anything is retrieved."""
+        return _Standing(*await asyncio.gather(self.viewer.governance(agent), self._cache.answers()))
+
+    async def _build(
+        self, agent: Agent, request: ContextBuildRequest, trace: Trace, ids: PackageIds, standing: _Standing
+    ) -> _Built:
+        governance, is_cached = standing
         try:
-            governance, is_cached = await asyncio.gather(self.viewer.governance(agent), self._cache.answers())
             draft = await self._drafted(agent, request)
             package = packaged(draft, ids, trace.trace_id, is_cached=is_cached)
             if draft.report is None or draft.report.governance != governance:
@@ -327,9 +381,9 @@ class PackageService:
         if any(ref not in nodes or nodes[ref].version != version for ref, version in shown.items()):
             await self._cache.delete([package.context_package_id])
 
-    async def _seen(self, agent: Agent, package: ContextPackage) -> ContextPackage:
-        """Return the package as the agent may see it at present."""
-        if await self.viewer.is_whole(agent, package):
+    async def _seen(self, agent: Agent, package: ContextPackage, view: str) -> ContextPackage:
+        """Return the package as the agent, whose view is ``view``, may see it at present."""
+        if view and package.view == view:
             return package
         return await self.viewer.seen(agent, package, await self._intent(agent.tenant, package.context_package_id))
 
@@ -348,6 +402,7 @@ class PackageService:
         retrieval = request.retrieval
         asked = {GRAPH: retrieval.graph, SEMANTIC: retrieval.semantic, METADATA: retrieval.metadata}
         only = {name for name, what in asked.items() if what is not None} | ({PINNED} if request.pinned else set())
+        finds_alike = retrieval.semantic is not None and self._retriever.asks(SEMANTIC)
         query = PackageQuery(
             query=request.intent,
             top_k=1,
@@ -357,7 +412,26 @@ class PackageService:
             request=request,
             tenant=agent.tenant,
             longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
-            findings=Findings(asyncio.get_running_loop().create_future() if retrieval.semantic else None),
+            findings=Findings(asyncio.get_running_loop().create_future() if finds_alike else None),
         )
-        now = self._pipeline.now()
-        return await self._pipeline.build(PackageRequest(query, agent, self._assembly, self._signals, self._count, now))
+        if retrieval.semantic and not finds_alike and not self._searches_again:
+            again = self._search_again(agent.tenant, request)
+            self._searches_again = self._background.start("search again", again)
+        async with self._turn():
+            now = self._pipeline.now()
+            wanted = PackageRequest(query, agent, self._assembly, self._signals, self._count, now)
+            return await self._pipeline.build(wanted)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait while as many packages are being made as the database serves in time, but not for long."""
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                await self._at_once.acquire()
+        except TimeoutError:
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._at_once.release()

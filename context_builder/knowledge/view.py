@@ -13,7 +13,7 @@ from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.knowledge.artifact import stricter
-from context_builder.knowledge.bundle import entry, rendered
+from context_builder.knowledge.bundle import bundle_tokens, entry_tokens, rendered
 from context_builder.knowledge.governance import Agent, GovernedSource
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.package import ContextPackage, ContextSource, Projection
@@ -70,13 +70,13 @@ def seen(
     named = {one.ref for one in shown}
     shown = [one if one.superseded_by is None or one.superseded_by in named else _unnamed(one) for one in shown]
     denied = sum(1 for one in report.decisions if one.access is Access.DENIED and one.ref in nodes)
-    while shown and count(rendered([_item(one) for one in shown])) > package.token_budget:
+    while shown and bundle_tokens([_item(one) for one in shown], count) > package.token_budget:
         shown.pop()  # redaction can make a text longer
     counted = tuple(_counted(number, one, count) for number, one in enumerate(shown, 1))
     return package.model_copy(
         update={
             "sources": counted,
-            "tokens_used": count(rendered([_item(one) for one in counted])),
+            "tokens_used": bundle_tokens([_item(one) for one in counted], count),
             "denied": package.denied + denied,
             "redacted": sum(one.projection.is_redacted for one in counted),
             "policy_version": report.policy_version,
@@ -106,4 +106,4 @@ def _redacted(source: ContextSource, redaction: RedactionPolicy) -> ContextSourc
 
 
 def _counted(number: int, source: ContextSource, count: Callable[[str], int]) -> ContextSource:
-    return source.model_copy(update={"tokens": count(entry(number, _item(source)))})
+    return source.model_copy(update={"tokens": entry_tokens(number, _item(source), count)})

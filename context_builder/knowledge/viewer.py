@@ -75,9 +75,9 @@ class Viewer:
             await self._prepared.prepare(show)
         return await asyncio.to_thread(show, self._redaction)
 
-    async def is_whole(self, agent: Agent, package: ContextPackage) -> bool:
-        """Return whether the agent may see the package as it was built, so that nothing has to be decided again."""
-        return bool(package.view) and package.view == view_of(agent, await self._policy.decide(agent, (), _NOTHING))
+    async def view(self, agent: Agent) -> str:
+        """Return the agent's present view: a package of the same may be seen as it was built. Empty where none may."""
+        return view_of(agent, await self._policy.decide(agent, (), _NOTHING))
 
     async def seen(self, agent: Agent, package: ContextPackage, intent: str) -> ContextPackage:
         """Return the package as the agent may see it, decided by its sources' present attributes."""

@@ -45,7 +45,7 @@ _BREAK: Final = re.compile(r"(?<=\S)(?= )")
 _BLANKS: Final = re.compile(r"[^\S\r\n]+")
 
 _LONGEST_CACHED: Final = 2_048
-_CACHED_TEXTS: Final = 4_096
+_CACHED_TEXTS: Final = 16_384
 
 _SAME_RANKS: Final = frozenset({ENCODING, "o200k_harmony"})
 """Encodings that count ordinary text alike; they differ in special tokens only."""

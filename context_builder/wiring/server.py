@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from redis.asyncio import Redis
@@ -38,7 +40,7 @@ from context_builder.wiring.knowledge import (
     open_packages,
 )
 from context_builder.wiring.session_prompt import build_for_session
-from context_builder.wiring.stores import memory_of
+from context_builder.wiring.stores import embedder_of, memory_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ async def warming_up(settings: Settings, packages: PackageService) -> AsyncItera
     """Load and connect what packages are built with, beside whatever is asked first."""
 
     async def warm_up() -> None:
+        if embedder_of(settings) is not None:
+            await asyncio.to_thread(import_module, "openai.resources.embeddings")
         await start_embeddings(settings)
         await packages.warm_up(settings.memory.tenant_id)
 

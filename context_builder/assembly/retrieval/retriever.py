@@ -129,6 +129,14 @@ class Retriever:
         """Let the memories connect within ``patience`` seconds; a failure does not count against their health."""
         await gather({name: memory.warm_up() for name, memory in self._memories.items()}, patience)
 
+    def asks(self, name: str) -> bool:
+        """Return whether the memory of this name would be asked now: it is healthy enough."""
+        return self._config.memories_wanted(self._states()[name]) > 0
+
+    def recovered(self, name: str) -> None:
+        """Ask the memory of this name for everything again."""
+        self._health[name].recovered()
+
     async def retrieve(self, query: RetrievalQuery | None, strategies: Mapping[str, AskStrategy]) -> RetrievalResult:
         """Retrieve candidates for ``query``, as many as the memories' health allows, and those of the strategies.
 

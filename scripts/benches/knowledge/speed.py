@@ -49,6 +49,8 @@ AT_ONCE: Final = 16
 _TRACE: Final = Trace("0" * 31 + "1", "")
 _WORDS: Final = 4_000
 _LOADED_AT_ONCE: Final = 5_000
+_WARMING: Final = 120.0
+"""Seconds in which a database that was started just now has read what is searched."""
 
 
 def measure_speed(report: Report, options: Options) -> None:
@@ -94,11 +96,13 @@ async def _over_http(server: ApiServer, report: Report, part: int) -> None:
 
         client = await opened()
 
-        warm = [await build(intent, client) for intent in intents]
-        reduced = sum(one["coverage"]["reduced"] for one in warm)
+        started, reduced = time.monotonic(), 0
+        while (warm := [await build(intent, client) for intent in intents])[-1]["coverage"]["reduced"]:
+            reduced += sum(one["coverage"]["reduced"] for one in warm)
+            assert time.monotonic() - started < _WARMING, warm[-1]["coverage"]
         one = await _times(count, lambda: build(choose.choice(intents), client))
         report.add(_line(f"POST …/build, one at a time ({len(warm[-1]['sources'])} sources)", one, 40, 70))
-        report.notes.append(f"Of {len(warm)} packages {reduced} were reduced while caches were cold.")
+        report.notes.append(f"{reduced} packages were reduced while caches were cold.")
         again = [await build(intent, client) for intent in intents]
         reasons = Counter(reason for one in again for reason in one["coverage"]["reasons"])
         report.notes += [f"Reduced once they were warm, {count} of {INTENTS}: {one}" for one, count in reasons.items()]
@@ -110,10 +114,10 @@ async def _over_http(server: ApiServer, report: Report, part: int) -> None:
 
         built = [one for some in await asyncio.gather(*map(build_each, others)) for one in some]
         rate = AT_ONCE * each / (time.perf_counter() - started)
-        report.add(Line(f"POST …/build, {AT_ONCE} at once", f"{rate:.0f} requests/s", "40", rate >= 40))
+        whole = sum(not one["coverage"]["reduced"] for one in built)
+        what = f"POST …/build, {AT_ONCE} at once ({whole} of {len(built)} whole)"
+        report.add(Line(what, f"{rate:.0f} requests/s", "40", rate >= 40))
         path = f"/knowledge/context/{warm[-1]['contextPackageId']}"
-        reduced = sum(one["coverage"]["reduced"] for one in built)
-        report.notes.append(f"Of {len(built)} packages asked for {AT_ONCE} at once {reduced} were reduced.")
         client = await opened()  # the server closes one that asks nothing for seconds
         fetched = await _times(count, lambda: client.get(path))
         assert b"x-context-cache: hit" in (await client.get(path)).head.lower()

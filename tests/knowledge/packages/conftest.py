@@ -57,7 +57,7 @@ class Lab:
         request = ContextBuildRequest.model_validate({"intent": intent, "tokenBudget": budget, **asked})
         return await self.service.build(agent, request, TRACE)
 
-    def again(self, **services: Any) -> PackageService:
+    def again(self, *, retrieval_time: float = 5.0, **services: Any) -> PackageService:
         """Return another server's service over the same database, with other ``services`` where given."""
         parts = {name: getattr(self.services, name) for name in self.services.__dataclass_fields__} | services
         return PackageService(
@@ -67,7 +67,7 @@ class Lab:
             ContextBuilderMetrics(),
             count_tokens,
             self.clock,
-            PackageConfig(retrieval_time=5.0),
+            PackageConfig(retrieval_time=retrieval_time),
         )
 
 
