@@ -59,6 +59,10 @@ class Committer:
         """Return whether Redis has taken no commit for longer than ``tick`` seconds and some to spare."""
         return self._clock.now().monotonic - self._committed_at > tick + LATE
 
+    def refreshed(self) -> None:
+        """Note that Redis still takes what this process writes of the session."""
+        self._committed_at = self._clock.now().monotonic
+
     async def acquire(self, *, takeover: bool) -> None:
         """Become the session's owner. Raises :class:`SessionOwned` when another process is."""
         async for attempt in until_available(self._is_worth_waiting):

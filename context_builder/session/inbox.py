@@ -52,11 +52,20 @@ class Inbox:
     """Reads a session's input, one batch at a time.
 
     ``waiting`` deliveries were in the input at the latest commit; ``highest_number`` is the highest message number
-    among those taken in.
+    among those taken in. ``arrived`` is set when there may be something in the input; without it, a blocking read
+    waits.
     """
 
-    def __init__(self, store: SessionStore, rules: SessionConfig, clock: Clock, history: CommitHistory) -> None:
+    def __init__(
+        self,
+        store: SessionStore,
+        rules: SessionConfig,
+        clock: Clock,
+        history: CommitHistory,
+        arrived: asyncio.Event | None = None,
+    ) -> None:
         self._store = store
+        self._arrived = arrived
         self._history = history
         self._rules = rules
         self._clock = clock
@@ -81,6 +90,12 @@ class Inbox:
     async def _next(self) -> Batch:
         """Return the waiting deliveries, or else the next one alone, at once: reading on would hold it up."""
         if self.waiting:
+            read = await self._store.read_input()
+            if read.items:
+                return await self._batch(self._decode(read.items), read.position)
+        while self._arrived:
+            await self._arrived.wait()
+            self._arrived.clear()
             read = await self._store.read_input()
             if read.items:
                 return await self._batch(self._decode(read.items), read.position)

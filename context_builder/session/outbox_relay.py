@@ -82,7 +82,6 @@ class OutboxRelay:
         self._suspect = _Suspect(b"")
         self._is_delivering = False
         self._wake = asyncio.Event()
-        self._wake.set()
 
     @property
     def is_done(self) -> bool:

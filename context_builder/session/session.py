@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from math import inf
 
 import structlog
 from redis.asyncio import Redis
@@ -24,7 +25,9 @@ from context_builder.session.committer import Committer
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation import checkpoint
 from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.conversation.published_state import conversation_state
 from context_builder.session.failures import lone_failure_itself, reason_of
+from context_builder.session.host.host import HostedSession, Refresh, SessionHost
 from context_builder.session.inbox import Batch, Inbox
 from context_builder.session.jobs import Dispatch, Jobs, TaskOutcome
 from context_builder.session.messages.buffered_message import BufferedMessage
@@ -75,6 +78,7 @@ class Session:
         rules: SessionConfig,
         dependencies: SessionDependencies,
         recorder: Recorder | None = None,
+        host: SessionHost | None = None,
     ) -> None:
         self.session_id = session_id
         self.ready = asyncio.Event()
@@ -82,10 +86,12 @@ class Session:
         self._rules = rules
         self._count_tokens = dependencies.count_tokens
         self._clock = dependencies.clock
-        self._store = SessionStore(client, session_id, rules)
+        self._store = SessionStore(host.client if host else client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         history = CommitHistory()
-        self._inbox = Inbox(self._store, rules, self._clock, history)
+        self._host = host
+        self._hosted = HostedSession(self._store.keys, self._describe_refresh, self._refreshed, self._attend)
+        self._inbox = Inbox(self._store, rules, self._clock, history, self._hosted.arrived if host else None)
         self._recorder = recorder or NoRecorder()
         self._committer = Committer(self._store, self._clock, self._recorder, history)
         put = self._events.put_nowait
@@ -97,6 +103,8 @@ class Session:
         self._received: list[BufferedMessage] = []
         self._ending = False
         self._can_count = False
+        self._at_rest = False
+        self._must_commit = False
         self._conversation: Conversation | None = None
 
     @property
@@ -162,7 +170,8 @@ class Session:
             if not await self._acquire(takeover=takeover, wait=wait):
                 return False
             try:
-                await self._continue()
+                async with self._host.starting if self._host else nullcontext():
+                    await self._continue()
             except BaseException:  # being cancelled, too: the lease is given back
                 await self.shutdown()
                 raise
@@ -189,7 +198,7 @@ class Session:
 
     async def run(self) -> None:
         """Apply what happens until told to stop, or until all is summarized and archived after ``end``."""
-        with lone_failure_itself():
+        with lone_failure_itself(), self._host.hosting(self._hosted) if self._host else nullcontext():
             async with asyncio.TaskGroup() as tasks:
                 beside = (
                     tasks.create_task(self._inbox.feed(self._events.put_nowait), name=f"inbox {self.session_id}"),
@@ -241,20 +250,47 @@ class Session:
         dispatch = Dispatch(self.conversation, self._jobs, self._store, self._recorder, self._clock)
         while not self.told_to_stop.is_set():
             now = self._clock.now()
-            moment = self.conversation.next_moment(now, can_start_tasks=self._jobs.have_room and self._can_count)
+            ticks = self._host is None or self._ending
+            can_start = self._jobs.have_room and self._can_count
+            moment = self.conversation.next_moment(now, can_start_tasks=can_start, ticks=ticks)
+            self._at_rest = not ticks
             self._apply(await self._next_event(moment - now.monotonic))
+            self._at_rest = False
             while not self._events.empty():
                 self._apply(self._events.get_nowait())
             ending = self._ending  # before the commit, which then counts what was waiting at that moment
             try:
-                await self._commit()
+                if ticks or self._has_something_to_commit:
+                    await self._commit()
                 if ending and await self._has_ended():
                     return
                 await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0, can_count=self._can_count)
             except StoreUnavailable:
                 continue  # the next commit waits until Redis is back
 
+    @property
+    def _has_something_to_commit(self) -> bool:
+        return bool(self._must_commit or self._ending or self._batches or self.conversation.has_changed)
+
+    def _describe_refresh(self) -> Refresh | None:
+        """Return what the host refreshes while nothing happens here."""
+        if not self._at_rest or not self._events.empty():
+            return None
+        latest = self._store.lineage.base
+        state = conversation_state(self.conversation, self._clock.now())
+        return Refresh(self._store.lease, latest.revision, latest.by, state)
+
+    def _refreshed(self) -> None:
+        self._committer.refreshed()
+
+    def _attend(self) -> None:
+        """Commit, which tells what the matter is."""
+        self._must_commit = True
+        self._events.put_nowait(None)
+
     async def _next_event(self, timeout: float) -> Event:
+        if timeout == inf:
+            return await self._events.get()
         try:
             async with asyncio.timeout(timeout):
                 return await self._events.get()
@@ -289,11 +325,15 @@ class Session:
     async def _commit(self, *, publish: bool = False) -> None:
         batches, self._batches = self._batches, []
         received, self._received = self._received, []
+        self._must_commit = False
+        self._hosted.committing()
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
         for batch in batches:
             batch.committed.set()
         self._inbox.expect(committed.waiting)
         self.relays.committed(committed, received)
+        if self._host:
+            self._hosted.committed(self._rules.tick, self.conversation.silent_in(self._clock.now()))
         if not committed.state_present:  # it expired, or is not what an edit was made for: readers come before work
             self.conversation.everything_changed()
             await self._commit()

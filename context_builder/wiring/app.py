@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedde
 from context_builder.errors import ArchiveError, EngineError, StoreError, StoreUnavailable
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.writer import FileRecorder, RecordingWriter
+from context_builder.session.host.host import SessionHost, open_host
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
 from context_builder.storage.redis import answers, check_server, client_for, host_url
@@ -58,11 +59,17 @@ class App:
         with suppress(StoreUnavailable):
             await check_server(self.redis)
 
-    def session(self, session_id: str, *, record: Path | None = None) -> Session:
-        """Return a session ready to be served; recorded in the file ``record``, or in the configured folder."""
+    def host(self) -> AbstractAsyncContextManager[SessionHost]:
+        """Return what runs many sessions of one process together, to be entered."""
+        return open_host(self.redis, self.settings.session)
+
+    def session(self, session_id: str, *, record: Path | None = None, host: SessionHost | None = None) -> Session:
+        """Return a session ready to be served, with ``host`` one of many; recorded in the file ``record``, or in the
+        configured folder.
+        """
         path = record or recording_of(session_id, self.settings)
         recorder = FileRecorder(self.recordings, path, ENCODING) if path else None
-        return Session(self.redis, session_id, self.settings.session, self.dependencies, recorder)
+        return Session(self.redis, session_id, self.settings.session, self.dependencies, recorder, host)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
 from context_builder.session.config import SessionConfig
 from context_builder.session.jobs import Dispatch
 from context_builder.session.session import Session, SessionDependencies
+from context_builder.session.store.scripts import script
 from context_builder.storage.redis import client_for
 from context_builder.testing import InMemoryArchive, ManualClock, StubAnalyst
 from tests.session.saying import points_of, words
@@ -26,6 +27,10 @@ BUFFERED = 3
 
 SETTLING = 30
 """Turns of the event loop in which a coroutine whose command was answered certainly comes to its next one."""
+
+
+LOAD: Final = "load"
+"""Name of the command that reads a session to continue it."""
 
 
 class Fate(Enum):
@@ -77,20 +82,15 @@ class Gate:
 
 
 def stepped(client: Redis, gate: Gate) -> Redis:
-    """The client, its commands and pipelines behind the gate."""
-    execute, pipeline = client.execute_command, client.pipeline
-
-    def gated_pipeline(*args: Any, **options: Any) -> Any:
-        pipe = pipeline(*args, **options)
-        original = pipe.execute
-        pipe.execute = lambda *a, **o: gate.passing("PIPELINE", lambda: original(*a, **o))  # type: ignore[method-assign]
-        return pipe
+    """The client, its commands behind the gate."""
+    execute = client.execute_command
+    load = script(client, "load").sha
 
     async def gated(*args: Any, **options: Any) -> Any:
-        return await gate.passing(str(args[0]), lambda: execute(*args, **options))
+        name = LOAD if load in args else str(args[0])
+        return await gate.passing(name, lambda: execute(*args, **options))
 
     client.execute_command = gated  # type: ignore[method-assign]
-    client.pipeline = gated_pipeline  # type: ignore[method-assign]
     return client
 
 

@@ -23,7 +23,7 @@ from redis import Redis
 from context_builder.session.store.registry import MARKS, SessionRegistry
 from context_builder.storage.redis import client_for
 from tests.services.redis_server import RedisServer
-from tests.session.stepping import Copy, Fate, Owner, TimelessLoop, copy_of, put_back
+from tests.session.stepping import LOAD, Copy, Fate, Owner, TimelessLoop, copy_of, put_back
 from tests.session.witness import KEYS, YES, Truth, Witness, text_of
 
 pytestmark = pytest.mark.engines
@@ -206,7 +206,7 @@ class Protocol(RuleBasedStateMachine):
 
     def let_through(self, owner: Owner, command: int = 0, fate: Fate = Fate.ANSWERED) -> None:
         name = self.loop.run_until_complete(owner.let_through(command, fate))
-        if name == "PIPELINE" and not owner.ready:
+        if name == LOAD and not owner.ready:
             self.witness.loaded(owner.number)
         self.witness.look(owner.number)
         if owner.left and not owner.busy:

@@ -7,6 +7,7 @@ sleeping and continued from its checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Final
 
 from context_builder.analysis.analyst import DomainResult, KeywordResult, SummaryRequest, SummaryResult
@@ -223,17 +224,27 @@ class Conversation:
         )
         return SummaryTask(part.entries, part.from_pending, part.last_resort, part.again, request=request)
 
-    def next_moment(self, now: Instant, *, can_start_tasks: bool = True) -> float:
-        """Return the monotonic time at which something is due by itself; no tasks unless ``can_start_tasks``."""
-        moments = [now.monotonic + self.rules.tick]
+    def next_moment(self, now: Instant, *, can_start_tasks: bool = True, ticks: bool = True) -> float:
+        """Return the monotonic time at which something is due by itself; no tasks unless ``can_start_tasks``, and
+        neither tick nor silence unless it ``ticks``.
+        """
+        moments = [now.monotonic + self.rules.tick] if ticks else [inf]
         if can_start_tasks:
             moments += [max(self._batches.due_at, self._triggers.keywords_due_at()), self.domain_tracker.due_at()]
         if can_start_tasks and not self._summary_scheduler.running:
             moments.append(self._summary_scheduler.due_at())
-        silent_from = self.last_message.monotonic + self.rules.silence
-        if silent_from >= now.monotonic:
-            moments.append(silent_from + 0.001)  # silence begins when the threshold has been exceeded
+        if ticks and (silent_in := self.silent_in(now)) > 0:
+            moments.append(now.monotonic + silent_in)
         return max(now.monotonic, min(moments))
+
+    def silent_in(self, now: Instant) -> float:
+        """Return the seconds until silence begins, when the threshold has been exceeded; less than 0 if it has."""
+        return self.last_message.monotonic + self.rules.silence + 0.001 - now.monotonic
+
+    @property
+    def has_changed(self) -> bool:
+        """Return whether there is anything to write down."""
+        return self._changes.dirty
 
     @property
     def all_summarized(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,6 +82,7 @@ def _is_hidden(pid: int) -> bool:
     return True
 
 
+@cache
 def _machine() -> dict[str, str]:
     """Return what must be equal for process ids to mean the same: the boot, and the process namespace."""
     try:

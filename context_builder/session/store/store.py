@@ -76,6 +76,8 @@ class SessionStore:
         self._commit = script(client, "commit")
         self._acquire = script(client, "acquire")
         self._release = script(client, "release")
+        self._load = script(client, "load")
+        self._held = script(client, "held")
 
     @property
     def revision(self) -> int:
@@ -115,14 +117,12 @@ class SessionStore:
     async def load(self) -> StoredSession:
         """Return the session's checkpoint; commits continue from its revision."""
         keys = self.keys
-        async with translated(), self._client.pipeline(transaction=True) as pipe:
-            pipe.hgetall(keys.checkpoint)
-            pipe.lrange(keys.recent, 0, -1)
-            pipe.hget(SUMMARY_SEQS, keys.session_id)
-            pipe.hget(FORGOTTEN, keys.forgotten_field)
-            for key in (keys.pending, keys.outbox, keys.memory_outbox, keys.dead):
-                pipe.llen(key)
-            fields, identities, summary_seq, mark, *lengths = await pipe.execute()
+        read = [keys.checkpoint, keys.recent, keys.pending, keys.outbox, keys.memory_outbox, keys.dead]
+        read += SUMMARY_SEQS, FORGOTTEN
+        async with translated():
+            answer = await self._load(keys=read, args=[keys.session_id, keys.forgotten_field])
+        checkpoint, identities, summary_seq, mark, *lengths = answer
+        fields = dict(zip(checkpoint[::2], checkpoint[1::2], strict=True))
         named = {name.decode(): value for name, value in fields.items()}
         self._revision = int(named.pop("revision", b"0"))
         held = HeldRevision(self._revision, named.pop("by", b""), mark or b"")
@@ -149,15 +149,19 @@ class SessionStore:
         """Return the revision Redis holds: the lineage's latest unless data or an answer was lost, or another process
         commits.
         """
-        async with translated(), self._client.pipeline(transaction=True) as pipe:
-            pipe.hmget(self.keys.checkpoint, ["revision", "by"])
-            pipe.hget(FORGOTTEN, self.keys.forgotten_field)
-            (revision, by), mark = await pipe.execute()
-        return HeldRevision(int(revision or 0), by or b"", mark or b"")
+        async with translated():
+            answer = await self._held(keys=[self.keys.checkpoint, FORGOTTEN], args=[self.keys.forgotten_field])
+        revision, by, mark = answer
+        return HeldRevision(int(revision), by, mark)
 
     def rebase(self, held: HeldRevision) -> None:
         """Let the next commit build on what Redis holds."""
         self.lineage = self.lineage.rebased(held)
+
+    @property
+    def lease(self) -> bytes:
+        """Return the value of the lease as this process holds it."""
+        return self._lease
 
     async def next_input(self, seconds: int) -> bytes | None:
         """Wait for the oldest delivery and return it. It stays: it is moved to its own place."""

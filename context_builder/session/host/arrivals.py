@@ -1,0 +1,104 @@
+"""Arrivals tell which input lists of many have something in them, without a connection each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+from uuid import uuid4
+
+import structlog
+from redis.asyncio import Redis
+
+from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.session.store.scripts import script
+from context_builder.storage.redis_availability import translated
+
+log = structlog.get_logger(__name__)
+
+PROBE_SECONDS: Final = 1.0
+"""Time between probes, which tell whether Redis announces pushes."""
+
+DEAF_AFTER: Final = 2.5
+"""Seconds without an announcement, not even of a probe, after which Redis is asked instead."""
+
+ASK_SECONDS: Final = 0.01
+"""Time between questions, where Redis announces nothing ..."""
+
+ASK_SECONDS_EACH: Final = 10e-6
+"""... or so much for each session, if that is longer."""
+
+RECONNECT_SECONDS: Final = 0.5
+
+
+class Arrivals:
+    """Calls ``arrived`` with the name of an input list that was pushed to.
+
+    Redis announces pushes where ``notify-keyspace-events`` has ``E`` and ``l`` (or ``A``). Whether it does is found out
+    by probes, because CONFIG may be forbidden and a subscription may die without a word. While it does not, Redis is
+    asked which of the lists that ``unread`` names are not empty, a hundred times a second.
+    """
+
+    def __init__(self, client: Redis, unread: Callable[[], Iterable[str]], arrived: Callable[[str], None]) -> None:
+        self._client = client
+        self._unread = unread
+        self._arrived = arrived
+        self._ask = script(client, "arrived")
+        self._announce = script(client, "probe")
+        self._probe = f"context_builder:probe:{uuid4().hex}"
+        self._heard_at = float("-inf")
+
+    @property
+    def are_announced(self) -> bool:
+        """Return whether Redis announces pushes."""
+        return asyncio.get_running_loop().time() - self._heard_at < DEAF_AFTER
+
+    async def listen(self) -> None:
+        """Pass on what Redis announces, for ever."""
+        database = self._client.connection_pool.connection_kwargs.get("db", 0)
+        while True:
+            pubsub: Any = self._client.pubsub()
+            try:
+                async with asyncio.timeout(RECONNECT_SECONDS * 4):
+                    await pubsub.subscribe(f"__keyevent@{database}__:lpush")
+                await self._pass_on(pubsub)
+            except Exception as error:  # noqa: BLE001 whatever it is, Redis is asked meanwhile
+                log.debug("arrivals.reconnecting", error=type(error).__name__)
+            finally:
+                self._heard_at = float("-inf")
+                await pubsub.aclose()
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _pass_on(self, pubsub: Any) -> None:
+        loop = asyncio.get_running_loop()
+        probe = self._probe.encode()
+        while True:
+            kind, _, key = await pubsub.parse_response(block=True)
+            if kind == b"message":
+                self._heard_at = loop.time()
+                if key != probe:
+                    self._arrived(key.decode(errors="replace"))
+
+    async def probe(self) -> None:
+        """Push to a list of no other use now and then, for ever."""
+        while True:
+            try:
+                async with translated():
+                    await self._announce(keys=[self._probe])
+            except StoreError:
+                pass  # the sessions tell
+            await asyncio.sleep(PROBE_SECONDS)
+
+    async def ask(self) -> None:
+        """Ask while Redis announces nothing, for ever."""
+        while True:
+            unread = [] if self.are_announced else [*self._unread()]
+            if unread:
+                try:
+                    async with translated():
+                        places = await self._ask(keys=unread)
+                    for place in places:
+                        self._arrived(unread[place - 1])
+                except StoreUnavailable:
+                    await asyncio.sleep(RECONNECT_SECONDS)
+            await asyncio.sleep(max(ASK_SECONDS, ASK_SECONDS_EACH * len(unread)))
