@@ -62,7 +62,7 @@ async def _work() -> None:
     async with open_app(fleet_settings(settings)) as app, AsyncExitStack() as stack:
         with stopping_signals(stop.set):
             await app.check()
-            worker = fleet_worker(app)
+            worker = fleet_worker(app, await stack.enter_async_context(app.host()))
             typer.echo(banner(worker.name, app))
             if settings.process.http_port is not None:
                 require_extra("server", "uvicorn", "HTTP_PORT")

@@ -23,7 +23,7 @@ from redis.asyncio import Redis
 
 from context_builder.fleet.config import FleetConfig
 from context_builder.fleet.discovery import Discovery
-from context_builder.fleet.host import Left, SessionHost
+from context_builder.fleet.runner import Left, SessionRunner
 from context_builder.fleet.sleepers import Sleepers
 from context_builder.session.config import SessionConfig
 from context_builder.session.failures import reason_of
@@ -82,13 +82,13 @@ class FleetWorker:
         self._config = config
         self._docket = open_docket(url)
         self._sleepers = Sleepers(redis, self.name, rules.conversation_state_ttl)
-        self._host = SessionHost(redis, session_of, self._sleepers, config.sleep)
-        self._discovery = Discovery(redis, config.scan, self._start, self._host.__contains__)
+        self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep)
+        self._discovery = Discovery(redis, config.scan, self._start, self._runner.__contains__)
 
     @property
     def is_served(self) -> bool:
         """Return whether Redis takes the commits of all sessions that run here."""
-        return self._host.is_served
+        return self._runner.is_served
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run sessions until ``stop`` is set; then hand each over at a commit.
@@ -99,12 +99,12 @@ class FleetWorker:
         async with translated():
             await self._docket.__aenter__()
         try:
-            self._docket.register(_session_task(self._host, self._start), [TASK])
+            self._docket.register(_session_task(self._runner, self._start), [TASK])
             async with asyncio.TaskGroup() as tasks:
                 beside = [
                     tasks.create_task(self._discovery.run(), name="fleet.discovery"),
                     tasks.create_task(self._sleepers.keep_fresh(self._start), name="fleet.sleepers"),
-                    tasks.create_task(self._host.put_to_sleep(), name="fleet.put_to_sleep"),
+                    tasks.create_task(self._runner.put_to_sleep(), name="fleet.put_to_sleep"),
                 ]
                 await self._work(tasks, stop)
                 for task in beside:
@@ -129,7 +129,7 @@ class FleetWorker:
             try:
                 await stop.wait()
             finally:
-                self._host.drain()  # and the worker stops reading, at once
+                self._runner.drain()  # and the worker stops reading, at once
         log.info("fleet.stopped", worker=self.name)
 
     async def _start(self, session_ids: Collection[str]) -> None:
@@ -143,8 +143,8 @@ class FleetWorker:
 class _LookAgain(CompletionHandler["_LookAgain"]):
     """Starts a session again that was pushed to while it left: until its task was over, nobody else could."""
 
-    def __init__(self, host: SessionHost, start: Callable[[Collection[str]], Any]) -> None:
-        self._host = host
+    def __init__(self, runner: SessionRunner, start: Callable[[Collection[str]], Any]) -> None:
+        self._runner = runner
         self._start = start
 
     async def __aenter__(self) -> _LookAgain:
@@ -154,23 +154,23 @@ class _LookAgain(CompletionHandler["_LookAgain"]):
         del outcome
         await execution.mark_as_completed()
         (session_id,) = execution.args
-        if await self._host.has_input(session_id):
+        if await self._runner.has_input(session_id):
             await self._start([session_id])
         return True
 
 
-def _session_task(host: SessionHost, start: Callable[[Collection[str]], Any]) -> Callable[..., Any]:
-    """Return the docket task that runs a session on this ``host``."""
+def _session_task(runner: SessionRunner, start: Callable[[Collection[str]], Any]) -> Callable[..., Any]:
+    """Return the docket task that runs a session with this ``runner``."""
 
     async def run_session(
         session_id: str,
         retry: Retry = Retry.forever(),  # noqa: B008 (docket reads its dependencies there)
-        look_again: _LookAgain = _LookAgain(host, start),  # noqa: B008
+        look_again: _LookAgain = _LookAgain(runner, start),  # noqa: B008
     ) -> None:
         del look_again
         wait = timedelta(0)
         try:
-            if await host.run(session_id) is Left.DONE:
+            if await runner.run(session_id) is Left.DONE:
                 return
         except Exception as error:  # noqa: BLE001 a session that fails leaves the others alone
             again_in = RETRY.total_seconds()

@@ -69,7 +69,7 @@ class OutboxRelay:
     ) -> None:
         self.receiver = receiver
         self.waiting = 0
-        """Entries in the outbox at the last commit."""
+        """Entries in the outbox at the last commit; 0 once it was found empty."""
         self.failures = 0
         """Attempts in a row at which the receiver took nothing."""
         self._outbox = outbox
@@ -85,7 +85,7 @@ class OutboxRelay:
 
     @property
     def is_done(self) -> bool:
-        """Return whether nothing waited at the last commit, and nothing is under way."""
+        """Return whether nothing waits, and nothing is under way."""
         return not (self.waiting or self._is_delivering)
 
     def expect(self, waiting: int) -> None:
@@ -104,6 +104,8 @@ class OutboxRelay:
                 with attempt:
                     while await self._deliver_oldest():
                         pass
+            if not self._wake.is_set():  # nothing was committed since the outbox was found empty
+                self.waiting = 0
             self._is_delivering = False
 
     async def _deliver_oldest(self) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from context_builder.fleet.worker import LEASE, FleetWorker
+from context_builder.session.host.host import SessionHost
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import App
 
@@ -16,6 +18,7 @@ def fleet_settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"session": replace(session, lease=lease)})
 
 
-def fleet_worker(app: App) -> FleetWorker:
-    """Return a worker for the sessions at the app's Redis."""
-    return FleetWorker(app.redis_url, app.redis, app.session, app.settings.fleet, app.settings.session)
+def fleet_worker(app: App, host: SessionHost) -> FleetWorker:
+    """Return a worker for the sessions at the app's Redis, which runs them with ``host``."""
+    settings = app.settings
+    return FleetWorker(app.redis_url, app.redis, partial(app.session, host=host), settings.fleet, settings.session)

@@ -1,4 +1,4 @@
-"""The host is where a worker runs sessions: one call a session, until it sleeps, ends, is lost or is handed over."""
+"""The runner runs sessions for a worker: one call a session, until it sleeps, ends, is lost or is handed over."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_LOOK: Final = 1.0
 
 
 class Left(Enum):
-    """Tells how a session left its host."""
+    """Tells how a session left its runner."""
 
     DONE = "done"
     """It sleeps, or was ended, or was forgotten: nobody need run it before its next message."""
@@ -31,7 +31,7 @@ class Left(Enum):
     """Somebody else has it, or is to have it."""
 
 
-class SessionHost:
+class SessionRunner:
     """Runs sessions made by ``session_of``, each once, and puts those to sleep that nobody spoke in for ``sleep``
     seconds.
     """
