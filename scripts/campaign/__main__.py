@@ -56,9 +56,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lanes", type=int, default=2, help="sessions side by side")
     parser.add_argument("--only", choices=FAULTS, help="no fault but this one")
     parser.add_argument("--seed", default=str(time.time_ns() % 1_000_000), help="repeats a run's choices")
-    parser.add_argument(
-        "--mutation", choices=MUTATIONS, help="build this fault into the daemon; the campaign must fail"
-    )
+    built = parser.add_mutually_exclusive_group()
+    built.add_argument("--hosted", action="store_true", help="run sessions as a process with many of them does")
+    built.add_argument("--mutation", choices=MUTATIONS, help="build this fault into the daemon; the campaign must fail")
     parser.add_argument("--server", help="program to run as Redis, such as /usr/bin/valkey-server")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args()
@@ -91,6 +91,7 @@ async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
         rate=options.messages_per_kill / 1.8,  # a kill takes about so many seconds
         deadline=time.monotonic() + options.minutes * 60,
         mutation=options.mutation,
+        hosted=options.hosted,
     )
     sessions = itertools.count(1)
 

@@ -37,9 +37,11 @@ CROWDED: Final[Mapping[str, str]] = {"PENDING_MAX_MESSAGES": "30", "SUMMARY_RETR
 """Of a session that does without the model as soon as it fails; its summaries do not name every message."""
 
 
-def command(mutation: str | None, *arguments: str) -> list[str]:
-    """``context-builder ARGUMENTS``; ``mutation`` names a fault that is built into it."""
+def command(mutation: str | None, *arguments: str, hosted: bool = False) -> list[str]:
+    """``context-builder ARGUMENTS``; ``mutation`` names a fault that is built in. What is ``hosted`` has a host."""
     program = ["scripts.campaign.mutant", mutation] if mutation else ["context_builder"]
+    if hosted:
+        program = ["scripts.campaign.hosted"]
     return [sys.executable, "-m", *program, *arguments]
 
 

@@ -48,6 +48,7 @@ class Plan:
     rate: float
     deadline: float
     mutation: str | None
+    hosted: bool = False
 
 
 class Lane:
@@ -99,7 +100,7 @@ class Lane:
 
     def command(self, *arguments: str) -> list[str]:
         """A command about this session, with the mutation that its daemon has."""
-        return command(self._plan.mutation, *arguments)
+        return command(self._plan.mutation, *arguments, hosted=self._plan.hosted)
 
     def environ(self) -> Mapping[str, str]:
         """Of a daemon of this session, or a command about it."""
