@@ -59,7 +59,7 @@ async def _work() -> None:
     log.configure(settings.process.log_level, settings.process.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = asyncio.Event()
-    async with open_app(fleet_settings(settings)) as app, AsyncExitStack() as stack:
+    async with open_app(fleet_settings(settings), many=True) as app, AsyncExitStack() as stack:
         with stopping_signals(stop.set):
             await app.check()
             worker = fleet_worker(app, await stack.enter_async_context(app.host()))

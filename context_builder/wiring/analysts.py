@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Final
 
@@ -24,9 +25,14 @@ LOCAL_PATIENCE: Final = 4
 wordy without anything being wrong, and costs nothing."""
 
 
-def analysts(settings: Settings) -> tuple[Analyst, Analyst, Callable[[str], int], Described]:
-    """Return the chain of models and plain text analysis, the latter alone, the token counter, and a description."""
-    text = TextAnalyst()
+def analysts(
+    settings: Settings, executor: Executor | None = None
+) -> tuple[Analyst, Analyst, Callable[[str], int], Described]:
+    """Return the chain of models and plain text analysis, the latter alone, the token counter, and a description.
+
+    Text is analysed by the ``executor``, or in a thread of this process.
+    """
+    text = TextAnalyst(executor)
     models = _models(settings)
     if not models:
         described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")

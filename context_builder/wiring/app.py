@@ -15,6 +15,7 @@ import structlog
 from redis.asyncio import Redis
 
 from context_builder.analysis.analyst import Analyst
+from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.archive.archive import Archive
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
 from context_builder.errors import ArchiveError, EngineError, StoreError, StoreUnavailable
@@ -73,12 +74,16 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings) -> AsyncIterator[App]:
-    """Open everything a daemon needs; embedded engines are started where nothing else is set."""
+async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[App]:
+    """Open everything a daemon needs; embedded engines are started where nothing else is set.
+
+    Where ``many`` sessions share the process, text is analysed in another one: a thread would hold up their loop.
+    """
     async with AsyncExitStack() as stack:
+        executor = stack.enter_context(AnalysisProcess()) if many else None
         redis, redis_url, redis_is = await _open_redis(settings)
         stack.push_async_callback(redis.aclose)
-        analyst, last_resort, count_tokens, model_is = analysts(settings)
+        analyst, last_resort, count_tokens, model_is = analysts(settings, executor)
         stack.push_async_callback(analyst.close)
         archive, archive_is = archive_of(settings)
         stack.push_async_callback(archive.close)

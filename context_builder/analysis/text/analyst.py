@@ -1,6 +1,6 @@
-"""The analyst that needs no account: plain text analysis in this process.
+"""The analyst that needs no account: plain text analysis.
 
-Its work is pure and runs in a thread, a portion at a time, so that the event loop stays free,
+Its work is pure and runs in a thread or in another process, a portion at a time, so that the event loop stays free,
 a long summary can be cancelled, and many sessions take turns.
 """
 
@@ -34,7 +34,7 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class TextAnalyst(Analyst):
-    """Analyses plain text in this process.
+    """Analyses plain text.
 
     Give it the executor that the process has for such work; otherwise it keeps one thread of
     its own, which ``close`` ends.
@@ -53,7 +53,7 @@ class TextAnalyst(Analyst):
         """Return the keywords of each message, preferring terms that recur among ``messages`` or did before."""
         recurring = Recurrence(before=messages[0].recurring if messages else None)
         for portion in _portions(messages):
-            await self._run(_count, recurring, portion)
+            recurring = await self._run(_counted, recurring, portion)
         found: list[tuple[str, ...]] = []
         for portion in _portions(messages):
             found += await self._run(_keywords, recurring, portion)
@@ -67,8 +67,8 @@ class TextAnalyst(Analyst):
         """Return the points worth keeping, each a sentence as it was said, citing its message."""
         digest = Digest(known=request.known, topic_keywords=request.topic_keywords, size=self._size)
         for portion in _portions(request.messages):
-            await self._run(digest.add, portion)
-        return SummaryResult(await self._run(digest.points), NAME)
+            digest = await self._run(_added, digest, portion)
+        return SummaryResult(await self._run(Digest.points, digest), NAME)
 
     async def close(self) -> None:
         """End the analyst's own thread, if it has one; what runs in it is finished first."""
@@ -90,13 +90,19 @@ def _portions(messages: Sequence[AnalystMessage]) -> Iterator[Sequence[AnalystMe
         yield messages[start:]
 
 
-def _count(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> None:
+def _counted(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> Recurrence:
     for said in messages:
         recurring.add(said.text)
+    return recurring
 
 
 def _keywords(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> list[tuple[str, ...]]:
     return [keywords(said.text, recurring) for said in messages]
+
+
+def _added(digest: Digest, messages: Sequence[AnalystMessage]) -> Digest:
+    digest.add(messages)
+    return digest
 
 
 def _domains(messages: Sequence[AnalystMessage]) -> DomainResult:

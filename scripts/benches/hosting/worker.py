@@ -29,7 +29,7 @@ async def host(first: int, count: int, *, alone: bool) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with AsyncExitStack() as stack:
-        app = await stack.enter_async_context(open_app(load_settings()))
+        app = await stack.enter_async_context(open_app(load_settings(), many=not alone))
         await app.warm_up()
         host = None if alone else await stack.enter_async_context(app.host())
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
