@@ -99,7 +99,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
                 "erased": result.erased,
                 "embedded": embedded,
                 "projected": projected,
-                "skipped": [one._asdict() for one in result.skipped],
+                "skipped": [{"path": one.path, "reason": one.reason} for one in result.skipped],
             }
         )
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -29,10 +30,14 @@ class TextFile(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Holds a file that is none to store, and why."""
+    """Holds a file that is none to store, and why.
+
+    Of what is ``unread``, a file or folder, nobody knows what it holds. A path that is not UTF-8 has question marks.
+    """
 
     path: str
     reason: str
+    unread: bool = False
 
 
 def files_in(folder: Path) -> Iterator[TextFile | Skipped]:
@@ -47,23 +52,44 @@ def files_in(folder: Path) -> Iterator[TextFile | Skipped]:
 def _walk(root: Path, folder: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[TextFile | Skipped]:
     try:
         entries = sorted(folder.iterdir())
+        rules = folder / _IGNORE_FILE
+        if rules.is_file() and not rules.is_symlink():
+            lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
+            ignoring = (*ignoring, (folder, GitIgnoreSpec.from_lines(filter(_is_rule, lines))))
     except OSError as error:
         if folder == root:
             raise
-        yield Skipped(folder.relative_to(root).as_posix(), f"cannot be read: {error.strerror}")
+        yield _unread(folder.relative_to(root).as_posix(), error)
         return
-    rules = folder / _IGNORE_FILE
-    if rules.is_file() and not rules.is_symlink():
-        lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
-        ignoring = (*ignoring, (folder, GitIgnoreSpec.from_lines(lines)))
     for entry in entries:
-        is_folder = entry.is_dir() and not entry.is_symlink()
+        try:
+            is_folder = entry.is_dir() and not entry.is_symlink()
+        except OSError as error:  # the folder may be listed, but not entered
+            yield _unread(entry.relative_to(root).as_posix(), error)
+            continue
         if entry.name.startswith(".") or entry.is_symlink() or _is_ignored(entry, ignoring, is_folder=is_folder):
             continue
         if is_folder:
             yield from _walk(root, entry, ignoring)
         elif entry.is_file():
             yield _read(entry, entry.relative_to(root).as_posix())
+
+
+def _is_rule(line: str) -> bool:
+    """Return whether a line of a ``.gitignore`` can be read; as in Git, one that cannot names nothing."""
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True
+
+
+def _unread(path: str, error: OSError) -> Skipped:
+    return Skipped(_printable(path), f"cannot be read: {error.strerror}", unread=True)
+
+
+def _printable(path: str) -> str:
+    return path.encode("utf-8", "replace").decode("utf-8")
 
 
 def _is_ignored(entry: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], ...], *, is_folder: bool) -> bool:
@@ -76,12 +102,14 @@ def _is_ignored(entry: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], ...], *
 
 
 def _read(file: Path, path: str) -> TextFile | Skipped:
+    if path != _printable(path):
+        return Skipped(_printable(path), "its path is not UTF-8")
     try:
         if file.stat().st_size > 4 * MAX_CONTENT:  # bytes of a character, at most
             return Skipped(path, f"longer than {MAX_CONTENT:,} characters")
         text = file.read_bytes().decode("utf-8")
     except OSError as error:
-        return Skipped(path, f"cannot be read: {error.strerror}")
+        return _unread(path, error)
     except UnicodeDecodeError:
         return Skipped(path, "not UTF-8 text")
     if "\x00" in text:

@@ -100,7 +100,8 @@ async def ingest(
         if on_file is not None:
             on_file(done, len(files))
     if options.prune:
-        result.erased = await _erase_missing(store, tenant_id, files, options)
+        unread = [one.path for one in result.skipped if one.unread]
+        result.erased = await _erase_missing(store, tenant_id, files, unread, options)
     return result
 
 
@@ -138,12 +139,21 @@ async def _store(
 
 
 async def _erase_missing(
-    store: KnowledgeStore, tenant_id: str, files: Sequence[TextFile], options: IngestOptions
+    store: KnowledgeStore, tenant_id: str, files: Sequence[TextFile], unread: Sequence[str], options: IngestOptions
 ) -> list[str]:
-    """Erase what was ingested of the project and has no file any more; what came in other ways has no such ref."""
+    """Erase what was ingested of the project and has no file any more; what came in other ways has no such ref.
+
+    What is, or is below, an ``unread`` path may still be there, and stays.
+    """
     present = {ref_of(options.project_id, file.path) for file in files}
     held = await store.sources(tenant_id, options.project_id)
-    gone = [ref for ref, source in held.items() if ref == ref_of(options.project_id, source) and ref not in present]
+    gone = [
+        ref
+        for ref, source in held.items()
+        if ref == ref_of(options.project_id, source)
+        and ref not in present
+        and not (source in unread or source.startswith(tuple(f"{path}/" for path in unread)))
+    ]
     for ref in gone:
         await store.erase(tenant_id, ref)
     return gone

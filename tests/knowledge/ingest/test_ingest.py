@@ -43,6 +43,12 @@ def test_what_gitignore_names_is_left_out_however_deep(tmp_path: Path) -> None:
     assert paths_in(tmp_path) == ["a.md", "docs/build/f.md", "docs/kept.log"]
 
 
+@pytest.mark.parametrize("line", ["!", "broken\\", "[b-a]", "**\\"])
+def test_a_line_of_gitignore_that_is_no_rule_names_nothing(tmp_path: Path, line: str) -> None:
+    write(tmp_path, {".gitignore": f"{line}\n*.log\n", "a.md": "a", "b.log": "b"})
+    assert paths_in(tmp_path) == ["a.md"]
+
+
 def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     write(tmp_path, {"outside/secret.md": "secret", "in/a.md": "a"})
@@ -149,3 +155,36 @@ async def test_pruning_erases_what_was_ingested_and_is_gone(knowledge: Knowledge
     assert (await ingest(knowledge, "lab", tmp_path, IngestOptions("kelp", prune=True))).erased == [gone]
     assert await knowledge.get("lab", [gone]) == {}
     assert len(await knowledge.sources("lab", "other")) == len(await knowledge.sources("club", "kelp")) == 2
+
+
+async def test_pruning_keeps_what_cannot_be_read_now(
+    knowledge: KnowledgeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a.md": "A", "gone.md": "G", "locked.md": "L", "closed/b.md": "B", "listed/c.md": "C"})
+    await ingest(knowledge, "lab", tmp_path, KELP)
+    (tmp_path / "gone.md").unlink()
+    unreadable = {tmp_path / "locked.md", tmp_path / "closed", tmp_path / "listed/c.md"}
+
+    def refusing(name: str) -> None:
+        """Refuse as the system refuses all but root."""
+        genuine = getattr(Path, name)
+
+        def call(path: Path) -> object:
+            if path in unreadable and not (name == "is_dir" and path.name != "c.md"):
+                raise PermissionError(13, "Permission denied", str(path))
+            return genuine(path)
+
+        monkeypatch.setattr(Path, name, call)
+
+    for name in ("iterdir", "read_bytes", "is_dir"):
+        refusing(name)
+    result = await ingest(knowledge, "lab", tmp_path, IngestOptions("kelp", prune=True))
+    assert result.erased == [ref_of("kelp", "gone.md")]
+    assert {one.path for one in result.skipped if one.unread} == {"locked.md", "closed", "listed/c.md"}
+
+
+async def test_a_path_that_is_no_utf_8_holds_up_no_other(knowledge: KnowledgeStore, tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"b\xff.txt")).write_text("Clips.")
+    (tmp_path / "a\nb.txt").write_text("Whistles.")
+    result = await ingest(knowledge, "lab", tmp_path, KELP)
+    assert (counts(result), result.skipped) == ((1, 0, 0), [Skipped("b?.txt", "its path is not UTF-8")])
