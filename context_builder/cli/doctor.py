@@ -46,7 +46,7 @@ class CheckAnswer:
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """Check Redis, model, archive, memory, embedder and clock; say what to do about each. Exit status 1 if one fails.
+    """Check everything from Redis to the clock, and say what to do about each. Exit status 1 if something fails.
 
     Example:
 
@@ -92,6 +92,15 @@ async def _redis(app: App) -> CheckAnswer:
     found = f"{app.redis_is.what}, version {await check_server(app.redis)}"
     durability = await durability_of(app.redis, SETTINGS if app.redis_is.embedded else None)
     return CheckAnswer(found, "\n".join((*durability.faults, *durability.notes)), ok=not durability.faults)
+
+
+async def _pushes(app: App) -> CheckAnswer:
+    from context_builder.fleet.pushes import EVENTS_NEEDED, hears_pushes
+
+    if await hears_pushes(app.redis):
+        return CheckAnswer("Redis tells of them: a fleet runs a new session at once")
+    found = "Redis does not tell of them: a fleet finds new sessions by scans, every DISCOVERY_SCAN"
+    return CheckAnswer(found, f"redis-cli CONFIG SET notify-keyspace-events {EVENTS_NEEDED}")
 
 
 async def _model(app: App) -> CheckAnswer:
@@ -183,6 +192,7 @@ async def _clock(app: App) -> CheckAnswer:
 
 CHECKS: Final = {
     "redis": _redis,
+    "pushes": _pushes,
     "model": _model,
     "archive": _archive,
     "memory": _memory,
@@ -191,6 +201,7 @@ CHECKS: Final = {
 }
 ADVICE: Final = {
     "redis": "check REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
+    "pushes": "check REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
     "model": "check OPENAI_API_KEY and OPENAI_BASE_URL, and the names of the models",
     "archive": "check SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL; `context-builder migrate` makes the table",
     "memory": "`context-builder migrate` makes its tables; with SomaBrain, check SA01_SOMA_BASE_URL",

@@ -89,10 +89,12 @@ class PackageServices:
 
 @dataclass(frozen=True, slots=True)
 class PackageConfig:
-    """Holds how long sources of a package, and of a turn, are waited for in seconds, and the weights of the signals."""
+    """Holds how long sources of a package, and of a turn, are waited for in seconds, how many packages look for theirs
+    ``at_once``, and the weights of the signals."""
 
     retrieval_time: float = RETRIEVAL_TIME
     turn_time: float = RETRIEVAL_TIME
+    at_once: int = AT_ONCE
     weights: PackageWeights = field(default_factory=PackageWeights)
 
 
@@ -179,7 +181,7 @@ class PackageService:
         self.viewer = Viewer(services.index, services.policy, services.redaction, services.prepared, count, clock)
         self._background = Background()
         self._searches_again = False
-        self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._at_once = asyncio.Semaphore(self._config.at_once)
         self._retriever = Retriever(sources, None, self._assembly, metrics, monotonic=lambda: clock.now().monotonic)
         self._pipeline = Pipeline(
             self._assembly,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
 from context_builder.storage.postgres import TIMEOUT
-from context_builder.storage.sql_functions import PostgresFunctions
+from context_builder.storage.sql_functions import CONNECTIONS, PostgresFunctions
 from context_builder.storage.store_errors import MEMORY_ERRORS
 
 
 class PostgresMemory(SqlMemory):
-    """Keeps memories at ``url``, apart by tenant. See :class:`~context_builder.memory.memory.MemoryStore`."""
+    """Keeps memories at ``url``, apart by tenant, over at most ``connections``. See
+    :class:`~context_builder.memory.memory.MemoryStore`."""
 
     def __init__(
         self,
@@ -21,6 +22,7 @@ class PostgresMemory(SqlMemory):
         timeout: float = TIMEOUT,
         query_time: float = QUERY_TIME,
         in_background: bool = False,
+        connections: int = CONNECTIONS,
     ) -> None:
-        functions = PostgresFunctions(url, MEMORY_ERRORS, timeout=timeout)
+        functions = PostgresFunctions(url, MEMORY_ERRORS, timeout=timeout, connections=connections)
         super().__init__(functions, embedder, options, query_time=query_time, in_background=in_background)

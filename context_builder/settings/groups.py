@@ -77,6 +77,12 @@ class ArchiveSettings:
         "PostgreSQL that archives summaries and memories, when there is no Supabase, "
         "e.g. postgresql://user:password@host/database. URL",
     )
+    connections: Count = setting(
+        4,
+        "DATABASE_CONNECTIONS",
+        "Most connections of a process to PostgreSQL for memories, and as many again for knowledge; "
+        "so many packages of context look for their sources at a time. connections",
+    )
 
 
 @dataclass(frozen=True, slots=True, config=CONFIG)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 ROLE: Final = "context_builder_app"
 
-_MAX_CONNECTIONS: Final = 4
+CONNECTIONS: Final = 4
+"""Connections of a pool where nothing else is set."""
+
 _ROWS: Final = "SELECT coalesce(json_agg(r), '[]') FROM"
 IDLE_TIMEOUT: Final = 2.0
 """Seconds after which the database ends a transaction whose program does not go on, frozen or cut off as it may be: the
@@ -61,11 +63,13 @@ class PostgresFunctions:
     round trips instead of one.
     """
 
-    def __init__(self, url: str, errors: StoreErrors, *, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, url: str, errors: StoreErrors, *, timeout: float = TIMEOUT, connections: int = CONNECTIONS
+    ) -> None:
         self._pool = PostgresPool(
             url,
             errors,
-            max_connections=_MAX_CONNECTIONS,
+            max_connections=connections,
             timeout=timeout,
             reset=_nothing_to_reset,
             set_up=_AS_ROLE,

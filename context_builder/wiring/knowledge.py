@@ -63,10 +63,12 @@ async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
     if where.supabase_url and where.supabase_key:
         functions = SupabaseFunctions(where.supabase_url, where.supabase_key.get_secret_value(), KNOWLEDGE_ERRORS)
     elif where.database_url:
-        functions = PostgresFunctions(where.database_url.get_secret_value(), KNOWLEDGE_ERRORS)
+        url = where.database_url.get_secret_value()
+        functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, connections=where.connections)
     else:
         require_postgres()
-        functions = PostgresFunctions(await database_url(home_of(settings)), KNOWLEDGE_ERRORS)
+        url = await database_url(home_of(settings))
+        functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, connections=where.connections)
     try:
         yield functions
     finally:
@@ -79,15 +81,14 @@ async def open_packages(
     memory: MemoryStore,
     redis: Redis | None,
     where: KnowledgeServiceSettings,
-    config: PackageConfig | None = None,
+    config: PackageConfig,
 ) -> AsyncIterator[PackageService]:
     """Open the service of context packages over the knowledge, the memory and the cache in Redis; ``where`` tells
     what of it is elsewhere."""
     metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
-    chosen = config or PackageConfig(retrieval_time=where.retrieval_time, turn_time=where.retrieval_time)
     local = local_services(knowledge, memory)
     async with chosen_services(where, local, redactor_of_packages()) as services:
-        service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock(), chosen)
+        service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock(), config)
         try:
             yield service
         finally:

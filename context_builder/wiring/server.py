@@ -15,7 +15,7 @@ from context_builder.assembly.background import Background
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
-from context_builder.knowledge.service import PackageService
+from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import document_space
 from context_builder.knowledge.tenant_background import TenantBackground
@@ -84,7 +84,10 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         for work in after_put:
             stack.push_async_callback(work.close)
         await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
-        packages = await stack.enter_async_context(open_packages(knowledge, memory, redis, settings.services))
+        limit = settings.services.retrieval_time
+        config = PackageConfig(retrieval_time=limit, turn_time=limit, at_once=settings.archive.connections)
+        opened = open_packages(knowledge, memory, redis, settings.services, config)
+        packages = await stack.enter_async_context(opened)
         builder, _ = await stack.enter_async_context(open_builder(settings))
         services = Services(
             names=HostNames.of(settings.server.host, settings.server.names.split(",")),

@@ -90,7 +90,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStor
     if where.database_url:
         from context_builder.memory.postgres import PostgresMemory
 
-        memory = PostgresMemory(where.database_url.get_secret_value(), embedder, **rules)
+        memory = PostgresMemory(where.database_url.get_secret_value(), embedder, connections=where.connections, **rules)
         return memory, memory.name
     require_postgres()
     home = home_of(settings)
@@ -98,7 +98,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStor
     async def embedded() -> MemoryStore:
         from context_builder.memory.postgres import PostgresMemory
 
-        return PostgresMemory(await database_url(home), embedder, **rules)
+        return PostgresMemory(await database_url(home), embedder, connections=where.connections, **rules)
 
     return DeferredMemory("the embedded PostgreSQL", embedded), f"embedded PostgreSQL in {home}"
 

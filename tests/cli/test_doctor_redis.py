@@ -62,6 +62,14 @@ def test_one_that_loses_nothing_is_ok_without_a_word(start: Start) -> None:
     assert finding() | {"found": ""} == {"check": "redis", "ok": True, "found": "", "advice": ""}
 
 
+@pytest.mark.parametrize(("flags", "tells"), [("El", True), ("EA", True), ("", False), ("Kl", False)])
+def test_whether_it_tells_of_pushes_is_said(start: Start, flags: str, tells: bool) -> None:
+    start("--notify-keyspace-events", flags)
+    found = finding("pushes")
+    assert found["ok"]
+    assert found["advice"] == ("" if tells else "redis-cli CONFIG SET notify-keyspace-events El")
+
+
 def test_append_only_each_second_is_ok_and_what_a_power_cut_takes_is_said(start: Start) -> None:
     start("--appendfsync", "everysec")
     found = finding()
