@@ -89,25 +89,31 @@ class Inbox:
 
     async def _next(self) -> Batch:
         """Return the waiting deliveries, or else the next one alone, at once: reading on would hold it up."""
-        if self.waiting:
-            read = await self._store.read_input()
-            if read.items:
-                return await self._batch(self._decode(read.items), read.position)
+        if self.waiting and (batch := await self._read()):
+            return batch
         while self._arrived:
             await self._arrived.wait()
             self._arrived.clear()
-            read = await self._store.read_input()
-            if read.items:
-                return await self._batch(self._decode(read.items), read.position)
+            try:
+                batch = await self._read()
+            except BaseException:
+                self._arrived.set()
+                raise
+            if batch:
+                return batch
         while True:
             while (delivery := await self._store.next_input(BLOCK_SECONDS)) is None:
                 pass
             decoded = self._decode([delivery])
             if all(each.identity for each in decoded):
                 return await self._batch(decoded, self._history.position)
-            read = await self._store.read_input()  # together with its position, which tells whether it came before
-            if read.items:
-                return await self._batch(self._decode(read.items), read.position)
+            if batch := await self._read():  # together with its position, which tells whether it came before
+                return batch
+
+    async def _read(self) -> Batch | None:
+        """Return the waiting deliveries, if there are any."""
+        read = await self._store.read_input()
+        return await self._batch(self._decode(read.items), read.position) if read.items else None
 
     def _decode(self, deliveries: Sequence[bytes]) -> list[Decoded]:
         now = self._clock.now()

@@ -93,7 +93,7 @@ class MessageFeed:
         """Remember what is committed, for ever."""
         loop = asyncio.get_running_loop()
         while True:
-            await self._committed.wait()  # commits never cease: each looks whether something waits, and the breaker
+            await self._committed.wait()  # commits or refreshes never cease: each looks what waits, and at the breaker
             self._committed.clear()
             is_fresh = self._clock.now().monotonic - self._committed_at <= FRESH
             if not self._waiting or not is_fresh or self._breaker.refuses:

@@ -82,6 +82,11 @@ class Relays:
         if self._feed:
             self._feed.committed(received)
 
+    def refreshed(self) -> None:
+        """Take note that Redis still holds the latest commit, and that the session is this process's."""
+        if self._feed:
+            self._feed.committed(())
+
     async def take_back(self, *, begun_anew: bool) -> None:
         """Delete what may have been delivered although the session was forgotten.
 

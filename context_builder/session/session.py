@@ -266,7 +266,7 @@ class Session:
                     return
                 await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0, can_count=self._can_count)
             except StoreUnavailable:
-                continue  # the next commit waits until Redis is back
+                self._must_commit = True  # which waits until Redis is back, and restores what it lost
 
     @property
     def _has_something_to_commit(self) -> bool:
@@ -280,8 +280,11 @@ class Session:
         state = conversation_state(self.conversation, self._clock.now())
         return Refresh(self._store.lease, latest.revision, latest.by, state)
 
-    def _refreshed(self) -> None:
+    def _refreshed(self, waiting: int) -> None:
+        """Note that Redis holds the session as this process knows it, with ``waiting`` deliveries at least."""
         self._committer.refreshed()
+        self._inbox.expect(waiting)
+        self.relays.refreshed()
 
     def _attend(self) -> None:
         """Commit, which tells what the matter is."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import pytest
 from redis.asyncio import Redis
@@ -12,15 +13,22 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from context_builder.session import keys
+from context_builder.session.config import SessionConfig
+from context_builder.session.host.host import open_host
 from context_builder.session.store import store
 from context_builder.storage.redis import client_for
 from context_builder.testing import ManualClock
 from tests.services.redis_server import RedisServer
-from tests.session.live import Live
+from tests.session.live import TICK, Live
 
 LIVING_WITH_THE_SESSION = re.findall(
     r"^    ``(\w+)`` .*  (?:session|producers')$", keys.Keys.__doc__ or "", re.MULTILINE
 )
+
+
+ALONE, HOSTED = "alone", "hosted"
+HOSTED_TOO = pytest.mark.parametrize("live", [ALONE, HOSTED], indirect=True)
+"""Marks tests of what sessions do by themselves and with a host."""
 
 
 @pytest.fixture
@@ -29,12 +37,21 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def live(redis: Redis, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Live]:
-    """Runs sessions; afterwards they are stopped, and no task and no undocumented key is left."""
+async def live(
+    redis: Redis, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[Live]:
+    """Runs sessions by themselves, or with a host where a test is ``HOSTED_TOO``; afterwards they are stopped, and no
+    task and no undocumented key is left.
+    """
     monkeypatch.setattr(store, "RELEASE_TIMEOUT", 10.0)  # a busy machine is not to be taken for a Redis that stalls
     patient = Redis.from_url(redis_server.url, retry=Retry(NoBackoff(), 3))  # tests restart Redis
-    async with client_for(redis_server.url) as client, patient:
-        running = Live(client, patient)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(patient)
+        client = await stack.enter_async_context(client_for(redis_server.url))
+        host = None
+        if getattr(request, "param", ALONE) == HOSTED:
+            host = await stack.enter_async_context(open_host(client, SessionConfig(tick=TICK)))
+        running = Live(client, patient, host)
         yield running
         for session in list(running.tasks):
             session.stop()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
+from context_builder.clock import Instant
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.session.config import SessionConfig
+from context_builder.session.host.host import SessionHost
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.testing import InMemoryArchive, InMemoryStore, ManualClock, StubAnalyst
@@ -26,24 +29,41 @@ def _failures() -> float:
     return REGISTRY.get_sample_value("context_builder_store_failures_total") or 0.0
 
 
-class Live:
-    """Runs sessions with ``client``, and through ``redis`` pushes as a listener does and reads what they publish."""
+class WakingClock(ManualClock):
+    """A clock that wakes sessions when it is moved: what is due by itself wakes them by real time, and no tick does."""
 
-    def __init__(self, client: Redis, redis: Redis) -> None:
+    def __init__(self, sessions: Iterable[Session]) -> None:
+        super().__init__()
+        self._sessions = sessions
+
+    def advance(self, seconds: float) -> Instant:
+        for session in self._sessions:
+            session._events.put_nowait(None)
+        return super().advance(seconds)
+
+
+class Live:
+    """Runs sessions with ``client``, by themselves or with a ``host``, and through ``redis`` pushes as a listener does
+    and reads what they publish.
+    """
+
+    def __init__(self, client: Redis, redis: Redis, host: SessionHost | None = None) -> None:
         self.client = client
+        self.host = host
         self.redis = redis
-        self.clock = ManualClock()
+        self.tasks: dict[Session, asyncio.Task[None]] = {}
+        self.clock = WakingClock(self.tasks) if host else ManualClock()
         self.analyst = StubAnalyst()
         self.last_resort = StubAnalyst("last resort")
         self.archive = InMemoryArchive()
         self.memory: MemoryStore = InMemoryStore()
-        self.tasks: dict[Session, asyncio.Task[None]] = {}
 
     def session(self, session_id: str = "monday", **rules: Any) -> Session:
         parts = SessionDependencies(
             self.analyst, self.last_resort, self.archive, words, self.clock, TenantMemory(self.memory, TENANT)
         )
-        return Session(self.client, session_id, SessionConfig(**{"tick": TICK, "feed_memory": True, **rules}), parts)
+        config = SessionConfig(**{"tick": TICK, "feed_memory": True, **rules})
+        return Session(self.client, session_id, config, parts, host=self.host)
 
     def serve(self, session: Session, *, takeover: bool = False, wait: bool = True) -> asyncio.Task[None]:
         task = asyncio.create_task(session.serve(takeover=takeover, wait=wait), name=session.session_id)

@@ -14,9 +14,11 @@ from redis.asyncio import Redis
 
 from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
 from context_builder.session.config import SessionConfig
+from context_builder.session.host.host import SessionHost
 from context_builder.session.jobs import Dispatch
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.session.store.scripts import script
+from context_builder.storage.multiplexed import MultiplexedRedis
 from context_builder.storage.redis import client_for
 from context_builder.testing import InMemoryArchive, ManualClock, StubAnalyst
 from tests.session.saying import points_of, words
@@ -27,7 +29,6 @@ BUFFERED = 3
 
 SETTLING = 30
 """Turns of the event loop in which a coroutine whose command was answered certainly comes to its next one."""
-
 
 LOAD: Final = "load"
 """Name of the command that reads a session to continue it."""
@@ -95,11 +96,11 @@ def stepped(client: Redis, gate: Gate) -> Redis:
 
 
 class Owner:
-    """A process that runs session monday, or wants to; ``left`` is why it no longer does."""
+    """A process that runs session monday, or wants to, ``hosted`` or by itself; ``left`` is why it no longer does."""
 
     STOPPED: Final = RuntimeError("stopped")
 
-    def __init__(self, url: str, number: int) -> None:
+    def __init__(self, url: str, number: int, *, hosted: bool) -> None:
         self.number = number
         self.gate = Gate()
         self.left: Exception | None = None
@@ -110,8 +111,11 @@ class Owner:
         rules = SessionConfig(
             lease=HOUR, conversation_state_ttl=HOUR, buffer_max=BUFFERED, feed_memory=True, summary_budget=1_000_000
         )
-        self.session = Session(stepped(self._client, self.gate), "monday", rules, parts)
+        self._commands = stepped(MultiplexedRedis(self._client) if hosted else self._client, self.gate)
+        self._host = SessionHost(self._commands, rules) if hosted else None
+        self.session = Session(self._commands, "monday", rules, parts, host=self._host)
         self._feeding: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
         self._busy: asyncio.Task[None] | None = None
 
     @property
@@ -125,6 +129,22 @@ class Owner:
 
     def start(self, *, takeover: bool) -> None:
         self._do(self._start(takeover))
+
+    def pushed(self) -> None:
+        """Hear that something was pushed to the input."""
+        self.session._hosted.arrived.set()
+
+    def tick(self) -> None:
+        """Begin what is done at a tick: a commit, or a host's refresh, beside which a commit may begin."""
+        if self._host is None:
+            self.turn()
+        elif self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._refresh(self._host))
+
+    async def _refresh(self, host: SessionHost) -> None:
+        self.session._at_rest = not self.busy
+        with contextlib.suppress(StoreUnavailable):  # it is tried again at the next tick
+            await host._refresh_batch([self.session._hosted])
 
     def turn(self) -> None:
         """Apply what was read, and commit."""
@@ -190,15 +210,16 @@ class Owner:
     async def die(self) -> None:
         """End as a killed process does: nothing more is sent."""
         self.gate.closed = True
-        for task in (self._feeding, self._busy):
+        for task in (self._feeding, self._busy, self._refreshing):
             if task is not None:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, LeaseLost, SessionOwned):
                     await task
+        await self._commands.aclose()
         await self._client.aclose()
 
     def _raise(self) -> None:
-        for task in (self._feeding, self._busy):
+        for task in (self._feeding, self._busy, self._refreshing):
             if task is not None and task.done() and not task.cancelled():
                 task.result()
 

@@ -16,6 +16,7 @@ from context_builder.session.keys import Keys
 from context_builder.session.session import Session, SessionDependencies
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
+from tests.session.conftest import HOSTED
 from tests.session.live import Live
 from tests.session.saying import words
 
@@ -103,7 +104,7 @@ async def test_the_conversation_state_tells_the_time_without_a_commit(live: Live
     await wait_until(lambda: _passed(live, 4.5), "four and a half seconds have passed")
     assert (await live.conversation_state())["silence"] is True
     assert session._store.revision - revision <= 1  # at most keywords that came late
-    assert session.is_served
+    await wait_until(lambda: session.is_served, "the session has heard that it was refreshed")
 
 
 async def _passed(live: Live, seconds: float) -> bool:
@@ -158,6 +159,19 @@ async def test_quiet_sessions_restore_what_redis_lost(live: Live, host: SessionH
         await live.shows(1, session_id=name)
         await live.say(2, session_id=name)
         await live.shows(1, 2, session_id=name)
+
+
+@pytest.mark.parametrize("live", [HOSTED], indirect=True)
+async def test_what_redis_lost_is_restored_when_a_summary_cannot_read_it(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SessionHost, "_refresh_batch", AsyncMock())  # the refresher looks at nothing
+    await live.start(buffer_max=1)
+    await live.say(1, 2, 3)
+    await live.shows(3)
+    await live.redis.flushall()
+    live.clock.advance(121)
+    await live.until("all is summarized", message_count=3)
 
 
 async def test_they_go_on_when_redis_is_back(live: Live, host: SessionHost, redis_server: RedisServer) -> None:

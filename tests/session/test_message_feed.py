@@ -16,10 +16,11 @@ from context_builder.session.keys import Keys
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.testing import InMemoryStore
 from tests.services.waiting import wait_until
+from tests.session.conftest import HOSTED_TOO
 from tests.session.live import TENANT, Live
 from tests.session.saying import spoken
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, HOSTED_TOO]
 
 ALL = MemoryFilter(session_id="monday")
 

@@ -44,9 +44,10 @@ def one_of(things: Sequence[T], which: int) -> T:
 
 
 class Protocol(RuleBasedStateMachine):
-    """``url`` leads to the Redis."""
+    """``url`` leads to the Redis; ``hosted`` owners share what is periodic with the other sessions of their process."""
 
     url = ""
+    hosted = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,15 +78,18 @@ class Protocol(RuleBasedStateMachine):
             text = YES if kind == "yes" else f"{kind} TP{number}"
             fields = {"text": text, "message_number": number if kind == "numbered" else None}
             self.said.append(text.encode() if kind == "broken" else json.dumps(fields).encode())
-            self.redis.lpush(KEYS.input, self.said[-1])
-            self.witness.pushed(text)
+            self.push(self.said[-1])
 
     @precondition(lambda self: self.recognizable())
     @rule(which=which)
     def send_again(self, which: int) -> None:
-        raw = one_of(self.recognizable(), which)
+        self.push(one_of(self.recognizable(), which))
+
+    def push(self, raw: bytes) -> None:
         self.redis.lpush(KEYS.input, raw)
         self.witness.pushed(text_of(raw))
+        for owner in self.owners:
+            self.do(owner.pushed)
 
     def recognizable(self) -> list[bytes]:
         """Deliveries that a listener may send again: with a number, and forgotten in no Redis that there was."""
@@ -98,7 +102,7 @@ class Protocol(RuleBasedStateMachine):
     @rule(takeover=st.booleans(), at_once=st.booleans())
     def start(self, takeover: bool, at_once: bool) -> None:
         self.begun += 1
-        owner = Owner(self.url, self.begun)
+        owner = Owner(self.url, self.begun, hosted=self.hosted)
         self.owners.append(owner)
         self.do(lambda: owner.start(takeover=takeover))
         if at_once:
@@ -113,8 +117,8 @@ class Protocol(RuleBasedStateMachine):
     @precondition(lambda self: self.idle())
     @rule(which=which)
     def tick(self, which: int) -> None:
-        """Begin a commit."""
-        self.do(one_of(self.idle(), which).turn)
+        """Begin a commit, or a refresh."""
+        self.do(one_of(self.idle(), which).tick)
 
     @precondition(lambda self: self.idle())
     @rule(which=which, at_once=st.booleans())
@@ -231,7 +235,7 @@ class Protocol(RuleBasedStateMachine):
     def run_and_tick(self, owner: Owner) -> None:
         self.run(owner)
         if owner in self.idle():
-            self.do(owner.turn)
+            self.do(owner.tick)
             self.run(owner)
 
     def count_dead_letters(self, owner: Owner) -> None:
@@ -259,9 +263,10 @@ class Protocol(RuleBasedStateMachine):
             self.loop.close()
 
 
-@pytest.fixture
-def model(redis_server: RedisServer) -> Iterator[type[Protocol]]:
+@pytest.fixture(params=[False, True], ids=["alone", "hosted"])
+def model(redis_server: RedisServer, request: pytest.FixtureRequest) -> Iterator[type[Protocol]]:
     Protocol.url = redis_server.url
+    Protocol.hosted = request.param
     with stamina.set_testing(True, attempts=1_000_000):
         yield Protocol
 

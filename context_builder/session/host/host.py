@@ -49,14 +49,15 @@ class HostedSession:
     """Joins a session to its host.
 
     ``describe`` returns what to refresh, or None while a commit is due or under way, which does the same.
-    ``refreshed`` is told when Redis has it, ``attend`` when the session has to commit, to see what is the matter.
+    ``refreshed`` is called when Redis has it, with 1 if deliveries wait in the input and 0 if not; ``attend`` when the
+    session has to commit, to see what is the matter.
     ``arrived`` is set when its input may have something in it. ``due`` is the event loop's time of the next refresh,
     and ``silent_from`` the one at which the conversation falls silent.
     """
 
     keys: Keys
     describe: Callable[[], Refresh | None]
-    refreshed: Callable[[], None]
+    refreshed: Callable[[int], None]
     attend: Callable[[], None]
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     due: float = field(default=float("inf"), init=False)
@@ -165,7 +166,7 @@ class SessionHost:
             if verdict == 1:
                 session.attend()
                 continue
-            session.refreshed()
+            session.refreshed(1 if verdict else 0)
             if session.renew_at <= now:
                 session.renew_at = now + rules.lease / RENEWALS
             if verdict:
