@@ -90,17 +90,22 @@ def banner(worker: str, app: App) -> str:
 
 
 @fleet.command("status")
-def status(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+def status(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs: sessions included.")] = False,
+    sessions: Annotated[bool, typer.Option("--sessions", help="List each session and who runs it.")] = False,
+) -> None:
     """Show the workers, how many sessions each runs, and how many messages wait for it.
 
-    Example:
+    Examples:
+
+        context-builder fleet status --sessions
 
         context-builder fleet status --json | jq '.workers[].worker'
     """
-    run(_status(as_json=json))
+    run(_status(as_json=json, each=sessions))
 
 
-async def _status(*, as_json: bool) -> None:
+async def _status(*, as_json: bool, each: bool) -> None:
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.status import fleet_status
     from context_builder.wiring.app import open_redis_and_url
@@ -123,6 +128,14 @@ async def _status(*, as_json: bool) -> None:
         for one in found.workers:
             table.add_row(plain(one.worker, 60), str(one.sessions), str(one.waiting), f"{one.seen:.1f} s ago")
         Console().print(table)
+    if each and found.sessions:
+        listed = Table(box=None, header_style="bold", pad_edge=False)
+        listed.add_column("session", overflow="fold")
+        listed.add_column("run by", overflow="fold")
+        listed.add_column("in queue", justify="right")
+        for session in found.sessions:
+            listed.add_row(plain(session.session_id, 128), plain(session.owner or "–", 60), str(session.waiting))
+        Console().print(listed)
     typer.echo(
         f"{found.sleeping} asleep, {found.elsewhere} run by other processes, {found.unowned} with messages and no owner"
     )

@@ -26,8 +26,17 @@ class WorkerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionStatus:
+    """Describes a session: which process runs it, None if none does, and how many messages are in its input."""
+
+    session_id: str
+    owner: str | None
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
 class FleetStatus:
-    """Describes a fleet.
+    """Describes a fleet, and its ``sessions`` by name.
 
     ``elsewhere`` sessions are run by processes that are no worker, as from a terminal; ``sleeping`` ones run nowhere
     until their next message; ``unowned`` ones have messages waiting, and nobody runs them yet.
@@ -37,6 +46,7 @@ class FleetStatus:
     elsewhere: int
     sleeping: int
     unowned: int
+    sessions: tuple[SessionStatus, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -55,19 +65,24 @@ async def fleet_status(url: str, redis: Redis) -> FleetStatus:
 
 def status_of(seen: dict[str, float], sleeping: int, sessions: Sequence[RegisteredSession]) -> FleetStatus:
     """Return the status of workers ``seen`` so many seconds ago and of all sessions."""
-    run_by: dict[str, list[RegisteredSession]] = {name: [] for name in seen}
+    named = [SessionStatus(one.session_id, _owner_of(one), one.waiting) for one in sessions]
+    run_by: dict[str, list[SessionStatus]] = {name: [] for name in seen}
     elsewhere = unowned = 0
-    for session in sessions:
-        if session.owner is None:
-            unowned += session.waiting > 0
-            continue
-        name = worker_name(str(session.owner.get("host")), str(session.owner.get("pid")))
-        if name in run_by:
-            run_by[name].append(session)
+    for one in named:
+        if one.owner is None:
+            unowned += one.waiting > 0
+        elif one.owner in run_by:
+            run_by[one.owner].append(one)
         else:
             elsewhere += 1
     workers = (
         WorkerStatus(name, len(run), sum(one.waiting for one in run), round(seen[name], 1))
         for name, run in sorted(run_by.items())
     )
-    return FleetStatus(tuple(workers), elsewhere, sleeping, unowned)
+    by_name = sorted(named, key=lambda one: one.session_id)
+    return FleetStatus(tuple(workers), elsewhere, sleeping, unowned, tuple(by_name))
+
+
+def _owner_of(session: RegisteredSession) -> str | None:
+    owner = session.owner
+    return None if owner is None else worker_name(str(owner.get("host")), str(owner.get("pid")))
