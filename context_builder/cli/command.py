@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import orjson
@@ -120,6 +121,15 @@ def run(
     except ContextBuilderError as error:
         typer.echo(f"context-builder: {plain(error)}", err=True)
         raise typer.Exit(_status(error)) from None
+
+
+def quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the fastest loop that is installed; there is none other than asyncio's own for Windows."""
+    if find_spec("uvloop") is None:
+        return None
+    from uvloop import new_event_loop
+
+    return new_event_loop
 
 
 def _status(error: ContextBuilderError) -> int:

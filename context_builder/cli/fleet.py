@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import structlog
 import typer
 
-from context_builder.cli.command import print_json, run, settings_in_force
+from context_builder.cli.command import print_json, quick_loop, run, settings_in_force
 from context_builder.cli.run import SWEEP_INTERVAL, SWITCH_INTERVAL, beside
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
@@ -45,7 +45,7 @@ def work(context: typer.Context) -> None:
         context-builder fleet status
     """
     if context.invoked_subcommand is None:
-        run(_work(), interrupted=0)
+        run(_work(), interrupted=0, loop_factory=quick_loop())
 
 
 async def _work() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from context_builder.cli.command import run, settings_in_force
+from context_builder.cli.command import quick_loop, run, settings_in_force
 from context_builder.cli.signals import stopping_signals
 from context_builder.extras import require_extra
 
@@ -43,16 +42,7 @@ def serve(
 
         context-builder serve --grpc 8643
     """
-    run(_serve(host, port, grpc), interrupted=0, loop_factory=_loop_factory())
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes the fastest loop that is installed; there is none other than asyncio's own for Windows."""
-    if find_spec("uvloop") is None:
-        return None
-    from uvloop import new_event_loop
-
-    return new_event_loop
+    run(_serve(host, port, grpc), interrupted=0, loop_factory=quick_loop())
 
 
 async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:

@@ -87,7 +87,8 @@ class MessageFeed:
             self._drop(next(iter(self._waiting)))
         self._unconfirmed = self._under_way
         self._committed_at = self._clock.now().monotonic
-        self._committed.set()
+        if self._waiting:
+            self._committed.set()
 
     async def run(self) -> None:
         """Remember what is committed, for ever."""

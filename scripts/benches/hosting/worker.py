@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack
 import structlog
 
 from context_builder import log
+from context_builder.cli.command import quick_loop
 from context_builder.cli.run import SWITCH_INTERVAL
 from context_builder.settings.settings import load_settings
 from context_builder.wiring.app import open_app
@@ -47,13 +48,15 @@ async def host(first: int, count: int, *, alone: bool) -> None:
 
 def main() -> None:
     first, count = map(int, sys.argv[1:3])
-    running = host(first, count, alone="--alone" in sys.argv)
+    alone = "--alone" in sys.argv
+    running = host(first, count, alone=alone)
     if folder := os.environ.get("BENCH_PROFILE"):
         profile = cProfile.Profile()
         profile.runcall(asyncio.run, running)
         profile.dump_stats(f"{folder}/{os.getpid()}.prof")
     else:
-        asyncio.run(running)
+        with asyncio.Runner(loop_factory=None if alone else quick_loop()) as runner:  # as in a fleet
+            runner.run(running)
 
 
 if __name__ == "__main__":
