@@ -8,7 +8,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from context_builder.errors import LeaseLost
+from context_builder.errors import AnalystUnavailable, LeaseLost
 from context_builder.session.config import SessionConfig
 from context_builder.session.host import arrivals
 from context_builder.session.host.host import SessionHost, open_host
@@ -166,11 +166,13 @@ async def test_what_redis_lost_is_restored_when_a_summary_cannot_read_it(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SessionHost, "_refresh_batch", AsyncMock())  # the refresher looks at nothing
+    live.analyst.failure = AnalystUnavailable("away", retry_after=1.0)
     await live.start(buffer_max=1)
     await live.say(1, 2, 3)
-    await live.shows(3)
+    await wait_until(lambda: live.analyst.summary_calls, "a summary has failed")
     await live.redis.flushall()
-    live.clock.advance(121)
+    live.analyst.failure = None
+    live.clock.advance(2.0)
     await live.until("all is summarized", message_count=3)
 
 

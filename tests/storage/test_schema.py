@@ -71,6 +71,7 @@ async def test_every_function_is_guarded(database_url: str, database: asyncpg.Co
     assert {row["name"] for row in unguarded} == {
         "context_builder_guard",
         "context_memory_json",
+        "context_memory_place",
         "context_package_about",
         "context_package_audit_line",
         "context_package_day",

@@ -14,7 +14,7 @@ from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge, Sen
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import PackageServices, Trace
+from context_builder.knowledge.service import PackageConfig, PackageServices, Trace
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.settings.settings import load_settings
@@ -55,9 +55,10 @@ async def knowledge_and_memory(api: ApiServer) -> AsyncIterator[tuple[Knowledge,
 
 async def build(api: ApiServer, redis: Redis, tenant: str, environ: Mapping[str, str]) -> ContextPackage:
     where = load_settings(environ, env_file=None).services
+    config = PackageConfig(retrieval_time=where.retrieval_time, turn_time=where.retrieval_time)
     async with (
         knowledge_and_memory(api) as (knowledge, memory),
-        open_packages(knowledge, memory, redis, where) as packages,
+        open_packages(knowledge, memory, redis, where, config) as packages,
     ):
         await packages.build(Agent(tenant, frozenset({"writer"}), "ann"), REQUEST, TRACE)  # connects everything
         return await packages.build(Agent(tenant, frozenset({"writer"}), "ann"), REQUEST, TRACE)
