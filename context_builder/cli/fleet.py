@@ -53,6 +53,7 @@ async def _work() -> None:
 
     settings = settings_in_force()
     require_extra("fleet", "docket", "fleet")
+    from context_builder.fleet.garbage import collect_seldom
     from context_builder.wiring.app import open_app
     from context_builder.wiring.fleet import fleet_settings, fleet_worker
 
@@ -70,7 +71,7 @@ async def _work() -> None:
 
                 pages = serve_http(settings.process.http_host, settings.process.http_port, lambda: worker.is_served)
                 await stack.enter_async_context(pages)
-            async with beside(app.warm_up(), _sweep(app)):
+            async with beside(app.warm_up(), _sweep(app), collect_seldom()):
                 await within_grace(worker.run(stop), stop)
 
 

@@ -18,6 +18,7 @@ import structlog
 from context_builder import log
 from context_builder.cli.command import quick_loop
 from context_builder.cli.run import SWITCH_INTERVAL
+from context_builder.fleet.garbage import collect_seldom
 from context_builder.settings.settings import load_settings
 from context_builder.wiring.app import open_app
 from scripts.benches.hosting.names import session_name
@@ -34,6 +35,7 @@ async def host(first: int, count: int, *, alone: bool) -> None:
         await app.warm_up()
         host = None if alone else await stack.enter_async_context(app.host())
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
+        collecting = None if alone else tasks.create_task(collect_seldom())
         told.warning("bench.opened")
         sessions = [app.session(session_name(number), host=host) for number in range(first, first + count)]
         for session in sessions:
@@ -44,6 +46,8 @@ async def host(first: int, count: int, *, alone: bool) -> None:
         await stop.wait()
         for session in sessions:
             session.stop()
+        if collecting:
+            collecting.cancel()
 
 
 def main() -> None:
