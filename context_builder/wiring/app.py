@@ -19,6 +19,7 @@ from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.archive.archive import Archive
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
 from context_builder.errors import ArchiveError, EngineError, StoreError, StoreUnavailable
+from context_builder.memory.joining import JoiningMemory
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.host.host import SessionHost, open_host
@@ -30,7 +31,7 @@ from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.embedded import Described, redis_engine, restart_when_killed, start_embeddings
 from context_builder.wiring.published_states import PublishedStates
-from context_builder.wiring.stores import archive_of, memory_of
+from context_builder.wiring.stores import archive_of, can_join, memory_of
 
 if TYPE_CHECKING:
     from context_builder.assembly.builder import ContextBuilder
@@ -77,7 +78,8 @@ class App:
 async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[App]:
     """Open everything a daemon needs; embedded engines are started where nothing else is set.
 
-    Where ``many`` sessions share the process, text is analysed in another one: a thread would hold up their loop.
+    Where ``many`` sessions share the process, text is analysed in another one, as a thread would hold up their loop,
+    and what they remember at about the same time is sent together.
     """
     async with AsyncExitStack() as stack:
         executor = stack.enter_context(AnalysisProcess()) if many else None
@@ -88,6 +90,8 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
         archive, archive_is = archive_of(settings)
         stack.push_async_callback(archive.close)
         memory, memory_is = memory_of(settings)
+        if many and can_join(settings):
+            memory = JoiningMemory(memory)
         stack.push_async_callback(memory.close)
         if settings.prompt.redact != "none":
             from context_builder.memory.redacting import RedactingMemory

@@ -36,6 +36,12 @@ def memory_of(settings: Settings) -> tuple[MemoryStore, Described]:
     return memory, described
 
 
+def can_join(settings: Settings) -> bool:
+    """Return whether one call may remember what several sessions said: each pays for its own embeddings."""
+    options = embedding_options(settings)
+    return not settings.somabrain.base_url and (options is None or options.model is None)
+
+
 def _chosen(settings: Settings) -> tuple[MemoryStore, Described]:
     if settings.somabrain.base_url:
         from context_builder.memory.somabrain import SomaBrainClient
