@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.session import keys
 from context_builder.session.config import SessionConfig
 from context_builder.session.host.host import open_host
@@ -61,8 +62,8 @@ async def live(
 
 
 async def living_for_good(redis: Redis) -> set[str]:
-    """Keys without expiry that ``keys.py`` does not document as living with their session."""
-    documented = {keys.FENCE, keys.SESSIONS, keys.SUMMARY_SEQS, keys.FORGOTTEN}
+    """Keys without expiry that ``keys.py`` does not document as living with their session, or for good."""
+    documented = {keys.FENCE, keys.SESSIONS, keys.SUMMARY_SEQS, keys.FORGOTTEN, EVENT_STREAM}
     found = [key.decode() async for key in redis.scan_iter(count=1000)]
     return {
         key
