@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from context_builder.costs import NO_USAGE, Usage
 from context_builder.preference_kind import PreferenceKind
@@ -155,10 +155,17 @@ ReadBoth = Callable[[Sequence[AnalystMessage], Sequence[AnalystMessage]], Awaita
 """A call that finds keywords of the first messages and domains of the second ones."""
 
 
+class ReadAtOnce(NamedTuple):
+    """Holds what reads a few short messages while the caller waits, for a millisecond or two."""
+
+    keywords: Callable[[Sequence[AnalystMessage]], KeywordResult]
+    domains: Callable[[Sequence[AnalystMessage]], DomainResult]
+
+
 class Analyst(Protocol):
     """Reads what people said. Raises :class:`~context_builder.errors.AnalystError` on failure.
 
-    A class that inherits from it has no ``read_both`` and no ``read_preferences`` until it defines them.
+    A class that inherits from it has no ``read_both``, ``read_at_once`` and ``read_preferences`` until it defines them.
     """
 
     @property
@@ -181,6 +188,11 @@ class Analyst(Protocol):
     @property
     def read_both(self) -> ReadBoth | None:
         """Return a function that finds keywords and domains in one call; None where each takes a call of its own."""
+        return None
+
+    @property
+    def read_at_once(self) -> ReadAtOnce | None:
+        """Return what reads a little at once; None where that takes a thread, another process or a model."""
         return None
 
     @property

@@ -15,6 +15,7 @@ from context_builder.analysis.analyst import (
     Analyst,
     DomainResult,
     KeywordResult,
+    ReadAtOnce,
     ReadBoth,
     SummaryRequest,
     SummaryResult,
@@ -88,9 +89,26 @@ class Jobs:
         """Return a function that finds keywords and domains in one call, where the analyst has one."""
         return self._analyst.read_both
 
+    def read_at_once(self, task: KeywordTask | DomainTask, read: ReadAtOnce) -> None:
+        """Do a task while the caller waits; the outcome is delivered."""
+        started = time.perf_counter()
+        try:
+            if isinstance(task, KeywordTask):
+                done = TaskOutcome(task, _complete(read.keywords(task.messages), task))
+            else:
+                done = TaskOutcome(task, read.domains(task.messages))
+        except Exception as error:  # noqa: BLE001 an analyst may be anybody's, and fail in any way
+            done = self._failed(task, error, _usage_of(error))
+        self._over(started, done)
+
     def start(self, task: AnalysisTask, tasks: asyncio.TaskGroup) -> None:
         """Start a task, whose outcome is delivered."""
         self._launch(self._do(task), task_of(task), tasks)
+
+    @property
+    def reader_at_once(self) -> ReadAtOnce | None:
+        """Return what reads a little at once, where the analyst has that."""
+        return self._analyst.read_at_once
 
     def start_both(self, keywords: KeywordTask, domains: DomainTask, ask: ReadBoth, tasks: asyncio.TaskGroup) -> None:
         """Start both tasks in one call; the outcome of each is delivered."""
@@ -217,12 +235,15 @@ def _complete(result: KeywordResult, task: KeywordTask) -> KeywordResult:
 PENDING_READ: Final = 500
 """Pending messages read at once for a part of a summary."""
 
+AT_ONCE: Final = 1_000
+"""Characters of text that is read before it is published; longer text waits for its keywords."""
+
 RIDERS: Final = 3
 """With more messages than this to ask about, keywords do not wait for domains, whose answer takes longer."""
 
 
 class Dispatch:
-    """Starts the tasks that a conversation has due; only to be asked after its messages have been published."""
+    """Starts the tasks that a conversation has due."""
 
     def __init__(
         self, conversation: Conversation, jobs: Jobs, store: SessionStore, recorder: Recorder, clock: Clock
@@ -233,8 +254,22 @@ class Dispatch:
         self._recorder = recorder
         self._clock = clock
 
+    def read_at_once(self, *, more_to_come: bool) -> bool:
+        """Do a task about a little that was just said, where that takes no time worth mentioning; return whether there
+        was one. A single commit then publishes messages, keywords and domains.
+        """
+        if (read := self._jobs.reader_at_once) is None:
+            return False
+        now = self._clock.now()
+        task = self._domains(now, longest=AT_ONCE) or self._keywords(now, more_to_come=more_to_come, longest=AT_ONCE)
+        if task is None:
+            return False
+        self._jobs.read_at_once(task, read)
+        return True
+
     async def start(self, tasks: asyncio.TaskGroup, *, more_to_come: bool, can_count: bool) -> None:
-        """Start the due tasks, seldom ones first, so that keywords leave room for them.
+        """Start the due tasks, seldom ones first, so that keywords leave room for them; only to be asked after the
+        messages have been published.
 
         With ``more_to_come``, keywords may wait a little for company; until it ``can_count`` tokens, summaries wait.
         """
@@ -251,10 +286,9 @@ class Dispatch:
 
     def _start_domains(self, now: Instant, tasks: asyncio.TaskGroup, *, more_to_come: bool) -> None:
         """Start the domains that are due; together with a few due keywords, if the analyst can."""
-        domains = self._conversation.next_domain_task(now)
+        domains = self._domains(now)
         if domains is None:
             return
-        self._recorder.happened(TaskStarted("domains", domains), now)
         read_both = self._jobs.read_both
         keywords = self._keywords(now, more_to_come=more_to_come, most=RIDERS) if read_both else None
         if read_both and keywords:
@@ -262,8 +296,16 @@ class Dispatch:
         else:
             self._jobs.start(domains, tasks)
 
-    def _keywords(self, now: Instant, *, more_to_come: bool, most: int | None = None) -> KeywordTask | None:
-        keywords = self._conversation.next_keyword_task(now, more_to_come=more_to_come, most=most)
+    def _domains(self, now: Instant, *, longest: int | None = None) -> DomainTask | None:
+        domains = self._conversation.next_domain_task(now, longest=longest)
+        if domains is not None:
+            self._recorder.happened(TaskStarted("domains", domains), now)
+        return domains
+
+    def _keywords(
+        self, now: Instant, *, more_to_come: bool, most: int | None = None, longest: int | None = None
+    ) -> KeywordTask | None:
+        keywords = self._conversation.next_keyword_task(now, more_to_come=more_to_come, most=most, longest=longest)
         if keywords is not None:
             self._recorder.happened(TaskStarted("keywords", keywords), now)
         return keywords

@@ -256,8 +256,9 @@ class Session:
             self._at_rest = not ticks
             self._apply(await self._next_event(moment - now.monotonic))
             self._at_rest = False
-            while not self._events.empty():
-                self._apply(self._events.get_nowait())
+            self._apply_all()
+            while self._batches and dispatch.read_at_once(more_to_come=self._inbox.waiting > 0):
+                self._apply_all()
             ending = self._ending  # before the commit, which then counts what was waiting at that moment
             try:
                 if ticks or self._has_something_to_commit:
@@ -299,6 +300,11 @@ class Session:
                 return await self._events.get()
         except TimeoutError:
             return None
+
+    def _apply_all(self) -> None:
+        """Apply all that has happened."""
+        while not self._events.empty():
+            self._apply(self._events.get_nowait())
 
     def _apply(self, event: Event) -> None:
         now = self._clock.now()

@@ -32,7 +32,7 @@ def analysts(
 
     Text is analysed by the ``executor``, or in a thread of this process.
     """
-    text = TextAnalyst(executor)
+    text = TextAnalyst(executor, is_shared=executor is not None)
     models = _models(settings)
     if not models:
         described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")

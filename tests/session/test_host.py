@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import AsyncMock
 
 import pytest
 
+from context_builder.analysis.text import TextAnalyst
 from context_builder.errors import AnalystUnavailable, LeaseLost
 from context_builder.session.config import SessionConfig
 from context_builder.session.host import arrivals
@@ -18,7 +20,7 @@ from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 from tests.session.conftest import HOSTED
 from tests.session.live import Live
-from tests.session.saying import words
+from tests.session.saying import spoken, words
 
 pytestmark = pytest.mark.engines
 
@@ -59,6 +61,21 @@ async def test_a_hundred_sessions_each_publish_their_own(live: Live, host: Sessi
         for name in NAMES:
             await live.shows(*range(1, number + 1), session_id=name)
     assert await live.redis.exists(*(Keys(name).input for name in NAMES)) == 0
+
+
+async def test_a_message_and_its_keywords_are_one_commit(live: Live, host: SessionHost) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        analyst = TextAnalyst(executor, is_shared=True)
+        parts = SessionDependencies(analyst, analyst, live.archive, words, live.clock)
+        session = Session(live.client, "monday", SessionConfig(tick=TICK), parts, host=host)
+        live.serve(session)
+        await asyncio.wait_for(session.ready.wait(), 10)
+        revision = (await live.state())["revision"]
+        await live.push(spoken(1, text="The kelp genome assembly failed overnight"))
+        state = await live.shows(1)
+        assert state["raw_recent_buffer"][0]["keywords"]
+        assert state["revision"] == revision + 1
+        await live.stop(session)
 
 
 async def test_they_need_a_handful_of_connections(live: Live, host: SessionHost) -> None:

@@ -16,6 +16,7 @@ from context_builder.analysis.analyst import (
     AnalystMessage,
     DomainResult,
     KeywordResult,
+    ReadAtOnce,
     SummaryRequest,
     SummaryResult,
 )
@@ -37,13 +38,19 @@ class TextAnalyst(Analyst):
     """Analyses plain text.
 
     Give it the executor that the process has for such work; otherwise it keeps one thread of
-    its own, which ``close`` ends.
+    its own, which ``close`` ends. Where the executor ``is_shared`` by many sessions, and in another
+    process, they take turns, a portion each, with rests in between; it takes longer to ask than a
+    short message to read, so these are read at once.
     """
 
-    def __init__(self, executor: Executor | None = None, *, size: SummarySize | None = None) -> None:
+    def __init__(
+        self, executor: Executor | None = None, *, size: SummarySize | None = None, is_shared: bool = False
+    ) -> None:
         self._own = ThreadPoolExecutor(1, "text-analysis") if executor is None else None
         self._executor = executor or self._own
         self._size = size
+        self._reads_at_once = is_shared
+        self._turn = asyncio.Semaphore() if is_shared else None
 
     @property
     def name(self) -> str:
@@ -58,6 +65,10 @@ class TextAnalyst(Analyst):
         for portion in _portions(messages):
             found += await self._run(_keywords, recurring, portion)
         return KeywordResult(tuple(found), NAME)
+
+    @property
+    def read_at_once(self) -> ReadAtOnce | None:
+        return ReadAtOnce(_keywords_at_once, _domains) if self._reads_at_once else None
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         """Return the domains and topic keywords of the messages; assistants' words count like people's."""
@@ -76,7 +87,15 @@ class TextAnalyst(Analyst):
             await asyncio.to_thread(self._own.shutdown, cancel_futures=True)
 
     async def _run(self, function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, function, *arguments)
+        loop = asyncio.get_running_loop()
+        if self._turn is None:
+            return await loop.run_in_executor(self._executor, function, *arguments)
+        await self._turn.acquire()
+        began = loop.time()
+        try:
+            return await loop.run_in_executor(self._executor, function, *arguments)
+        finally:  # it rests for as long as it took, so that what comes of it holds up no messages
+            loop.call_later(loop.time() - began, self._turn.release)
 
 
 def _portions(messages: Sequence[AnalystMessage]) -> Iterator[Sequence[AnalystMessage]]:
@@ -98,6 +117,11 @@ def _counted(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> Recur
 
 def _keywords(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> list[tuple[str, ...]]:
     return [keywords(said.text, recurring) for said in messages]
+
+
+def _keywords_at_once(messages: Sequence[AnalystMessage]) -> KeywordResult:
+    recurring = _counted(Recurrence(before=messages[0].recurring if messages else None), messages)
+    return KeywordResult(tuple(_keywords(recurring, messages)), NAME)
 
 
 def _added(digest: Digest, messages: Sequence[AnalystMessage]) -> Digest:

@@ -177,9 +177,10 @@ class Conversation:
         return changes
 
     def next_keyword_task(
-        self, now: Instant, *, more_to_come: bool = False, most: int | None = None
+        self, now: Instant, *, more_to_come: bool = False, most: int | None = None, longest: int | None = None
     ) -> KeywordTask | None:
-        """Return the oldest published messages without keywords, if a call is due, at most ``most``.
+        """Return the oldest published messages without keywords, if a call is due, at most ``most`` and of at most
+        ``longest`` characters.
 
         With domains that were asked for at this very moment they go out at once: one call may answer both. When
         there is ``more_to_come`` they wait a little for company.
@@ -187,7 +188,9 @@ class Conversation:
         if now.monotonic < self._triggers.keywords_due_at():
             return None
         together = self.domain_tracker.was_asked_at(now)
-        batch = self._batches.next(self.buffer.published(), now, at_once=together, more_to_come=more_to_come, most=most)
+        batch = self._batches.next(
+            self.buffer.published(), now, at_once=together, more_to_come=more_to_come, most=most, longest=longest
+        )
         if not batch:
             return None
         recurring = dict(self._recurrence)
@@ -197,11 +200,12 @@ class Conversation:
         """Return whether enough messages or enough time have come since the last inference."""
         return now.monotonic >= self.domain_tracker.due_at()
 
-    def next_domain_task(self, now: Instant, *, at_once: bool = False) -> DomainTask | None:
-        """Return the newest messages as a task, when one is due or ``at_once``."""
+    def next_domain_task(self, now: Instant, *, at_once: bool = False, longest: int | None = None) -> DomainTask | None:
+        """Return the newest messages as a task, when one is due or ``at_once``, and they have at most ``longest``
+        characters of text."""
         if not at_once and not self.domains_due(now):
             return None
-        return self.domain_tracker.next(now, self.last_id)
+        return self.domain_tracker.next(now, self.last_id, longest)
 
     def summary_due(self, now: Instant) -> bool:
         """Return whether the oldest message is old enough, anything is pending, or a summary is under way."""

@@ -45,10 +45,11 @@ class DomainTracker:
             return NEVER
         return self._triggers.domains_due_at(self.last, self.new if self._buffer.entries else 0)
 
-    def next(self, now: Instant, last_id: int) -> DomainTask | None:
-        """Return the newest messages as a task, the last of them ``last_id``; None when there are none."""
+    def next(self, now: Instant, last_id: int, longest: int | None = None) -> DomainTask | None:
+        """Return the newest messages as a task, the last of them ``last_id``; None when there are none, or they have
+        more than ``longest`` characters of text."""
         newest = self._buffer.newest(self._rules.domain_window)
-        if not newest:
+        if not newest or (longest is not None and sum(len(entry.text) for entry in newest) > longest):
             return None
         self._running, self._asked = True, now
         standing = self.latest if self.latest.analyst else None

@@ -34,9 +34,10 @@ class KeywordBatches:
         at_once: bool = False,
         more_to_come: bool = False,
         most: int | None = None,
+        longest: int | None = None,
     ) -> Sequence[BufferedMessage]:
         """Return the messages to ask about now, oldest first; None while waiting is better. ``at_once`` skips the
-        window; None also when there would be more than ``most``.
+        window; None also when there would be more than ``most``, or ``longest`` characters of text.
         """
         self.due_at = NEVER
         if self._calls >= self._rules.keyword_jobs:
@@ -44,6 +45,8 @@ class KeywordBatches:
         wanted = (entry for entry in entries if entry.needs_keywords and entry.id not in self._asked)
         batch = list(islice(wanted, self._rules.keyword_batch))
         if not batch or (most is not None and len(batch) > most):
+            return ()
+        if longest is not None and sum(len(entry.text) for entry in batch) > longest:
             return ()
         if (self._calls or more_to_come) and not at_once and len(batch) < self._rules.keyword_batch:
             due_at = min(entry.entered for entry in batch) + self._rules.keyword_window

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -88,3 +90,31 @@ async def test_its_own_thread_ends_with_it() -> None:
     await analyst.close()
     assert its_own.name.startswith("text-analysis")
     assert not its_own.is_alive()
+
+
+async def test_an_analyst_for_many_reads_a_little_at_once_and_the_same(analyst: Analyst) -> None:
+    assert analyst.read_at_once is None
+    with ThreadPoolExecutor(1) as executor:
+        at_once = TextAnalyst(executor, is_shared=True).read_at_once
+    messages = backlog(3)
+    assert at_once is not None
+    assert at_once.keywords(messages) == await analyst.extract_keywords(messages)
+    assert at_once.domains(messages) == await analyst.infer_domains(messages)
+
+
+async def test_who_shares_an_analyst_takes_turns() -> None:
+    order: list[str] = []
+
+    class Noting(ThreadPoolExecutor):
+        def submit(self, *work: Any, **more: Any) -> Future[Any]:
+            order.extend(said[0].speaker for said in work[2:])
+            return super().submit(*work, **more)
+
+    def much(speaker: str) -> list[AnalystMessage]:
+        return [replace(said, speaker=speaker) for said in backlog(600)]
+
+    with Noting(1) as executor:
+        analyst = TextAnalyst(executor, is_shared=True)
+        await asyncio.gather(*(analyst.summarize(SummaryRequest(much(who))) for who in ("Ann", "Ben")))
+    assert len(order) > 6
+    assert all(one != other for one, other in pairwise(order))
