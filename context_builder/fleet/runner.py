@@ -33,7 +33,7 @@ class Left(Enum):
 
 class SessionRunner:
     """Runs sessions made by ``session_of``, each once, and puts those to sleep that nobody spoke in for ``sleep``
-    seconds.
+    seconds. It takes sessions once it is open, and until it is drained.
     """
 
     def __init__(self, redis: Redis, session_of: Callable[[str], Session], sleepers: Sleepers, sleep: float) -> None:
@@ -43,7 +43,7 @@ class SessionRunner:
         self._sleep = sleep
         self._running: dict[str, Session] = {}
         self._left = asyncio.Condition()
-        self._draining = False
+        self._is_open = False
 
     def __contains__(self, session_id: str) -> bool:
         """Return whether the session is run here, or waited for."""
@@ -58,7 +58,7 @@ class SessionRunner:
         """Run the session once its owner, if it has one, has left it."""
         async with self._left:  # who was frozen may be handed again what it still runs
             await self._left.wait_for(lambda: session_id not in self._running)
-            if self._draining:
+            if not self._is_open:
                 return Left.UNFINISHED
             session = self._running[session_id] = self._session_of(session_id)
         try:
@@ -94,9 +94,13 @@ class SessionRunner:
         async with translated():
             return bool(await self._redis.exists(keys.input, keys.checkpoint))
 
+    def open(self) -> None:
+        """Take sessions from now on."""
+        self._is_open = True
+
     def drain(self) -> None:
         """Let every session leave after the commit under way, and take no more."""
-        self._draining = True
+        self._is_open = False
         for session in self._running.values():
             session.stop()
 

@@ -11,9 +11,11 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 import structlog
 from docket import Docket, Retry, Worker
@@ -44,6 +46,9 @@ LEASE: Final = 3.0
 POLL: Final = timedelta(milliseconds=100)
 HEARTBEAT: Final = timedelta(seconds=1)
 MISSED_HEARTBEATS: Final = 3
+CONNECTIONS: Final = 10_000
+"""Connections that docket may open, one a task for moments: where it may open no more it takes Redis to be away."""
+
 BATCH: Final = 100
 """Sessions that a worker takes at once, so that several share what comes at once."""
 
@@ -60,7 +65,17 @@ def worker_name(host: str, pid: int | str) -> str:
 
 def open_docket(url: str) -> Docket:
     """Return the fleet's docket on the Redis at ``url``, to be entered."""
-    return Docket(NAME, url, heartbeat_interval=HEARTBEAT, missed_heartbeats=MISSED_HEARTBEATS)
+    return Docket(NAME, _with_room(url), heartbeat_interval=HEARTBEAT, missed_heartbeats=MISSED_HEARTBEATS)
+
+
+def _with_room(url: str) -> str:
+    """Return the URL with a pool that is large enough, unless it names one."""
+    parts = urlsplit(url)
+    query = parse_qs(parts.query, keep_blank_values=True)
+    if "+" in parts.scheme or "max_connections" in query:
+        return url
+    query["max_connections"] = [str(CONNECTIONS)]
+    return urlunsplit(parts._replace(query=urlencode(query, doseq=True)))
 
 
 class FleetWorker:
@@ -141,7 +156,12 @@ class FleetWorker:
 
 
 class _LookAgain(CompletionHandler["_LookAgain"]):
-    """Starts a session again that was pushed to while it left: until its task was over, nobody else could."""
+    """Starts a session again that was pushed to while it left: until its task was over, nobody else could.
+
+    ``worker_lifecycle``, which docket finds on it, is around the loop that takes tasks. When that ends, because Redis
+    was away for a moment, docket waits for the tasks that run before it begins another one; so they have to end, and
+    none may begin.
+    """
 
     def __init__(self, runner: SessionRunner, start: Callable[[Collection[str]], Any]) -> None:
         self._runner = runner
@@ -162,10 +182,21 @@ class _LookAgain(CompletionHandler["_LookAgain"]):
 def _session_task(runner: SessionRunner, start: Callable[[Collection[str]], Any]) -> Callable[..., Any]:
     """Return the docket task that runs a session with this ``runner``."""
 
+    class LookAgain(_LookAgain):
+        @classmethod
+        @asynccontextmanager
+        async def worker_lifecycle(cls, docket: Docket, worker: Worker) -> AsyncIterator[None]:
+            del docket, worker
+            runner.open()
+            try:
+                yield
+            finally:
+                runner.drain()
+
     async def run_session(
         session_id: str,
         retry: Retry = Retry.forever(),  # noqa: B008 (docket reads its dependencies there)
-        look_again: _LookAgain = _LookAgain(runner, start),  # noqa: B008
+        look_again: _LookAgain = LookAgain(runner, start),  # noqa: B008
     ) -> None:
         del look_again
         wait = timedelta(0)

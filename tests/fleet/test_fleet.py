@@ -103,6 +103,43 @@ async def _thaws(frozen: Daemon, staying: Daemon, fleet: Fleet) -> None:
     await fleet.hears(*NAMES)
 
 
+async def test_a_fleet_goes_on_when_redis_is_back(
+    start_worker: StartWorker, fleet: Fleet, redis_server: RedisServer
+) -> None:
+    await fleet.redis.config_set("notify-keyspace-events", "El")
+    workers = [start_worker(), start_worker()]
+    await ready(*workers)
+    await fleet.say(*NAMES)
+    await fleet.hears(*NAMES)
+    redis_server.restart()
+    await fleet.redis.connection_pool.disconnect()  # of before
+    await fleet.redis.config_set("notify-keyspace-events", "El")
+    await fleet.say(*NAMES, "monday")
+    await fleet.hears(*NAMES, "monday")
+    leaving, staying = workers
+    leaving.process.send_signal(signal.SIGTERM)
+    await fleet.owned_by(staying, sessions=[*NAMES, "monday"])
+    await fleet.say(*NAMES, "tuesday")
+    await fleet.hears(*NAMES, "tuesday")
+
+
+async def test_many_sessions_at_once_move_again_and_again(start_worker: StartWorker, fleet: Fleet) -> None:
+    names = [f"session-{number}" for number in range(150)]
+    await fleet.redis.config_set("notify-keyspace-events", "El")
+    running = [start_worker(), start_worker()]
+    await ready(*running)
+    await fleet.say(*names)
+    await fleet.hears(*names)
+    for how in (signal.SIGKILL, signal.SIGTERM):
+        leaving = running.pop(0)
+        leaving.process.send_signal(how)
+        await fleet.owned_by(*running, sessions=names)
+        running.append(start_worker())
+        await ready(running[-1])
+    await fleet.say(*names)
+    await fleet.hears(*names)
+
+
 async def test_a_session_sleeps_stays_readable_and_wakes_by_its_next_message(
     start_worker: StartWorker, fleet: Fleet, migrated_url: str
 ) -> None:
