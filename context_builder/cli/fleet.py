@@ -28,7 +28,15 @@ fleet = typer.Typer(
 
 
 @fleet.callback(invoke_without_command=True)
-def work(context: typer.Context) -> None:
+def work(
+    context: typer.Context,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="See two workers, sessions that move, and workers that are killed.")
+    ] = False,
+    sessions: Annotated[int, typer.Option(min=2, max=2_000, help="With --demo: sessions in which people talk.")] = 200,
+    seconds: Annotated[float, typer.Option(min=5, help="With --demo: for how long they talk.")] = 45.0,
+    json: Annotated[bool, typer.Option("--json", help="With --demo: print what came of it as JSON.")] = False,
+) -> None:
     """Run every session that has something to do, until Ctrl-C; start it on as many machines as you like.
 
     A session runs within a second of the first LPUSH to its input, on one of the workers. When a worker stops, others
@@ -43,8 +51,16 @@ def work(context: typer.Context) -> None:
         REDIS_URL=redis://cache:6379/0 FLEET_CONCURRENCY=200 context-builder fleet
 
         context-builder fleet status
+
+        context-builder fleet --demo
     """
-    if context.invoked_subcommand is None:
+    if context.invoked_subcommand is not None:
+        return
+    if demo:
+        from context_builder.cli.fleet_demo import fleet_demo
+
+        run(fleet_demo(sessions, seconds, as_json=json), interrupted=0)
+    else:
         run(_work(), interrupted=0, loop_factory=quick_loop())
 
 

@@ -28,6 +28,8 @@ from scripts.benches.hosting.load import Speakers, ages, connections, prepare
 
 MEGABYTE: Final = 2**20
 READY_PATIENCE: Final = 120.0
+SETTLING: Final = 45.0
+"""Seconds after which nothing is due in any session: domains are read half a minute after the last message."""
 
 ROWS: Final = {
     "ready": Published("sessions from checkpoint to ready", "–", "–", "5 s for 2,000"),
@@ -83,7 +85,7 @@ def measure(stage: Stage, load: Load, rows: Sequence[str]) -> Iterator[tuple[str
         first_run(stage, load)
         with worker(stage, load.sessions, load) as (process, taken):
             yield "ready", Line(count, f"{taken:.1f} s", taken <= 5.0, values={"s": taken})
-            time.sleep(10)
+            time.sleep(SETTLING)
             if {"idle", "fresh"} & {*rows}:
                 cpu, oldest = cpu_and_ages(process, stage, load)
                 yield "idle", Line(count, f"{cpu:.2f}", cpu <= 0.25, values={"core": cpu})
