@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,28 @@ class RandomEmbedder:
 
     async def embed_query(self, _: str) -> list[float]:
         return [round(value + self._random.gauss(0, 0.7), 3) for value in self._random.choice(self._centres)]
+
+    async def close(self) -> None:
+        return None
+
+
+class TextEmbedder:
+    """Embeddings around fifty centres, of length 1; the same text has the same one in every run."""
+
+    name = "random-by-text"
+
+    def __init__(self) -> None:
+        choose = random.Random(1)
+        self._centres = [[choose.gauss(0, 1) for _ in range(DIMENSIONS)] for _ in range(50)]
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [await self.embed_query(text) for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        choose = random.Random(text)
+        embedding = [value + choose.gauss(0, 0.7) for value in choose.choice(self._centres)]
+        length = math.hypot(*embedding)
+        return [value / length for value in embedding]
 
     async def close(self) -> None:
         return None

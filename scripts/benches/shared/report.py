@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -23,7 +24,7 @@ class Line:
     """One measurement.
 
     ``reached`` says whether the goal was, None where there is none. ``baseline`` is measured in the same run;
-    ``published`` quotes what others say of themselves.
+    ``published`` quotes what others say of themselves; ``values`` are the plain numbers, for JSON.
     """
 
     what: str
@@ -32,6 +33,7 @@ class Line:
     reached: bool | None = None
     baseline: str = NONE
     published: str = NONE
+    values: Mapping[str, float] = field(default_factory=dict)
 
     def cells(self) -> tuple[str, ...]:
         verdict = {True: "{}", False: "[bold red]{} MISSED[/]", None: "{}"}[self.reached]
@@ -76,6 +78,14 @@ class Report:
             console.print(f"[bold red]missed:[/] {line.what}: {line.measured}, goal {line.goal}", soft_wrap=True)
         goals = sum(line.reached is not None for line in self.lines)
         console.print(f"{goals - len(self.missed)} of {goals} goals reached, {len(self.missed)} missed")
+
+    def as_json(self) -> str:
+        lines = [
+            {"what": line.what, "measured": line.measured, "goal": line.goal, "reached": line.reached, **line.values}
+            for line in self.lines
+        ]
+        missed = [line.what for line in self.missed]
+        return json.dumps({"lines": lines, "notes": self.notes, "missed": missed}, indent=2, ensure_ascii=False)
 
     def _table(self) -> Table:
         """The lines, without the columns that are empty in all of them."""
