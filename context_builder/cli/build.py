@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.cli.command import legible, print_json, run, settings_in_force
+from context_builder.cli.command import legible, print_json, run, settings_for
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.extras import require_extra
 from context_builder.session.client import SessionClient
@@ -110,7 +110,7 @@ async def _build(
     from context_builder.wiring.builders import counter_of
     from context_builder.wiring.session_prompt import build_for_session
 
-    settings = settings_in_force()
+    settings = await settings_for(session_id)
     log.configure("error", settings.process.log_format)  # what the memory failed at is said in the output
     turn = turn | {"tenant_id": settings.memory.tenant_id if turn["tenant_id"] is None else turn["tenant_id"]}
     async with (

@@ -41,23 +41,28 @@ def settings_in_force(**overrides: Any) -> Settings:
     return loaded
 
 
+async def settings_for(session_id: str) -> Settings:
+    """Return the settings in force, of REDIS_URLS with the one alone that the session lives on, or is to live on."""
+    from context_builder.wiring.servers import settings_of
+
+    return await settings_of(settings_in_force(), session_id)
+
+
 @asynccontextmanager
 async def connected(session_id: str) -> AsyncIterator[SessionClient]:
     """Open the session at the configured Redis, whether or not the session exists."""
     from context_builder.wiring.app import open_redis
 
-    async with open_redis(settings_in_force()) as redis:
+    async with open_redis(await settings_for(session_id)) as redis:
         yield SessionClient(redis, session_id)
 
 
 @asynccontextmanager
 async def redis_with(session_id: str) -> AsyncIterator[Redis]:
     """Open the configured Redis. Raises :class:`StoreError` when it knows no such session."""
-    from context_builder.session.keys import validate_session_id
     from context_builder.wiring.app import open_redis
 
-    validate_session_id(session_id)
-    async with open_redis(settings_in_force()) as redis:
+    async with open_redis(await settings_for(session_id)) as redis:
         await existing(redis, session_id)
         yield redis
 

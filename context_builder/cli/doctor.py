@@ -61,8 +61,12 @@ async def _doctor(*, as_json: bool) -> None:
 
     settings = settings_in_force()
     log.configure("error", settings.process.log_format)
-    async with open_app(settings) as app:
+    first, *others = settings.of_each_server()
+    async with open_app(first) as app:
         findings = [await _examined(name, check, app) for name, check in CHECKS.items()]
+        for one in others:
+            async with app.beside(one) as another:
+                findings += [await _examined(name, CHECKS[name], another) for name in OF_EACH_SERVER]
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -98,8 +102,8 @@ async def _pushes(app: App) -> CheckAnswer:
     from context_builder.fleet.pushes import EVENTS_NEEDED, hears_pushes
 
     if await hears_pushes(app.redis):
-        return CheckAnswer("Redis tells of them: a fleet runs a new session at once")
-    found = "Redis does not tell of them: a fleet finds new sessions by scans, every DISCOVERY_SCAN"
+        return CheckAnswer(f"{app.redis_is.what} tells of them: a fleet runs a new session at once")
+    found = f"{app.redis_is.what} does not tell of them: a fleet finds new sessions by scans, every DISCOVERY_SCAN"
     return CheckAnswer(found, f"redis-cli CONFIG SET notify-keyspace-events {EVENTS_NEEDED}")
 
 
@@ -199,9 +203,12 @@ CHECKS: Final = {
     "embedder": _embedder,
     "clock": _clock,
 }
+OF_EACH_SERVER: Final = ("redis", "pushes", "clock")
+"""What is checked of each of REDIS_URLS."""
+
 ADVICE: Final = {
-    "redis": "check REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
-    "pushes": "check REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
+    "redis": "check REDIS_URL, REDIS_URLS, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
+    "pushes": "check REDIS_URL, REDIS_URLS, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
     "model": "check OPENAI_API_KEY and OPENAI_BASE_URL, and the names of the models",
     "archive": "check SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL; `context-builder migrate` makes the table",
     "memory": "`context-builder migrate` makes its tables; with SomaBrain, check SA01_SOMA_BASE_URL",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from context_builder.cli.command import SESSION_ID, existing, run, settings_in_force
+from context_builder.cli.command import SESSION_ID, existing, run, settings_for
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.status import counted
 
@@ -24,12 +24,10 @@ def end(session_id: SESSION_ID) -> None:
 async def _end(session_id: str) -> None:
     from context_builder import log
     from context_builder.errors import ArchiveUnavailable, MemoryUnavailable
-    from context_builder.session.keys import validate_session_id
     from context_builder.session.store.registry import SessionRegistry
     from context_builder.wiring.app import open_app
 
-    settings = settings_in_force()
-    validate_session_id(session_id)
+    settings = await settings_for(session_id)
     log.configure("warning", settings.process.log_format)
     async with open_app(settings) as app:
         await existing(app.redis, session_id)

@@ -50,6 +50,8 @@ def work(
 
         REDIS_URL=redis://cache:6379/0 FLEET_CONCURRENCY=200 context-builder fleet
 
+        REDIS_URLS="redis://one:6379/0 redis://two:6379/0?tenant=acme" context-builder fleet
+
         context-builder fleet status
 
         context-builder fleet --demo
@@ -70,36 +72,44 @@ async def _work() -> None:
     settings = settings_in_force()
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.garbage import collect_seldom
-    from context_builder.wiring.app import open_app
-    from context_builder.wiring.fleet import fleet_settings, fleet_worker
+    from context_builder.fleet.worker import run_workers
+    from context_builder.fleet.workload import WorkloadMeter
+    from context_builder.wiring.fleet import open_apps, open_workers
 
     log.configure(settings.process.log_level, settings.process.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = asyncio.Event()
-    async with open_app(fleet_settings(settings), many=True) as app, AsyncExitStack() as stack:
+    meter = WorkloadMeter()
+    async with open_apps(settings) as apps, open_workers(apps, meter) as workers, AsyncExitStack() as stack:
         with stopping_signals(stop.set):
-            await app.check()
-            worker = fleet_worker(app, await stack.enter_async_context(app.host()))
-            typer.echo(banner(worker.name, app))
+            for app in apps:
+                await app.check()
+            typer.echo(banner(workers[0].name, apps))
             if settings.process.http_port is not None:
                 require_extra("server", "uvicorn", "HTTP_PORT")
                 from context_builder.server.health import serve_http
 
-                pages = serve_http(settings.process.http_host, settings.process.http_port, lambda: worker.is_served)
+                pages = serve_http(
+                    settings.process.http_host,
+                    settings.process.http_port,
+                    lambda: all(worker.is_served for worker in workers),
+                )
                 await stack.enter_async_context(pages)
-            async with beside(app.warm_up(), _sweep(app), collect_seldom()):
-                await within_grace(worker.run(stop), stop)
+            async with beside(apps[0].warm_up(), *map(_sweep, apps), collect_seldom(), meter.run()):
+                await within_grace(run_workers(workers, stop), stop)
 
 
-def banner(worker: str, app: App) -> str:
+def banner(worker: str, apps: tuple[App, ...]) -> str:
     """Return what runs, for how many sessions at most, and where listeners push."""
+    app, *others = apps
     lines = [
         f"context-builder fleet · worker {worker} · Ctrl-C hands its sessions to others",
         "  Sessions listeners push to context_builder:SESSION_ID:input; "
         f"at most {app.settings.fleet.concurrency} run here (FLEET_CONCURRENCY)",
     ]
-    parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is, "Memory": app.memory_is}
-    for label, part in parts.items():
+    parts = [("Redis", one.redis_is) for one in (app, *others)]
+    parts += [("Model", app.model_is), ("Archive", app.archive_is), ("Memory", app.memory_is)]
+    for label, part in parts:
         lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
         if part.access:
             lines.append(f"  {'':<8} listeners need: {part.access}")
@@ -124,11 +134,15 @@ def status(
 
 async def _status(*, as_json: bool, each: bool) -> None:
     require_extra("fleet", "docket", "fleet")
-    from context_builder.fleet.status import fleet_status
+    from context_builder.fleet.status import FleetServer, fleet_status
     from context_builder.wiring.app import open_redis_and_url
 
-    async with open_redis_and_url(settings_in_force()) as (redis, url):
-        found = await fleet_status(url, redis)
+    async with AsyncExitStack() as stack:
+        servers = []
+        for settings in settings_in_force().of_each_server():
+            redis, url = await stack.enter_async_context(open_redis_and_url(settings))
+            servers.append(FleetServer(settings.redis.server_name, url, redis))
+        found = await fleet_status(servers)
     if as_json:
         print_json(found.as_json())
         return
@@ -140,19 +154,27 @@ async def _status(*, as_json: bool, each: bool) -> None:
     else:
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("worker", overflow="fold")
-        for heading in ("sessions", "in queue", "seen"):
+        table.add_column("redis", overflow="fold")
+        for heading in ("sessions", "in queue", "CPU", "late", "seen"):
             table.add_column(heading, justify="right")
         for one in found.workers:
-            table.add_row(plain(one.worker, 60), str(one.sessions), str(one.waiting), f"{one.seen:.1f} s ago")
+            counts = (str(one.sessions), str(one.waiting))
+            load = (f"{one.cpu:.0%}", f"{one.lag * 1000:.0f} ms")
+            seen = f"{one.seen:.1f} s ago{'; overloaded, takes no more' if one.overloaded else ''}"
+            table.add_row(plain(one.worker, 60), plain(one.server, 60), *counts, *load, seen)
         Console().print(table)
     if each and found.sessions:
         listed = Table(box=None, header_style="bold", pad_edge=False)
         listed.add_column("session", overflow="fold")
+        listed.add_column("redis", overflow="fold")
         listed.add_column("run by", overflow="fold")
         listed.add_column("in queue", justify="right")
         for session in found.sessions:
-            listed.add_row(plain(session.session_id, 128), plain(session.owner or "–", 60), str(session.waiting))
+            where = (plain(session.server, 60), plain(session.owner or "–", 60))
+            listed.add_row(plain(session.session_id, 128), *where, str(session.waiting))
         Console().print(listed)
+    for name in found.away:
+        typer.echo(f"Redis at {plain(name, 60)} does not answer: its sessions stand still until it is back")
     typer.echo(
         f"{found.sleeping} asleep, {found.elsewhere} run by other processes, {found.unowned} with messages and no owner"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from context_builder.cli.command import SESSION_ID, confirm, no_session, run, settings_in_force
+from context_builder.cli.command import SESSION_ID, confirm, no_session, run, settings_for, settings_in_force
 from context_builder.errors import MemoryRejected
 
 if TYPE_CHECKING:
@@ -40,19 +40,23 @@ def forget(
 async def _forget(session_id: str) -> None:
     from context_builder.memory.memory import TenantMemory
     from context_builder.recording.file import delete
-    from context_builder.session.keys import validate_session_id
     from context_builder.session.store.lease import describe, has_died
     from context_builder.session.store.registry import SessionRegistry
-    from context_builder.wiring.app import open_archive, open_memory, open_redis, recording_of
+    from context_builder.wiring.app import open_archive, open_memory, recording_of
+    from context_builder.wiring.servers import open_servers
 
-    settings = settings_in_force()
-    validate_session_id(session_id)
-    async with open_redis(settings) as redis, open_archive(settings) as archive, open_memory(settings) as (store, _):
-        catalog = SessionRegistry(redis)
+    settings = await settings_for(session_id)
+    everywhere = open_servers(settings_in_force())
+    async with everywhere as servers, open_archive(settings) as archive, open_memory(settings) as (store, _):
+        tenants = servers.of_tenant(settings.memory.tenant_id)
+        (catalog,) = (SessionRegistry(one.redis) for one in tenants if one.name == settings.redis.server_name)
         delivered = Delivered(session_id, archive, TenantMemory(store, settings.memory.tenant_id) if store else None)
         await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
         owner = await catalog.owner(session_id)
         before = await catalog.mark(session_id)
+        for other in tenants:  # packages that show what was said may be cached there
+            if other.name != settings.redis.server_name:
+                await SessionRegistry(other.redis).forget(session_id)
         keys = await catalog.forget(session_id)
         if owner is not None:  # it notices with its next commit; until then it may still deliver something
             typer.echo(f"Waiting until {describe(owner)} leaves …", err=True)

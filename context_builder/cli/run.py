@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import structlog
 import typer
 
-from context_builder.cli.command import SESSION_ID, run, settings_in_force
+from context_builder.cli.command import SESSION_ID, run, settings_for, settings_in_force
 from context_builder.cli.signals import stopped, stopping_signals, within_grace
 from context_builder.extras import require_extra
 from context_builder.session.failures import lone_failure_itself
@@ -53,11 +53,9 @@ def run_session(
 async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: bool) -> None:
     """Keep the session's state until told to stop, recorded in the file ``record`` if there is one."""
     from context_builder import log
-    from context_builder.session.keys import validate_session_id
     from context_builder.wiring.app import open_app, recording_of
 
-    settings = settings_in_force()
-    validate_session_id(session_id)
+    settings = await settings_for(session_id)
     log.configure(settings.process.log_level, settings.process.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
     async with open_app(settings) as app, AsyncExitStack() as stack:

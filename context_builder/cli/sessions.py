@@ -22,11 +22,10 @@ def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for 
 
 
 async def _sessions(*, as_json: bool) -> None:
-    from context_builder.session.store.registry import SessionRegistry
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_servers
 
-    async with open_redis(settings_in_force()) as redis:
-        listed = await SessionRegistry(redis).sessions()
+    async with open_servers(settings_in_force()) as servers:
+        listed = await servers.sessions()
     if as_json:
         print_json([session.as_json() for session in listed])
         return

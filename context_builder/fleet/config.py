@@ -23,5 +23,7 @@ class FleetConfig:
         "30 times as long where Redis tells of pushes (notify-keyspace-events). seconds",
     )
     concurrency: Count = setting(
-        2_000, "FLEET_CONCURRENCY", "Most sessions that a worker of a fleet runs at the same time. sessions"
+        2_000,
+        "FLEET_CONCURRENCY",
+        "Most sessions that a worker of a fleet runs at the same time, of each Redis server. sessions",
     )

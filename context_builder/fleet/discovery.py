@@ -14,9 +14,10 @@ from typing import Any, Final
 import structlog
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
+from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
 
-from context_builder.errors import SessionIdError, StoreError
+from context_builder.errors import SessionIdError, StoreError, StoreUnavailable
 from context_builder.fleet.pushes import PROBE, probe_name, push_channel, push_probe
 from context_builder.session.keys import ARRIVALS, validate_session_id
 from context_builder.storage.redis_availability import translated
@@ -97,7 +98,9 @@ class Discovery:
                     async with translated():
                         await pubsub.subscribe(ARRIVALS, push_channel(self._redis))
                     await self._hear(pubsub)
-            except (RedisError, OSError, StoreError) as error:
+            except (ConnectionLost, OSError, StoreUnavailable):
+                pass  # that Redis is away, the worker tells
+            except (RedisError, StoreError) as error:
                 log.warning("fleet.not_listening", error=type(error).__name__)
             self.hears = False
             self._listening.clear()
@@ -143,6 +146,8 @@ class Discovery:
                 whole = self._scan_now.is_set()
                 self._scan_now.clear()
                 cursor = await self._scan_part(0 if whole else cursor, whole=whole)
+            except StoreUnavailable:
+                pass
             except StoreError as error:
                 log.warning("fleet.scan_failed", error=str(error))
             with suppress(TimeoutError):

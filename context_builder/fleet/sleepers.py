@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 from redis.asyncio import Redis
 
-from context_builder.errors import StoreError
+from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.storage.redis_availability import translated
 
 SLEEPERS: Final = "context_builder_fleet:sleepers"
@@ -62,6 +62,8 @@ class Sleepers:
         while True:
             try:
                 await self._refresh_all(wake)
+            except StoreUnavailable:
+                pass  # which the worker tells
             except StoreError as error:
                 log.warning("fleet.sleepers_not_refreshed", error=str(error))
             await asyncio.sleep(INTERVAL)

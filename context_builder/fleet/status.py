@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 from redis.asyncio import Redis
 
+from context_builder.errors import StoreUnavailable
 from context_builder.fleet.sleepers import SLEEPERS
-from context_builder.fleet.worker import open_docket, worker_name
+from context_builder.fleet.worker import WORKLOAD, open_docket, worker_name
+from context_builder.fleet.workload import Workload
 from context_builder.session.store.registry import RegisteredSession, SessionRegistry
 from context_builder.storage.redis_availability import translated
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """Describes a worker; ``waiting`` messages are in the inputs of its sessions, ``seen`` is seconds ago."""
+    """Describes a worker of a Redis ``server``; ``waiting`` messages are in the inputs of its sessions, ``seen`` is
+    seconds ago. It is ``lag`` seconds late, uses ``cpu`` of a core, and takes no session while it is ``overloaded``.
+    """
 
     worker: str
     sessions: int
     waiting: int
     seen: float
+    server: str = "redis"
+    lag: float = 0.0
+    cpu: float = 0.0
+    overloaded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStatus:
-    """Describes a session: which process runs it, None if none does, and how many messages are in its input."""
+    """Describes a session: on which Redis ``server`` it is, which process runs it, None if none does, and how many
+    messages are in its input."""
 
     session_id: str
     owner: str | None
     waiting: int
+    server: str = "redis"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +51,8 @@ class FleetStatus:
     """Describes a fleet, and its ``sessions`` by name.
 
     ``elsewhere`` sessions are run by processes that are no worker, as from a terminal; ``sleeping`` ones run nowhere
-    until their next message; ``unowned`` ones have messages waiting, and nobody runs them yet.
+    until their next message; ``unowned`` ones have messages waiting, and nobody runs them yet. Redis servers that are
+    ``away`` do not answer, so of their sessions nothing is known.
     """
 
     workers: tuple[WorkerStatus, ...]
@@ -47,25 +60,60 @@ class FleetStatus:
     sleeping: int
     unowned: int
     sessions: tuple[SessionStatus, ...] = ()
+    away: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-async def fleet_status(url: str, redis: Redis) -> FleetStatus:
-    """Return what the fleet on the Redis looks like now; ``url`` leads docket to the same.
+@dataclass(frozen=True, slots=True)
+class FleetServer:
+    """Names a Redis server of the fleet; ``url`` leads docket to the same as ``redis``."""
 
-    Raises :class:`~context_builder.errors.StoreUnavailable`.
+    name: str
+    url: str
+    redis: Redis
+
+
+async def fleet_status(servers: Sequence[FleetServer]) -> FleetStatus:
+    """Return what the fleet on these Redis servers looks like now.
+
+    Raises :class:`~context_builder.errors.StoreUnavailable` when none of them answers.
     """
-    async with translated(), open_docket(url) as docket:
+    parts = await asyncio.gather(*(_status_at(server) for server in servers), return_exceptions=True)
+    answered = [part for part in parts if isinstance(part, FleetStatus)]
+    for part in parts:
+        if isinstance(part, BaseException) and (not answered or not isinstance(part, StoreUnavailable)):
+            raise part
+    silent = (one.name for one, part in zip(servers, parts, strict=True) if isinstance(part, BaseException))
+    return FleetStatus(
+        tuple(worker for part in answered for worker in part.workers),
+        elsewhere=sum(part.elsewhere for part in answered),
+        sleeping=sum(part.sleeping for part in answered),
+        unowned=sum(part.unowned for part in answered),
+        sessions=tuple(sorted((one for part in answered for one in part.sessions), key=lambda one: one.session_id)),
+        away=tuple(silent),
+    )
+
+
+async def _status_at(server: FleetServer) -> FleetStatus:
+    async with translated(), open_docket(server.url) as docket:
         seen = {one.name: (datetime.now(UTC) - one.last_seen).total_seconds() for one in await docket.workers()}
-        sleeping = int(await redis.zcard(SLEEPERS))
-    return status_of(seen, sleeping, await SessionRegistry(redis).sessions())
+        sleeping = int(await server.redis.zcard(SLEEPERS))
+        told = await server.redis.mget([WORKLOAD + name for name in seen]) if seen else []
+    workloads = {name: Workload(**orjson.loads(raw)) for name, raw in zip(seen, told, strict=True) if raw}
+    return status_of(server.name, seen, workloads, sleeping, await SessionRegistry(server.redis).sessions())
 
 
-def status_of(seen: dict[str, float], sleeping: int, sessions: Sequence[RegisteredSession]) -> FleetStatus:
-    """Return the status of workers ``seen`` so many seconds ago and of all sessions."""
-    named = [SessionStatus(one.session_id, _owner_of(one), one.waiting) for one in sessions]
+def status_of(
+    server: str,
+    seen: Mapping[str, float],
+    workloads: Mapping[str, Workload],
+    sleeping: int,
+    sessions: Sequence[RegisteredSession],
+) -> FleetStatus:
+    """Return the status of a server's workers, ``seen`` so many seconds ago, and of all its sessions."""
+    named = [SessionStatus(one.session_id, _owner_of(one), one.waiting, server) for one in sessions]
     run_by: dict[str, list[SessionStatus]] = {name: [] for name in seen}
     elsewhere = unowned = 0
     for one in named:
@@ -76,7 +124,14 @@ def status_of(seen: dict[str, float], sleeping: int, sessions: Sequence[Register
         else:
             elsewhere += 1
     workers = (
-        WorkerStatus(name, len(run), sum(one.waiting for one in run), round(seen[name], 1))
+        WorkerStatus(
+            name,
+            len(run),
+            sum(one.waiting for one in run),
+            round(seen[name], 1),
+            server,
+            **workloads.get(name, Workload()).as_json(),
+        )
         for name, run in sorted(run_by.items())
     )
     by_name = sorted(named, key=lambda one: one.session_id)

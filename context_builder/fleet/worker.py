@@ -11,22 +11,25 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
+import orjson
 import structlog
 from docket import Docket, Retry, Worker
 from docket.dependencies import CompletionHandler, TaskOutcome
 from docket.execution import Execution
 from redis.asyncio import Redis
 
+from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.fleet.config import FleetConfig
 from context_builder.fleet.discovery import Discovery
 from context_builder.fleet.runner import Left, SessionRunner
 from context_builder.fleet.sleepers import Sleepers
+from context_builder.fleet.workload import WorkloadMeter
 from context_builder.session.config import SessionConfig
 from context_builder.session.failures import reason_of
 from context_builder.session.session import Session
@@ -51,6 +54,11 @@ CONNECTIONS: Final = 10_000
 
 BATCH: Final = 100
 """Sessions that a worker takes at once, so that several share what comes at once."""
+
+WORKLOAD: Final = "context_builder_fleet:workload:"
+"""Prefix of strings: each worker's load in JSON. Live :data:`WORKLOAD_MS`."""
+
+WORKLOAD_MS: Final = 5000
 
 RETRY: Final = timedelta(seconds=10)
 """Wait before a session is run again that could not be run."""
@@ -79,22 +87,28 @@ def _with_room(url: str) -> str:
 
 
 class FleetWorker:
-    """Discovers sessions, and runs those that docket gives it.
+    """Discovers the sessions of a Redis server, and runs those that docket gives it.
 
     ``session_of`` makes a session of its id, whose lease should live :data:`LEASE` seconds. ``url`` leads docket to the
-    same Redis as ``redis``.
+    same Redis as ``redis``, whose name is ``server``. While ``meter`` finds the process overloaded, it takes no more.
     """
 
     def __init__(
         self,
+        server: str,
         url: str,
         redis: Redis,
         session_of: Callable[[str], Session],
         config: FleetConfig,
         rules: SessionConfig,
+        meter: WorkloadMeter,
     ) -> None:
         self.name = worker_name(socket.gethostname(), os.getpid())
+        self.server = server
+        self._url = url
+        self._redis = redis
         self._config = config
+        self._meter = meter
         self._docket = open_docket(url)
         self._sleepers = Sleepers(redis, self.name, rules.conversation_state_ttl)
         self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep)
@@ -106,11 +120,9 @@ class FleetWorker:
         return self._runner.is_served
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run sessions until ``stop`` is set; then hand each over at a commit.
-
-        Raises :class:`~context_builder.errors.StoreUnavailable` when Redis is away at the start; later it waits for it.
-        """
+        """Run sessions until ``stop`` is set; then hand each over at a commit. Redis is waited for while it is away."""
         _tame_logging()
+        self._docket = open_docket(self._url)
         async with translated():
             await self._docket.__aenter__()
         try:
@@ -140,12 +152,38 @@ class FleetWorker:
         )
         async with docket_worker:
             tasks.create_task(docket_worker.run_forever(), name="fleet.docket")
-            log.info("fleet.ready", worker=self.name)
+            telling = tasks.create_task(self._tell_workload(docket_worker), name="fleet.workload")
+            log.info("fleet.ready", worker=self.name, server=self.server)
             try:
                 await stop.wait()
             finally:
+                telling.cancel()
                 self._runner.drain()  # and the worker stops reading, at once
-        log.info("fleet.stopped", worker=self.name)
+        log.info("fleet.stopped", worker=self.name, server=self.server)
+
+    async def _tell_workload(self, docket_worker: Worker) -> None:
+        """Publish how busy this process is, and take no session while it is overloaded, for ever.
+
+        As this is done each second, here is also told that the server is away, and that it is back.
+        """
+        is_away = False
+        while True:
+            workload = self._meter.now
+            docket_worker.concurrency = 0 if workload.overloaded else self._config.concurrency
+            try:
+                async with translated():
+                    await self._redis.set(WORKLOAD + self.name, orjson.dumps(workload.as_json()), px=WORKLOAD_MS)
+            except StoreUnavailable as error:
+                if not is_away:
+                    log.warning("fleet.server_away", server=self.server, error=str(error))
+                is_away = True
+            except StoreError as error:
+                log.warning("fleet.workload_not_told", server=self.server, error=str(error))
+            else:
+                if is_away:
+                    log.info("fleet.server_back", server=self.server)
+                is_away = False
+            await asyncio.sleep(HEARTBEAT.total_seconds())
 
     async def _start(self, session_ids: Collection[str]) -> None:
         """Give docket the sessions; those that it has already stay as they are."""
@@ -153,6 +191,16 @@ class FleetWorker:
             await self._docket.add_many(
                 [self._docket.call(TASK, key=f"session:{session_id}")(session_id) for session_id in session_ids]
             )
+
+
+async def run_workers(workers: Sequence[FleetWorker], stop: asyncio.Event) -> None:
+    """Run the workers of a process, one for each Redis server, until ``stop`` is set.
+
+    Each waits for its own server, so that one that is away stops its sessions alone.
+    """
+    async with asyncio.TaskGroup() as tasks:
+        for worker in workers:
+            tasks.create_task(worker.run(stop), name=f"fleet.worker {worker.server}")
 
 
 class _LookAgain(CompletionHandler["_LookAgain"]):
@@ -213,11 +261,15 @@ def _session_task(runner: SessionRunner, start: Callable[[Collection[str]], Any]
 
 
 class _Forwarded(logging.Handler):
-    """Tells docket's warnings as ours, without what they were raised with."""
+    """Tells docket's warnings as ours, without what they were raised with; that Redis is away, the worker tells."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        tell = log.error if record.levelno >= logging.ERROR else log.warning
-        tell("fleet.docket", message=record.getMessage().splitlines()[0])
+        message = record.getMessage().splitlines()[0]
+        if message.startswith("Redis "):
+            tell = log.debug
+        else:
+            tell = log.error if record.levelno >= logging.ERROR else log.warning
+        tell("fleet.docket", message=message)
 
 
 def _tame_logging() -> None:

@@ -59,7 +59,7 @@ class AgentTools:
     async def session_state(self, session_id: SessionName) -> dict[str, Any]:
         """Return a conversation's summary, newest messages, topics and keywords."""
         with _told():
-            state = await SessionClient(self._redis(session_id, Role.READER), session_id).remembered()
+            state = await SessionClient(await self._redis(session_id, Role.READER), session_id).remembered()
             if state is None:
                 raise not_found()
             return state
@@ -71,7 +71,7 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Return points of a conversation's summary with the messages that each comes from."""
         with _told():
-            points = await explained_points(self._redis(session_id, Role.READER), session_id)
+            points = await explained_points(await self._redis(session_id, Role.READER), session_id)
             found = [one for one in points if point_id is None or one["id"] == point_id]
             if not found and (point_id is not None or not points):
                 raise not_found()
@@ -85,7 +85,7 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Say something in a conversation; needs the role writer."""
         with _told():
-            redis = self._redis(session_id, Role.WRITER)
+            redis = await self._redis(session_id, Role.WRITER)
             message: JsonObject = {"speaker": speaker, "text": text, "timestamp": datetime.now(UTC).isoformat()}
             check_messages([message], self._services.max_message_bytes)
             await SessionClient(redis, session_id).push(message)
@@ -152,11 +152,10 @@ class AgentTools:
             raise Problem(403, "forbidden", f"this needs the role {needed.value}")
         return caller
 
-    def _redis(self, session_id: str, needed: Role) -> Redis:
-        redis = self._services.sessions.redis_of(self._may(needed))
+    async def _redis(self, session_id: str, needed: Role) -> Redis:
+        redis = await self._services.sessions.redis_of(self._may(needed), validate_session_id(session_id))
         if redis is None:
             raise not_found()
-        validate_session_id(session_id)
         return redis
 
 

@@ -6,10 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, NamedTuple, Protocol
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
+from pydantic import AfterValidator
 from redis.asyncio import Redis
 
 from context_builder.assembly.prompt.built_context import BuiltContext
+from context_builder.errors import SessionIdError
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.policies import PolicyStore
 from context_builder.knowledge.request import Scope
@@ -23,6 +25,9 @@ from context_builder.server.asgi.authentication import current_caller
 from context_builder.server.asgi.host_names import HostNames
 from context_builder.server.problem import not_found
 from context_builder.server.session_watch import SessionWatches
+from context_builder.session.keys import validate_session_id
+from context_builder.session.servers import SessionServers
+from context_builder.session.store.registry import RegisteredSession
 from context_builder.storage.sql_functions import SqlFunctions
 
 
@@ -53,14 +58,26 @@ class BuildTurn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Holds the Redis whose sessions belong to ``tenant_id``; to other tenants they do not exist."""
+    """Holds the Redis servers; to tenants other than a server's its sessions do not exist. ``tenant_id`` is that of
+    this process.
+    """
 
-    redis: Redis
+    servers: SessionServers
     tenant_id: str
 
-    def redis_of(self, caller: Caller) -> Redis | None:
-        """Return the Redis with the caller's sessions; None where there are none."""
-        return self.redis if caller.tenant_id == self.tenant_id else None
+    async def redis_of(self, caller: Caller, session_id: str) -> Redis | None:
+        """Return the Redis that the caller's session lives on, or is to live on; None where the caller has none.
+
+        Raises what :meth:`SessionServers.find` raises.
+        """
+        servers = self.servers.of_tenant(caller.tenant_id)
+        if not len(servers):
+            return None
+        return (await servers.find(session_id) or servers.place(session_id)).redis
+
+    async def of_caller(self, caller: Caller) -> list[RegisteredSession]:
+        """Return all sessions of the caller's tenant, most recently active first."""
+        return await self.servers.of_tenant(caller.tenant_id).sessions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +106,13 @@ class Services:
 _STATE: Final = "services"
 
 
+def _session_id(value: str) -> str:
+    try:
+        return validate_session_id(value)
+    except SessionIdError:
+        raise ValueError("a session id is 1 to 128 of A-Z a-z 0-9 . _ -") from None
+
+
 async def _services(request: Request) -> Services:
     services: Services = getattr(request.app.state, _STATE)
     return services
@@ -102,11 +126,14 @@ ServicesHere = Annotated[Services, Depends(_services)]
 CallerHere = Annotated[Caller, Depends(_caller)]
 
 
-async def _own_redis(services: ServicesHere, caller: CallerHere) -> Redis:
-    if (redis := services.sessions.redis_of(caller)) is None:
+SessionId = Annotated[str, AfterValidator(_session_id), Path(description="1 to 128 of A-Z a-z 0-9 . _ -")]
+
+
+async def _own_redis(session_id: SessionId, services: ServicesHere, caller: CallerHere) -> Redis:
+    if (redis := await services.sessions.redis_of(caller, session_id)) is None:
         raise not_found()
     return redis
 
 
 OwnRedis = Annotated[Redis, Depends(_own_redis)]
-"""The Redis with the caller's sessions; without one the answer is 404."""
+"""The Redis that the caller's session, which the path names, is on; without one the answer is 404."""

@@ -9,7 +9,8 @@ from pydantic import DirectoryPath, Field, SecretStr
 from pydantic.dataclasses import dataclass
 
 from context_builder.config import CONFIG, Count, HttpUrl, ModelName, Seconds, setting
-from context_builder.settings.types import GrpcUrl, Port, PostgresUrl, PriceTable, RedisUrl
+from context_builder.settings.types import GrpcUrl, Port, PostgresUrl, PriceTable, RedisUrl, RedisUrls
+from context_builder.storage.urls import server_name
 
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -50,6 +51,12 @@ class RedisSettings:
     url: RedisUrl | None = setting(
         None, "REDIS_URL", "URL of your Redis or Valkey, e.g. redis://:password@host:6379/0; wins over REDIS_HOST. URL"
     )
+    urls: RedisUrls | None = setting(
+        None,
+        "REDIS_URLS",
+        "URLs of several Redis servers, separated by blanks, instead of REDIS_URL; a session lives where its listener "
+        "pushes, and ?tenant=NAME gives all sessions of a server to a tenant. URLs",
+    )
     host: str | None = setting(None, "REDIS_HOST", "Redis host, when there is no REDIS_URL. name")
     port: Port = setting(6379, "REDIS_PORT", "Redis port, with REDIS_HOST. number")
     password: SecretStr | None = setting(None, "REDIS_PASSWORD", "Redis password, with REDIS_HOST. text")
@@ -59,6 +66,11 @@ class RedisSettings:
         "Whether the embedded Redis asks for a password; if false, every user of this machine can read it. "
         "true or false",
     )
+
+    @property
+    def server_name(self) -> str:
+        """Return what the server of ``url`` is called, without credentials; ``redis`` where there is no URL."""
+        return "redis" if self.url is None else server_name(self.url.get_secret_value())
 
 
 @dataclass(frozen=True, slots=True, config=CONFIG)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, model_validator
 
 from context_builder.analysis.options import CallOptions, TaskConfig
 from context_builder.assembly.config import AssemblyConfig
@@ -36,7 +36,7 @@ from context_builder.settings.groups import (
     RedisSettings,
     ServerSettings,
 )
-from context_builder.settings.types import supabase_role
+from context_builder.settings.types import split_tenant, supabase_role
 
 PREFIX: Final = "CONTEXT_BUILDER_"
 
@@ -66,6 +66,13 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         archive, embedding, session, server = self.archive, self.embedding, self.session, self.server
+        if self.redis.urls is not None and (self.redis.url or self.redis.host):
+            raise ValueError("REDIS_URLS: is set, and so is REDIS_URL or REDIS_HOST; one of them is enough")
+        if any(split_tenant(url.get_secret_value())[1] == "" for url in self.redis.urls or ()):
+            raise ValueError("REDIS_URLS: has tenant= without a name after it")
+        names = [one.redis.server_name for one in self.of_each_server()]
+        if len({*names}) < len(names):
+            raise ValueError("REDIS_URLS: names a server twice")
         if archive.supabase_url and not archive.supabase_key:
             raise ValueError("SUPABASE_KEY: is missing, but SUPABASE_URL is set")
         if archive.supabase_key and not archive.supabase_url:
@@ -93,6 +100,18 @@ class Settings(BaseModel):
         if (server.jwks_url or server.jwks_file) and not server.issuer:
             raise ValueError("AUTH_ISSUER: is missing, but JWTs are to be taken")
         return self
+
+    def of_each_server(self) -> tuple[Self, ...]:
+        """Return the settings with each Redis server alone, and its tenant; these, unless there are REDIS_URLS."""
+        if self.redis.urls is None:
+            return (self,)
+        each = []
+        for secret in self.redis.urls:
+            url, tenant_id = split_tenant(secret.get_secret_value())
+            redis = replace(self.redis, url=SecretStr(url), urls=None)
+            memory = replace(self.memory, tenant_id=self.memory.tenant_id if tenant_id is None else tenant_id)
+            each.append(self.model_copy(update={"redis": redis, "memory": memory}))
+        return tuple(each)
 
     def by_name(self) -> dict[str, Any]:
         """Return every setting's JSON value by its name in the environment; secrets are masked."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
@@ -32,6 +33,25 @@ def _check_grpc_url(value: str) -> str:
 
 GrpcUrl = Annotated[str, AfterValidator(_check_grpc_url)]
 RedisUrl = Annotated[SecretStr, _secret_url_of("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")]
+
+
+def _listed(value: object) -> object:
+    """Return the URLs of a text, in which blanks or commas are between them."""
+    return tuple(re.split(r"[\s,]+(?=[a-z+]+://)", value.strip())) if isinstance(value, str) else value
+
+
+RedisUrls = Annotated[tuple[RedisUrl, ...], BeforeValidator(_listed)]
+
+
+def split_tenant(url: str) -> tuple[str, str | None]:
+    """Return a Redis URL without its ``tenant=``, and what that names."""
+    address, _, query = url.partition("?")
+    options = query.split("&") if query else []
+    tenants = [unquote_plus(one.removeprefix("tenant=")) for one in options if one.startswith("tenant=")]
+    kept = "&".join(one for one in options if not one.startswith("tenant="))
+    return f"{address}?{kept}" if kept else address, tenants[0] if tenants else None
+
+
 PostgresUrl = Annotated[SecretStr, _secret_url_of("postgres", "postgresql")]
 
 

@@ -65,6 +65,15 @@ def printable(url: str) -> str:
         return UNREADABLE
 
 
+def server_name(url: str) -> str:
+    """Return ``host:port/database`` of a Redis URL, or the socket's path, without anything secret."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return parts.path
+    address = ",".join(one if ":" in one.rpartition("]")[2] else f"{one}:6379" for one in printable(url).split(","))
+    return f"{address}/{parts.path.strip('/') or '0'}"
+
+
 def _address(server: SplitResult) -> str:
     host = server.hostname or "localhost"
     shown = f"[{host}]" if ":" in host else host

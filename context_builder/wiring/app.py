@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,19 @@ class App:
         """Raise the error that makes this Redis unfit for a session; the session itself waits for an absent one."""
         with suppress(StoreUnavailable):
             await check_server(self.redis)
+
+    @asynccontextmanager
+    async def beside(self, settings: Settings) -> AsyncIterator[App]:
+        """Open the app for another Redis server, which ``settings`` name; all but Redis is shared."""
+        redis, url, redis_is = await _open_redis(settings)
+        memory = self.dependencies.memory
+        if memory is not None:
+            memory = TenantMemory(memory.store, settings.memory.tenant_id)
+        parts = replace(self.dependencies, memory=memory)
+        try:
+            yield replace(self, settings=settings, redis=redis, redis_url=url, redis_is=redis_is, dependencies=parts)
+        finally:
+            await redis.aclose()
 
     def host(self) -> AbstractAsyncContextManager[SessionHost]:
         """Return what runs many sessions of one process together, to be entered."""
@@ -170,11 +183,11 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
     ``rules`` replace fields of the rules that the settings make.
     """
     from context_builder.wiring.builders import builder_of
+    from context_builder.wiring.servers import running_servers
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
-        if (redis := await running_redis(settings)) is not None:
-            stack.push_async_callback(redis.aclose)
-        states = PublishedStates(redis, settings.memory.tenant_id, settings.assembly.deadline / 3)
+        servers = await stack.enter_async_context(running_servers(settings))
+        states = PublishedStates(servers, settings.assembly.deadline / 3)
         sums_up, prefers = (by == "analyst" for by in (settings.prompt.summarizer, settings.prompt.preferences))
         analyst = (await stack.enter_async_context(open_analyst(settings)))[0] if sums_up or prefers else None
         builder = builder_of(
@@ -222,7 +235,7 @@ async def running_redis(settings: Settings) -> Redis | None:
 
 async def _named_redis(settings: Settings) -> str | None:
     """Return the address of the Redis that somebody set up for us; None where the embedded one is meant."""
-    where = settings.redis
+    where = settings.of_each_server()[0].redis
     if where.url is not None:
         return where.url.get_secret_value()
     password = where.password.get_secret_value() if where.password else None

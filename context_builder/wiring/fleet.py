@@ -1,14 +1,16 @@
-"""A fleet's worker, made of the app's parts."""
+"""A fleet's workers, made of the app's parts: one for each Redis server."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
 from context_builder.fleet.worker import LEASE, FleetWorker
-from context_builder.session.host.host import SessionHost
+from context_builder.fleet.workload import WorkloadMeter
 from context_builder.settings.settings import Settings
-from context_builder.wiring.app import App
+from context_builder.wiring.app import App, open_app
 
 
 def fleet_settings(settings: Settings) -> Settings:
@@ -18,7 +20,22 @@ def fleet_settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"session": replace(session, lease=lease)})
 
 
-def fleet_worker(app: App, host: SessionHost) -> FleetWorker:
-    """Return a worker for the sessions at the app's Redis, which runs them with ``host``."""
-    settings = app.settings
-    return FleetWorker(app.redis_url, app.redis, partial(app.session, host=host), settings.fleet, settings.session)
+@asynccontextmanager
+async def open_apps(settings: Settings) -> AsyncIterator[tuple[App, ...]]:
+    """Open an app for each Redis server; they share everything else. Each runs many sessions."""
+    first, *others = (fleet_settings(one) for one in settings.of_each_server())
+    async with open_app(first, many=True) as app, AsyncExitStack() as stack:
+        yield (app, *[await stack.enter_async_context(app.beside(one)) for one in others])
+
+
+@asynccontextmanager
+async def open_workers(apps: tuple[App, ...], meter: WorkloadMeter) -> AsyncIterator[tuple[FleetWorker, ...]]:
+    """Open a worker for each of the apps, with a host that its sessions share."""
+    async with AsyncExitStack() as stack:
+        workers = []
+        for app in apps:
+            session_of = partial(app.session, host=await stack.enter_async_context(app.host()))
+            server, settings = app.settings.redis.server_name, app.settings
+            worker = FleetWorker(server, app.redis_url, app.redis, session_of, settings.fleet, settings.session, meter)
+            workers.append(worker)
+        yield tuple(workers)

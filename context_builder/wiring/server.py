@@ -29,7 +29,7 @@ from context_builder.server.asgi.host_names import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions
 from context_builder.session.client import SessionClient
 from context_builder.settings.settings import Settings
-from context_builder.wiring.app import open_builder, open_redis
+from context_builder.wiring.app import open_builder
 from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
@@ -39,6 +39,7 @@ from context_builder.wiring.knowledge import (
     open_functions,
     open_packages,
 )
+from context_builder.wiring.servers import open_servers
 from context_builder.wiring.session_prompt import build_for_session
 from context_builder.wiring.stores import embedder_of, memory_of
 
@@ -63,7 +64,8 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
     """
     tenant_id = settings.memory.tenant_id
     async with AsyncExitStack() as stack:
-        redis = await stack.enter_async_context(open_redis(settings))
+        servers = await stack.enter_async_context(open_servers(settings))
+        redis = next(iter(servers)).redis  # packages are cached there, and events of them told
         functions = await stack.enter_async_context(open_functions(settings))
         keys = ApiKeys(functions, tenant_id)
         tokens = jwt_verifier(settings)
@@ -92,7 +94,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         services = Services(
             names=HostNames.of(settings.server.host, settings.server.names.split(",")),
             authenticator=Authenticator(CachedKeys(keys.caller), tokens, local),
-            sessions=Sessions(redis, tenant_id),
+            sessions=Sessions(servers, tenant_id),
             knowledge=knowledge.store,
             packages=packages,
             functions=functions,

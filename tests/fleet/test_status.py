@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from context_builder import cli
 from context_builder.fleet.status import FleetStatus, SessionStatus, WorkerStatus, status_of
+from context_builder.fleet.workload import Workload
 from context_builder.session.store.registry import RegisteredSession
 from tests.fleet.conftest import StartWorker
 from tests.fleet.watching import Fleet, ready
@@ -27,17 +28,19 @@ def test_sessions_are_counted_by_who_runs_them() -> None:
         replace(SESSION, session_id="new", owner=None),
         replace(SESSION, session_id="stored", owner=None, waiting=0),
     ]
-    assert status_of({"lab-3#11": 0.3, "lab-4#7": 1.0}, 4, sessions) == FleetStatus(
-        (WorkerStatus("lab-3#11", 2, 5, 0.3), WorkerStatus("lab-4#7", 0, 0, 1.0)),
+    seen, workloads = {"lab-3#11": 0.3, "lab-4#7": 1.0}, {"lab-3#11": Workload(0.3, 0.99, overloaded=True)}
+    busy = WorkerStatus("lab-3#11", 2, 5, 0.3, "cache:6379/0", 0.3, 0.99, overloaded=True)
+    assert status_of("cache:6379/0", seen, workloads, 4, sessions) == FleetStatus(
+        (busy, WorkerStatus("lab-4#7", 0, 0, 1.0, "cache:6379/0")),
         elsewhere=1,
         sleeping=4,
         unowned=1,
         sessions=(
-            SessionStatus("by hand", "lab-3#12", 2),
-            SessionStatus("monday", "lab-3#11", 2),
-            SessionStatus("new", None, 2),
-            SessionStatus("stored", None, 0),
-            SessionStatus("tuesday", "lab-3#11", 3),
+            SessionStatus("by hand", "lab-3#12", 2, "cache:6379/0"),
+            SessionStatus("monday", "lab-3#11", 2, "cache:6379/0"),
+            SessionStatus("new", None, 2, "cache:6379/0"),
+            SessionStatus("stored", None, 0, "cache:6379/0"),
+            SessionStatus("tuesday", "lab-3#11", 3, "cache:6379/0"),
         ),
     )
 
@@ -54,7 +57,11 @@ async def test_the_command_shows_a_worker(
     monkeypatch.setenv("CONTEXT_BUILDER_REDIS_URL", redis_server.url)
     shown = await _invoked("fleet", "status", "--json")
     (one,) = orjson.loads(shown)["workers"]
-    assert orjson.loads(shown)["sessions"] == [{"session_id": "monday", "owner": one["worker"], "waiting": 0}]
+    server = f"127.0.0.1:{redis_server.port}/0"
+    assert orjson.loads(shown)["sessions"] == [
+        {"session_id": "monday", "owner": one["worker"], "waiting": 0, "server": server}
+    ]
+    assert (one["server"], one["overloaded"]) == (server, False)
     assert one["worker"].endswith(f"#{worker.process.pid}")
     assert one["sessions"] == 1
     assert "asleep" in await _invoked("fleet", "status")

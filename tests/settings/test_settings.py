@@ -133,6 +133,10 @@ def test_counts_are_whole_numbers_from_one(name: str, value: str) -> None:
         ("REDIS_URL", "localhost:6379"),
         ("REDIS_URL", "redis://cache:port/0"),
         ("REDIS_URL", "redis://"),
+        ("REDIS_URLS", "cache:6379"),
+        ("REDIS_URLS", "redis://one:6379/0 redis://two:port/0"),
+        ("REDIS_URLS", "redis://one redis://:secret@one:6379/0"),
+        ("REDIS_URLS", "redis://one:6379/0?tenant="),
         ("KNOWLEDGE_GRAPH_URL", "http://graph:8643"),
         ("KNOWLEDGE_GRAPH_URL", "grpc://graph"),
         ("MEMORY_POLICY_URL", "grpcs://user@policy:8643"),
@@ -164,6 +168,7 @@ def test_an_unknown_name_with_our_prefix_is_a_mistake() -> None:
         ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_KEY: is missing"),
         ({"SUPABASE_KEY": "sb_secret_x"}, "SUPABASE_URL: is missing"),
         ({"EMBEDDING_MODEL": "e5"}, "EMBEDDING_API_KEY: is missing, and so is OPENAI_API_KEY"),
+        ({"REDIS_URLS": "redis://one", "REDIS_URL": "redis://two"}, "REDIS_URLS: is set, and so is REDIS_URL"),
         ({"POLL_INTERVAL": "10"}, "POLL_INTERVAL: must be below CONVERSATION_STATE_TTL"),
         ({"LEASE_TIME": "1"}, "LEASE_TIME: must be more than twice POLL_INTERVAL"),
         ({"SUMMARY_KEEP_LAST": "1000"}, "SUMMARY_KEEP_LAST: must be below RAW_BUFFER_MAX_MESSAGES"),
@@ -171,6 +176,24 @@ def test_an_unknown_name_with_our_prefix_is_a_mistake() -> None:
 )
 def test_settings_that_do_not_go_together_are_told(environ: dict[str, str], told: str) -> None:
     assert fault(**environ).startswith(told)
+
+
+def test_each_redis_server_has_its_address_and_its_tenant() -> None:
+    urls = "redis://:hunter2@one/1, rediss+sentinel://a:1,b:2/main/0?tenant=lab\n unix:///run/redis.sock?tenant=x&db=2"
+    settings = load(REDIS_URLS=urls, TENANT_ID="ours")
+    each = settings.of_each_server()
+    assert [(one.redis.server_name, one.memory.tenant_id) for one in each] == [
+        ("one:6379/1", "ours"),
+        ("a:1,b:2/main/0", "lab"),
+        ("/run/redis.sock", "x"),
+    ]
+    assert [one.redis.url and one.redis.url.get_secret_value() for one in each] == [
+        "redis://:hunter2@one/1",
+        "rediss+sentinel://a:1,b:2/main/0",
+        "unix:///run/redis.sock?db=2",
+    ]
+    assert "hunter2" not in repr(settings) + settings.model_dump_json()
+    assert load().of_each_server() == (load(),)
 
 
 @pytest.mark.parametrize("key", [api_key("anon"), "sb_publishable_x"])
@@ -199,6 +222,8 @@ def test_secrets_are_never_shown() -> None:
         {"REDIS_URL": "http://:hunter2@cache"},
         {"REDIS_URL": "redis://:hunter2@cache:port/0"},
         {"REDIS_URL": "redis://:hunter2[@cache/0"},
+        {"REDIS_URLS": "redis://:hunter2@cache:port/0"},
+        {"REDIS_URLS": "redis://:hunter2@cache redis://:hunter2@cache"},
         {"DATABASE_URL": "mysql://writer:hunter2@db"},
         {"SUPABASE_URL": "https://x.supabase.co", "SUPABASE_KEY": "sb_publishable_hunter2"},
         {**SECRETS, "POLL_INTERVAL": "often"},

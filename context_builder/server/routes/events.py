@@ -13,8 +13,7 @@ from fastapi.responses import StreamingResponse
 
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import not_found
-from context_builder.server.routes.sessions import SessionId
-from context_builder.server.services import OwnRedis, Services, ServicesHere
+from context_builder.server.services import OwnRedis, Services, ServicesHere, SessionId
 from context_builder.server.session_watch import INTERVAL, SessionWatch
 
 router = guarded_router("sessions")

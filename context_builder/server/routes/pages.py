@@ -31,7 +31,8 @@ async def readyz(services: ServicesHere) -> PlainTextResponse:
     try:
         async with asyncio.timeout(PATIENCE):
             async with translated():
-                await services.sessions.redis.ping()
+                for server in services.sessions.servers:
+                    await server.redis.ping()
             await services.knowledge.quality(services.sessions.tenant_id, [])
     except (ContextBuilderError, TimeoutError):
         raise Problem(503, "not_ready", "Redis or the database does not answer") from None

@@ -6,21 +6,18 @@ import re
 from typing import Annotated, Any, Final
 
 import orjson
-from fastapi import Body, Path, Query
-from pydantic import AfterValidator
+from fastapi import Body, Query
 
 from context_builder.clock import SystemClock
-from context_builder.errors import MessageError, SessionIdError
+from context_builder.errors import MessageError
 from context_builder.knowledge.artifact import CamelModel, check_ref
 from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere
+from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
 from context_builder.server.session_messages import SessionMessages
 from context_builder.session.client import JsonObject, SessionClient
-from context_builder.session.keys import validate_session_id
 from context_builder.session.messages.message import decode
-from context_builder.session.store.registry import SessionRegistry
 
 router = guarded_router("sessions")
 
@@ -28,14 +25,6 @@ MOST_MESSAGES: Final = 1_000
 """In one call, either way."""
 
 
-def _session_id(value: str) -> str:
-    try:
-        return validate_session_id(value)
-    except SessionIdError:
-        raise ValueError("a session id is 1 to 128 of A-Z a-z 0-9 . _ -") from None
-
-
-SessionId = Annotated[str, AfterValidator(_session_id), Path(description="1 to 128 of A-Z a-z 0-9 . _ -")]
 _ID: Final = re.compile("[0-9]{1,15}")
 MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
 
@@ -49,8 +38,7 @@ class AcceptedAnswer(CamelModel):
 @router.get("/sessions", openapi_extra=READER)
 async def list_sessions(services: ServicesHere, caller: CallerHere) -> list[dict[str, Any]]:
     """Return every session, most recently active first."""
-    redis = services.sessions.redis_of(caller)
-    return [] if redis is None else [one.as_json() for one in await SessionRegistry(redis).sessions()]
+    return [one.as_json() for one in await services.sessions.of_caller(caller)]
 
 
 @router.get("/sessions/{session_id}/state", openapi_extra=READER)

@@ -12,8 +12,7 @@ from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole
 from context_builder.knowledge.request import MAX_BUDGET, Scope
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.routes.sessions import SessionId
-from context_builder.server.services import CallerHere, Knowing, OwnRedis, ServicesHere
+from context_builder.server.services import CallerHere, Knowing, OwnRedis, ServicesHere, SessionId
 
 router = guarded_router("sessions")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from secrets import token_hex
 from typing import Any, Final, cast
@@ -70,6 +71,11 @@ class RegisteredSession:
         return {**asdict(self), "status": self.status}
 
 
+def most_recent_first(sessions: Iterable[RegisteredSession]) -> list[RegisteredSession]:
+    """Return the sessions in the order of their last activity, those that never ran first."""
+    return sorted(sessions, key=lambda session: session.last_active or float("inf"), reverse=True)
+
+
 class SessionRegistry:
     """Looks across sessions. Every method raises ``StoreUnavailable`` when Redis cannot be reached."""
 
@@ -86,7 +92,7 @@ class SessionRegistry:
         active: dict[str, float] = {name.decode(): at for name, at in scored}
         names = {*active, *(key.split(":")[1] for key in waiting if key.count(":") == 2)}
         listed = [await self._look(name, active.get(name)) for name in names if _is_valid(name)]
-        return sorted(listed, key=lambda session: session.last_active or float("inf"), reverse=True)
+        return most_recent_first(listed)
 
     async def find(self, session_id: str) -> RegisteredSession | None:
         """Return one session, if anything at all is known of it. Raises :class:`SessionIdError`."""

@@ -1,0 +1,104 @@
+"""A fleet on two Redis servers: each has its own sessions, and one that is away stops these alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from context_builder.session.keys import Keys
+from context_builder.storage.redis import client_for
+from tests.fleet.conftest import StartWorker
+from tests.fleet.watching import Fleet, ready, said
+from tests.services.daemon import Daemon
+from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
+
+pytestmark = [pytest.mark.engines, pytest.mark.slow]
+
+NAMES = [f"session-{number}" for number in range(6)]
+
+
+@pytest.fixture
+def second_server(tmp_path: Path) -> Iterator[RedisServer]:
+    (tmp_path / "second").mkdir()
+    server = RedisServer(tmp_path / "second", "--notify-keyspace-events", "El")
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+async def second(second_server: RedisServer) -> AsyncIterator[Fleet]:
+    async with client_for(second_server.url) as client:
+        yield Fleet(client)
+
+
+@pytest.fixture
+def urls(redis_server: RedisServer, second_server: RedisServer) -> str:
+    return f"{redis_server.url} {second_server.url}?tenant=lab"
+
+
+def command(folder: Path, urls: str, *arguments: str) -> tuple[int, str]:
+    with Daemon(folder, *arguments, redis_urls=urls, supabase_url="http://127.0.0.1:1", supabase_key="sb_x") as asked:
+        return asked.wait(60), asked.output
+
+
+def status(folder: Path, urls: str) -> dict[str, Any]:
+    code, output = command(folder, urls, "fleet", "status", "--json")
+    assert code == 0, output
+    found: dict[str, Any] = orjson.loads(output)
+    return found
+
+
+async def test_a_server_that_is_away_stops_its_own_sessions_until_it_is_back(
+    start_worker: StartWorker, fleet: Fleet, second: Fleet, second_server: RedisServer, urls: str
+) -> None:
+    await fleet.redis.config_set("notify-keyspace-events", "El")
+    second_server.kill()
+    worker = start_worker(redis_urls=urls, redis_url="")
+    await ready(worker)
+    await wait_until(lambda: said(worker, "fleet.server_away"), "a server is missed")
+    await fleet.say(*NAMES)
+    await fleet.hears(*NAMES)
+    second_server.start()
+    await second.say("lab-1", "lab-2")
+    await second.hears("lab-1", "lab-2")
+    second_server.kill()
+    await fleet.say(*NAMES, "monday")
+    await fleet.hears(*NAMES, "monday")
+    found = status(worker.folder, urls)
+    assert found["away"] == [f"127.0.0.1:{second_server.port}/0"]
+    assert len(found["sessions"]) == len(NAMES) + 1
+    second_server.start()
+    await second.redis.connection_pool.disconnect()
+    await second.say("lab-1", "lab-2", "lab-3")
+    await second.hears("lab-1", "lab-2", "lab-3")
+    found = status(worker.folder, urls)
+    assert found["away"] == []
+    assert {one["server"] for one in found["workers"]} == set(urls_named(urls))
+    worker.process.terminate()
+    assert worker.wait() == 0, worker.output
+    assert worker.output.count('"fleet.server_away"') == 2
+    assert await fleet.owners(*NAMES) == {}
+    assert await second.owners("lab-1", "lab-2", "lab-3") == {}
+
+
+def urls_named(urls: str) -> list[str]:
+    return [url.removeprefix("redis://").partition("?")[0] for url in urls.split()]
+
+
+async def test_commands_find_a_session_where_it_is(fleet: Fleet, second: Fleet, urls: str, tmp_path: Path) -> None:
+    await second.say("monday")
+    code, output = command(tmp_path, urls, "send", "monday", "Hello", "--speaker", "Ann")
+    assert code == 0, output
+    assert await second.redis.llen(Keys("monday").input) == 2
+    assert await fleet.redis.exists(Keys("monday").input) == 0
+    code, output = command(tmp_path, urls, "send", "tuesday", "Hello", "--speaker", "Ann")
+    assert code == 0, output
+    assert await fleet.redis.llen(Keys("tuesday").input) == 1  # the one whose sessions are this tenant's
+    code, output = command(tmp_path, urls, "sessions", "--json")
+    assert {one["session_id"] for one in orjson.loads(output)} == {"monday", "tuesday"}
