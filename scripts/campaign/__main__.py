@@ -10,12 +10,15 @@ import math
 import os
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from context_builder.cli.signals import stopping_signals
 from scripts.campaign.deck import Decks
 from scripts.campaign.faults import FAULTS, decks, inflict
+from scripts.campaign.fleet import FleetPlan, run_fleet
+from scripts.campaign.fleet_faults import FLEET_FAULTS, befall
+from scripts.campaign.fleet_faults import deck as fleet_deck
 from scripts.campaign.lane import Lane, Plan
 from scripts.campaign.mutant import MUTATIONS
 from scripts.campaign.redis_host import RedisHost
@@ -26,6 +29,10 @@ SERVER_VARIABLE = "TEST_REDIS_SERVER"
 """Names the program that ``tests.services.redis_server`` starts."""
 
 KILLS_A_SESSION = 20
+
+SECONDS_A_FLEET_KILL = 4.5
+"""About so long a kill takes in a fleet, with what else happens in it."""
+
 PROGRESS_SECONDS = 10.0
 
 
@@ -54,14 +61,20 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help="end after so many SIGKILLs of the daemon")
     parser.add_argument("--messages-per-kill", type=int, default=100)
     parser.add_argument("--lanes", type=int, default=2, help="sessions side by side")
-    parser.add_argument("--only", choices=FAULTS, help="no fault but this one")
+    parser.add_argument("--only", help="no fault but this one")
+    parser.add_argument("--workers", type=int, default=3, help="with --fleet: workers (3)")
+    parser.add_argument("--sessions", type=int, default=60, help="with --fleet: sessions (60)")
     parser.add_argument("--seed", default=str(time.time_ns() % 1_000_000), help="repeats a run's choices")
     built = parser.add_mutually_exclusive_group()
+    built.add_argument("--fleet", action="store_true", help="three workers, 60 sessions and two Redis servers")
     built.add_argument("--hosted", action="store_true", help="run sessions as a process with many of them does")
     built.add_argument("--mutation", choices=MUTATIONS, help="build this fault into the daemon; the campaign must fail")
     parser.add_argument("--server", help="program to run as Redis, such as /usr/bin/valkey-server")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args()
+    known = FLEET_FAULTS if options.fleet else FAULTS
+    if options.only is not None and options.only not in known:
+        parser.error(f"--only: one of {', '.join(known)}")
     if options.minutes is None:
         options.minutes = 5 if options.kills is None else math.inf
     if options.server is not None:
@@ -82,6 +95,9 @@ async def _interruptible(options: argparse.Namespace, tally: Tally) -> None:
 
 
 async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
+    if options.fleet:
+        await _fleet_campaign(options, tally)
+        return
     total = options.kills or math.inf
     kills = math.ceil(min(KILLS_A_SESSION, total / options.lanes))
     plan = Plan(
@@ -105,14 +121,26 @@ async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
             async with RedisHost.opened(world.folder / f"session-{session}") as host:
                 await Lane(world, host, tally, plan, session, dealt).run(inflict)
 
-    async with World.opened(options.lanes) as world:
-        telling = asyncio.create_task(_tell(tally), name="progress")
-        try:
-            async with asyncio.TaskGroup() as lanes:
-                for dealt in decks(options.seed, options.lanes, _faults(options)):
-                    lanes.create_task(lane(dealt))
-        finally:
-            telling.cancel()
+    async with World.opened(options.lanes) as world, _told(tally), asyncio.TaskGroup() as lanes:
+        for dealt in decks(options.seed, options.lanes, _faults(options)):
+            lanes.create_task(lane(dealt))
+
+
+async def _fleet_campaign(options: argparse.Namespace, tally: Tally) -> None:
+    kills = options.kills or math.inf
+    seconds = SECONDS_A_FLEET_KILL * kills if options.kills else options.minutes * 60
+    messages = options.messages_per_kill * (options.kills or math.ceil(seconds / SECONDS_A_FLEET_KILL))
+    plan = FleetPlan(
+        seed=options.seed,
+        kills=kills,
+        messages=messages,
+        rate=messages / options.sessions / seconds,
+        deadline=time.monotonic() + options.minutes * 60,
+        workers=options.workers,
+        sessions=options.sessions,
+    )
+    async with World.opened(1) as world, _told(tally):
+        await run_fleet(world, tally, plan, fleet_deck(options.seed, options.only), befall)
 
 
 def _faults(options: argparse.Namespace) -> Sequence[str]:
@@ -120,6 +148,16 @@ def _faults(options: argparse.Namespace) -> Sequence[str]:
     if options.only is not None:
         return [options.only]
     return MUTATIONS[options.mutation].shown_by if options.mutation is not None else []
+
+
+@asynccontextmanager
+async def _told(tally: Tally) -> AsyncIterator[None]:
+    """Tell of the progress inside."""
+    telling = asyncio.create_task(_tell(tally), name="progress")
+    try:
+        yield
+    finally:
+        telling.cancel()
 
 
 async def _tell(tally: Tally) -> None:

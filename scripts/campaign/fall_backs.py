@@ -19,7 +19,7 @@ from scripts.campaign.daemon import LEASE
 from scripts.campaign.lane import Lane
 from scripts.campaign.redis_host import EMPTY, Moment
 
-_LATEST: Final = SECONDS - 0.8
+LATEST: Final = SECONDS - 0.8
 """Seconds: a moment further back than this may be beyond what a daemon remembers of its commits."""
 
 
@@ -98,7 +98,7 @@ async def replica_promoted(lane: Lane) -> None:
         async with replica.link.stalled():
             lagging = time.monotonic()
             await lane.pause(1.5)
-            if time.monotonic() - lagging > _LATEST:  # on a machine that stood still
+            if time.monotonic() - lagging > LATEST:  # on a machine that stood still
                 return
             fall = await _fall_back(lane, lambda: lane.host.promote(replica))
         await _its_owner_goes_on(lane, fall)
@@ -115,7 +115,7 @@ async def _moment(lane: Lane) -> Moment:
 
 def _not_too_old(lane: Lane, moment: Moment) -> Moment:
     """On a machine that stood still for too long, the present moment."""
-    return moment if time.monotonic() - moment.at < _LATEST else lane.host.moment()
+    return moment if time.monotonic() - moment.at < LATEST else lane.host.moment()
 
 
 async def _fall_back(lane: Lane, happens: Callable[[], Awaitable[None]], *, killed: bool = False) -> FallBack:

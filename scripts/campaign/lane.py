@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 
 from context_builder.errors import ContextBuilderError
-from context_builder.session.keys import RECEIVERS, Keys
-from context_builder.session.store.dead_letters import DeadLetters
-from scripts.campaign.audit import Excused, Places, judge, judge_archive, judge_memory
+from scripts.campaign.account import Account
+from scripts.campaign.audit import Places
 from scripts.campaign.daemon import CROWDED, ROOT, SETTINGS, Daemon, command
 from scripts.campaign.deck import Decks
 from scripts.campaign.link import Link
-from scripts.campaign.listener import Listener
-from scripts.campaign.redis_host import RedisHost, client_of
+from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.tally import Tally
 from scripts.campaign.world import World
 
@@ -51,30 +49,25 @@ class Plan:
     hosted: bool = False
 
 
-class Lane:
+class Lane(Account):
     """Runs one session; a lane's parts are what a fault reaches."""
 
     def __init__(self, world: World, host: RedisHost, tally: Tally, plan: Plan, session: int, decks: Decks) -> None:
-        self.world = world
-        self.host = host
-        self.tally = tally
+        crowded = plan.mutation is None and session % 3 == 2
+        talk = random.Random(f"{plan.seed}/{session}/talk")
+        super().__init__(world, host, tally, f"faults-{session}", talk, crowded=crowded)
         self.decks = decks
-        self.session_id = f"faults-{session}"
-        self.keys = Keys(self.session_id)
         self.rng = random.Random(f"{plan.seed}/{session}/faults")
         self.patience = PATIENCE if plan.mutation is None else MUTANTS_PATIENCE
-        self.excused = Excused()
         self.kills = 0
-        self.crowded = plan.mutation is None and session % 3 == 2
         self.killed_at: float | None = None
         self._plan = plan
-        self._talk = random.Random(f"{plan.seed}/{session}/talk")
         self._daemons: list[Daemon] = []
 
     async def run(self, inflict: Callable[[Lane], Awaitable[str]]) -> None:
         """Talk under faults, then let everything recover, then account for every message."""
         self.daemon = self.new_daemon()
-        self.listener = Listener(client_of(self.link.port), self.session_id, self._talk)
+        self.open_listener()
         try:
             await self.revive()
             await self._suffer(inflict)
@@ -146,32 +139,6 @@ class Lane:
     async def pause(self, longest: float) -> None:
         await asyncio.sleep(self.rng.uniform(0, longest))
 
-    async def places(self) -> Places:
-        """Where every message is. What a summary does not name is in the memory word for word, or on its way there."""
-        while True:
-            places = await Places.read(self.host.redis, self.session_id)
-            if not (self.crowded or places.degraded > 0):
-                return places
-            memories = await self.world.remembered(self.session_id)
-            if (await Places.read(self.host.redis, self.session_id)).received == places.received:
-                return places.with_memories(memories, self.excused.gone(self.listener.sent))
-            # Messages that were taken in meanwhile may be among the memories.
-
-    async def is_vague(self) -> bool:
-        """Whether its summaries do not name all their messages, so that what Redis has of them cannot be told."""
-        return self.crowded or (await self.places()).degraded > 0
-
-    async def audit(self, context: str) -> Places:
-        """Look for every message acknowledged until now."""
-        acknowledged = frozenset(self.listener.sent.acknowledged)
-        places = await self.places()
-        if places.is_being_published:  # which after a fall-back takes a second commit
-            await self.published_again()
-            places = await self.places()
-        findings = judge(places, acknowledged, self.listener.sent, self.excused)
-        self.tally.find(self.session_id, findings, context)
-        return places
-
     async def wait(self, predicate: Callable[[], Awaitable[bool]], description: str, *, poll: float) -> None:
         """Until ``predicate`` holds, for as long as the daemon lives. Raises :class:`Stuck`."""
 
@@ -233,30 +200,15 @@ class Lane:
     async def _account(self) -> None:
         """Everything summarized, archived and remembered exactly once, also after all of it was sent again."""
         await self._settle("the faults")
-        await self._deliver_what_was_refused()
+        await self.deliver_what_was_refused()
         await self.listener.repeat(self.listener.sent.deliveries)
         await self.kill()
         await self.revive()
         places = await self._settle("sending everything again")
-        rows = await self.world.archived(self.session_id)
-        how = {"named": not (self.crowded or places.degraded > 0), "excused": self.excused}
-        self.tally.find(self.session_id, judge_archive(places, rows, **how), "archiving")
-        memories = await self.world.remembered(self.session_id)
-        self.tally.find(self.session_id, judge_memory(places, memories, self.listener.sent, **how), "remembering")
-        self.tally.close_session(self.listener.sent, places.dead.total(), len(rows), places.degraded)
-
-    async def _deliver_what_was_refused(self) -> None:
-        await self.world.refuse_nothing(self.session_id)
-        for receiver in RECEIVERS:
-            letters = DeadLetters(self.host.redis, self.session_id, receiver)
-            for letter in await letters.all():
-                self.tally.refused += await letters.requeue(letter)
+        await self.close(places)
 
     async def _settle(self, context: str) -> Places:
-        async def left() -> int:
-            return (await Places.read(self.host.redis, self.session_id)).left
-
-        await self._work_off(left, f"all is summarized after {context}", poll=0.25)
+        await self._work_off(self.left, f"all is summarized after {context}", poll=0.25)
         return await self.audit(context)
 
     async def _stop(self) -> None:

@@ -58,17 +58,18 @@ def _client(port: int, timeout: float, retry: Retry) -> Redis:
 class RedisHost:
     """Programs reach it over ``link``, whose port stays the same; ``redis`` leads to it directly."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self._folder = folder
+        self._options = options
         self._server = self._new_server("first")
         self.redis = reader_of(self._server.port)
         self.link = Link(self._server.port)
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, folder: Path) -> AsyncIterator[RedisHost]:
-        """Running, with its data in ``folder``, which is gone afterwards."""
-        host = cls(folder / "redis")
+    async def opened(cls, folder: Path, *options: str) -> AsyncIterator[RedisHost]:
+        """Running with these ``options``, its data in ``folder``, which is gone afterwards."""
+        host = cls(folder / "redis", *options)
         try:
             await asyncio.to_thread(host._server.start)
             await host.link.open()
@@ -153,7 +154,7 @@ class RedisHost:
     def _new_server(self, name: str) -> RedisServer:
         folder = self._folder / name
         folder.mkdir(parents=True)
-        return RedisServer(folder, *_OPTIONS)
+        return RedisServer(folder, *_OPTIONS, *self._options)
 
 
 class Replica:

@@ -1,0 +1,85 @@
+"""One session's account: what was sent, where every message is, and what faults took that nobody can give back."""
+
+from __future__ import annotations
+
+import random
+
+from context_builder.session.keys import RECEIVERS, Keys
+from context_builder.session.store.dead_letters import DeadLetters
+from scripts.campaign.audit import Excused, Places, judge, judge_archive, judge_memory
+from scripts.campaign.listener import Listener
+from scripts.campaign.redis_host import RedisHost, client_of
+from scripts.campaign.tally import Tally
+from scripts.campaign.world import World
+
+
+class Account:
+    """Holds a session, its listener, and what is known of its messages; ``crowded`` sessions do without the model."""
+
+    def __init__(
+        self, world: World, host: RedisHost, tally: Tally, session_id: str, talk: random.Random, *, crowded: bool
+    ) -> None:
+        self.world = world
+        self.host = host
+        self.tally = tally
+        self.session_id = session_id
+        self.keys = Keys(session_id)
+        self.crowded = crowded
+        self.excused = Excused()
+        self._talk = talk
+
+    def open_listener(self) -> None:
+        """Let somebody push."""
+        self.listener = Listener(client_of(self.host.link.port), self.session_id, self._talk)
+
+    async def places(self) -> Places:
+        """Where every message is. What a summary does not name is in the memory word for word, or on its way there."""
+        while True:
+            places = await Places.read(self.host.redis, self.session_id)
+            if not (self.crowded or places.degraded > 0):
+                return places
+            memories = await self.world.remembered(self.session_id)
+            if (await Places.read(self.host.redis, self.session_id)).received == places.received:
+                return places.with_memories(memories, self.excused.gone(self.listener.sent))
+            # Messages that were taken in meanwhile may be among the memories.
+
+    async def is_vague(self) -> bool:
+        """Whether its summaries do not name all their messages, so that what Redis has of them cannot be told."""
+        return self.crowded or (await self.places()).degraded > 0
+
+    async def audit(self, context: str) -> Places:
+        """Look for every message acknowledged until now."""
+        acknowledged = frozenset(self.listener.sent.acknowledged)
+        places = await self.places()
+        if places.is_being_published:  # which after a fall-back takes a second commit
+            await self.published_again()
+            places = await self.places()
+        findings = judge(places, acknowledged, self.listener.sent, self.excused)
+        self.tally.find(self.session_id, findings, context)
+        return places
+
+    async def published_again(self) -> None:
+        """Wait until the state is published anew."""
+        raise NotImplementedError
+
+    async def left(self) -> int:
+        """How much there is to do until all is summarized, archived and remembered."""
+        return (await Places.read(self.host.redis, self.session_id)).left
+
+    async def deliver_what_was_refused(self) -> None:
+        await self.world.refuse_nothing(self.session_id)
+        for receiver in RECEIVERS:
+            letters = DeadLetters(self.host.redis, self.session_id, receiver)
+            for letter in await letters.all():
+                self.tally.refused += await letters.requeue(letter)
+
+    async def close(self, places: Places) -> None:
+        """Compare archive and memory with ``places``, once everything is in all of them, and count the session."""
+        rows = await self.world.archived(self.session_id)
+        named = not (self.crowded or places.degraded > 0)
+        found = judge_archive(places, rows, named=named, excused=self.excused)
+        self.tally.find(self.session_id, found, "archiving")
+        memories = await self.world.remembered(self.session_id)
+        found = judge_memory(places, memories, self.listener.sent, named=named, excused=self.excused)
+        self.tally.find(self.session_id, found, "remembering")
+        self.tally.close_session(self.listener.sent, places.dead.total(), len(rows), places.degraded)
