@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as ConnectionLost
 
-from context_builder.errors import LeaseLost
+from context_builder.errors import LeaseLost, StoreUnavailable
 from context_builder.fleet.sleepers import Sleepers
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session
@@ -20,6 +21,10 @@ log = structlog.get_logger(__name__)
 
 LONGEST_LOOK: Final = 1.0
 """Seconds between two looks at which sessions may sleep."""
+
+
+OWNERS_FIRST: Final = 1.5
+"""Seconds after Redis is back in which nobody takes a session: its owner may have to restore what Redis lost."""
 
 
 class Left(Enum):
@@ -43,7 +48,7 @@ class SessionRunner:
         self._sleep = sleep
         self._running: dict[str, Session] = {}
         self._left = asyncio.Condition()
-        self._is_open = False
+        self._is_open = self._has_been_open = False
 
     def __contains__(self, session_id: str) -> bool:
         """Return whether the session is run here, or waited for."""
@@ -94,9 +99,26 @@ class SessionRunner:
         async with translated():
             return bool(await self._redis.exists(keys.input, keys.checkpoint))
 
-    def open(self) -> None:
-        """Take sessions from now on."""
-        self._is_open = True
+    async def open(self) -> None:
+        """Take sessions from now on, but leave owners time in a Redis that has just come back.
+
+        Raises redis-py's ``ConnectionError`` when Redis is away, for docket, which tries again.
+        """
+        try:
+            async with translated():
+                info: dict[str, Any] = await self._redis.info("server")
+        except StoreUnavailable as error:
+            raise ConnectionLost(str(error)) from None
+        was_away = self._has_been_open or info.get("uptime_in_seconds", OWNERS_FIRST) < OWNERS_FIRST
+        if was_away:
+            await asyncio.sleep(OWNERS_FIRST)
+        self._is_open = self._has_been_open = True
+
+    def hand_over(self) -> None:
+        """Let every session leave once Redis has all of it, however long that is away, and take no more."""
+        self._is_open = False
+        for session in self._running.values():
+            session.hand_over()
 
     def drain(self) -> None:
         """Let every session leave after the commit under way, and take no more."""

@@ -60,6 +60,9 @@ WORKLOAD: Final = "context_builder_fleet:workload:"
 
 WORKLOAD_MS: Final = 5000
 
+AWAY: Final = timedelta(seconds=0.5)
+"""Wait before a session is run again that was begun while Redis was away."""
+
 RETRY: Final = timedelta(seconds=10)
 """Wait before a session is run again that could not be run."""
 
@@ -235,11 +238,11 @@ def _session_task(runner: SessionRunner, start: Callable[[Collection[str]], Any]
         @asynccontextmanager
         async def worker_lifecycle(cls, docket: Docket, worker: Worker) -> AsyncIterator[None]:
             del docket, worker
-            runner.open()
+            await runner.open()
             try:
                 yield
             finally:
-                runner.drain()
+                runner.hand_over()
 
     async def run_session(
         session_id: str,
@@ -251,6 +254,8 @@ def _session_task(runner: SessionRunner, start: Callable[[Collection[str]], Any]
         try:
             if await runner.run(session_id) is Left.DONE:
                 return
+        except StoreUnavailable:  # whom another worker may reach
+            wait = AWAY
         except Exception as error:  # noqa: BLE001 a session that fails leaves the others alone
             again_in = RETRY.total_seconds()
             log.error("fleet.session_failed", session_id=session_id, error=reason_of(error), again_in=again_in)

@@ -102,6 +102,7 @@ class Session:
         self._batches: list[Batch] = []
         self._received: list[BufferedMessage] = []
         self._ending = False
+        self._handing_over = False
         self._can_count = False
         self._at_rest = False
         self._must_commit = False
@@ -131,6 +132,14 @@ class Session:
         self.told_to_stop.set()
         self._committer.stop()
         self._events.put_nowait(None)
+
+    def hand_over(self) -> None:
+        """Leave once Redis has taken one more commit, for which a Redis that is away is waited for.
+
+        Should Redis have lost what this process committed, that commit restores it; who comes next could not.
+        """
+        self._handing_over = True
+        self._attend()
 
     def end(self) -> None:
         """Summarize and archive what remains, then leave."""
@@ -226,7 +235,7 @@ class Session:
 
     async def _acquire(self, *, takeover: bool, wait: bool) -> bool:
         reported: str | None = None
-        while not self.told_to_stop.is_set():
+        while not (self.told_to_stop.is_set() or self._handing_over):
             try:
                 await self._committer.acquire(takeover=takeover)
             except SessionOwned as owned:
@@ -238,6 +247,7 @@ class Session:
                 await self._next_event(self._rules.tick)
             else:
                 return True
+        self.stop()
         return False
 
     async def _learn_to_count(self) -> None:
@@ -259,10 +269,12 @@ class Session:
             self._apply_all()
             while self._batches and dispatch.read_at_once(more_to_come=self._inbox.waiting > 0):
                 self._apply_all()
-            ending = self._ending  # before the commit, which then counts what was waiting at that moment
+            ending, leaving = self._ending, self._handing_over  # before the commit, which then has it all
             try:
                 if ticks or self._has_something_to_commit:
                     await self._commit()
+                if leaving:
+                    self.stop()
                 if ending and await self._has_ended():
                     return
                 await dispatch.start(tasks, more_to_come=self._inbox.waiting > 0, can_count=self._can_count)

@@ -32,6 +32,9 @@ PUSHES_TOLD = ("--notify-keyspace-events", "El")
 SLEEP = {"SESSION_SLEEP": "6"}
 """Sessions sleep between two bursts of talk."""
 
+MOVING = 3.0
+"""Seconds after which all sessions that a fault set in motion have left their owners."""
+
 AUDITED = 8
 """Sessions that are looked at after a fault."""
 
@@ -172,6 +175,13 @@ class Fleet:
             return not unwell
 
         await self.wait(well, lambda: f"{unwell[:10]} go on", poll=0.1)
+
+    async def at_rest(self) -> None:
+        """Wait until no session is about to move."""
+        self.start_all()
+        await self.recovered()
+        await asyncio.sleep(MOVING)
+        await self.recovered()
 
     async def _is_well(self, session: FleetSession) -> bool:
         seen = self.watch.owned[session.session_id]

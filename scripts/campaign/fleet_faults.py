@@ -14,6 +14,7 @@ from scripts.campaign.daemon import LEASE
 from scripts.campaign.deck import Deck
 from scripts.campaign.fall_backs import LATEST, FallBack
 from scripts.campaign.fleet import Befall, Fleet, FleetSession, FleetWorkerProcess
+from scripts.campaign.ownership import LOOK
 from scripts.campaign.world import REFUSED
 
 
@@ -154,9 +155,11 @@ async def server_killed(fleet: Fleet) -> None:
 
 async def server_falls_back(fleet: Fleet) -> None:
     """A session whose owner is the same before and after goes on with all of it; one that moved has what Redis has."""
+    await fleet.at_rest()  # of a session on its way from one owner to the next, nobody remembers the last commits
     host = fleet.rng.choice(fleet.hosts)
     sessions = fleet.on(host)
-    moment, owners = host.moment(), {one: fleet.watch.owned[one.session_id].pid for one in sessions}
+    owners = {one: _committing(fleet, one) for one in sessions}
+    moment = host.moment()
     await fleet.pause(1.2)
     killed = fleet.rng.choice([None, None, *fleet.workers])
     async with AsyncExitStack() as stack:
@@ -165,13 +168,14 @@ async def server_falls_back(fleet: Fleet) -> None:
         for worker in fleet.workers:
             await stack.enter_async_context(worker.links[fleet.hosts.index(host)].stalled())
         before = [await session.places() for session in sessions]
-        same = {one for one in sessions if owners[one] and owners[one] == fleet.watch.owned[one.session_id].pid}
+        await asyncio.sleep(4 * LOOK)  # so that the watch has seen who owns them now
+        same = {one for one in sessions if owners[one] and owners[one] == _committing(fleet, one)}
         late = time.monotonic() - moment.at > LATEST
-        await host.fall_back(host.moment() if late else moment)
-        fleet.watch.fell_back(one.session_id for one in sessions)
+        with fleet.watch.looking_away(host, [one.session_id for one in sessions]):
+            await host.fall_back(host.moment() if late else moment)
         if killed is not None and killed.daemon.status is None:
             await fleet.kill(killed)
-            same -= {one for one in same if owners[one] == killed.daemon.pid}
+            same -= {one for one in same if fleet.watch.owned[one.session_id].pid == killed.daemon.pid}
         after = [await session.places() for session in sessions]
     back = time.monotonic()
     fleet.start_all()
@@ -179,6 +183,12 @@ async def server_falls_back(fleet: Fleet) -> None:
         await _sent_again(fleet, session, then, now, goes_on=session in same)
     await fleet.recovered()
     fleet.tally.after_redis.append(time.monotonic() - back)
+
+
+def _committing(fleet: Fleet, session: FleetSession) -> str:
+    """The nonce of the owner that made the last commit; empty where there is none."""
+    seen = fleet.watch.owned[session.session_id]
+    return seen.nonce if seen.commits else ""
 
 
 async def _sent_again(fleet: Fleet, session: FleetSession, before: Places, after: Places, *, goes_on: bool) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from redis.exceptions import RedisError
@@ -23,6 +23,7 @@ class Owned:
     """What was last seen of a session: the process that holds its lease, and whether that has committed."""
 
     pid: int | None = None
+    nonce: str = ""
     commits: bool = False
     writers: list[bytes] = field(default_factory=list)
     since: float = field(default_factory=time.monotonic)
@@ -38,19 +39,27 @@ class OwnershipWatch:
     def __init__(self, hosts: Sequence[tuple[RedisHost, Sequence[str]]], tally: Tally) -> None:
         self._hosts = hosts
         self._tally = tally
+        self._away: set[RedisHost] = set()
         self.owned = {name: Owned() for _, names in hosts for name in names}
 
-    def fell_back(self, names: Iterable[str]) -> None:
-        """The commits of these sessions are what they were some time ago."""
-        for name in names:
-            self.owned[name].writers.clear()
+    @contextmanager
+    def looking_away(self, host: RedisHost, names: Iterable[str]) -> Iterator[None]:
+        """The commits of these sessions become what they were some time ago."""
+        self._away.add(host)
+        try:
+            yield
+        finally:
+            for name in names:
+                self.owned[name].writers.clear()
+            self._away.discard(host)
 
     async def run(self) -> None:
         """Watch for ever."""
         while True:
             for host, names in self._hosts:
                 with suppress(RedisError, OSError):  # it was killed, and is being started
-                    await self._look(host, names)
+                    if host not in self._away:
+                        await self._look(host, names)
             await asyncio.sleep(LOOK)
 
     async def _look(self, host: RedisHost, names: Sequence[str]) -> None:
@@ -59,6 +68,8 @@ class OwnershipWatch:
                 pipe.get(Keys(name).owner)
                 pipe.hget(Keys(name).checkpoint, "by")
             answers = await pipe.execute()
+        if host in self._away:  # by now
+            return
         for name, lease, writer in zip(names, answers[::2], answers[1::2], strict=True):
             self._note(name, json.loads(lease or b"{}"), writer)
 
@@ -67,8 +78,8 @@ class OwnershipWatch:
         pid = lease.get("pid")
         if pid != seen.pid:
             seen.pid, seen.since = pid if isinstance(pid, int) else None, time.monotonic()
-        nonce = lease.get("nonce")
-        seen.commits = isinstance(nonce, str) and nonce.encode() == writer
+        seen.nonce = str(lease.get("nonce", ""))
+        seen.commits = bool(seen.nonce) and seen.nonce.encode() == writer
         if writer is None or seen.writers[-1:] == [writer]:
             return
         if writer in seen.writers:

@@ -32,6 +32,15 @@ def test_a_short_campaign_finds_nothing_lost_and_nothing_doubled() -> None:
     assert result["acknowledged"] >= 24 * 60
 
 
+def test_a_short_campaign_against_a_fleet_finds_nothing_lost_and_nothing_doubled() -> None:
+    fleet = ("--fleet", "--sessions", "12", "--kills", "4", "--messages-per-kill", "60", "--seed", "3")
+    status, result = campaign(*fleet)
+    assert [result[kind] for kind in ("lost", "doubled", "returned", "wrong")] == [[], [], [], []]
+    assert status == 0
+    assert result["kills"] >= 4
+    assert result["sessions"] == 12
+
+
 def mutations() -> list[str]:
     """Those that ``CAMPAIGN_MUTATIONS`` names, or all; else another one with each commit, which takes its time."""
     names = sorted(MUTATIONS)
