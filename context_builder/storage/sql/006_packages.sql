@@ -296,7 +296,8 @@ $$;
 
 -- The session of a ref that is made of one.
 CREATE OR REPLACE FUNCTION context_package_session(ref text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT substring(ref FROM '^(?:point|message|session):([^/]+)')
+    SELECT CASE WHEN ref LIKE 'point:%' OR ref LIKE 'message:%' OR ref LIKE 'session:%'
+           THEN nullif(split_part(substr(ref, strpos(ref, ':') + 1), '/', 1), '') END
 $$;
 
 CREATE OR REPLACE FUNCTION context_package_tell(
@@ -380,28 +381,29 @@ BEGIN
 END
 $$;
 
--- Appends rows to the audit, an array of objects with the columns' names. The caller has the tenant's lock.
-CREATE OR REPLACE FUNCTION context_package_append(tenant text, at timestamptz, entries jsonb) RETURNS void
+DROP FUNCTION IF EXISTS context_package_append(text, timestamptz, jsonb);
+
+-- Appends rows to the audit; their tenant, day, number, time and hashes are set here. The caller has the tenant's lock.
+CREATE OR REPLACE FUNCTION context_package_append(tenant text, at timestamptz, entries policy_audit[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     head  policy_audit_heads;
     entry policy_audit;
     chain policy_audit[] := '{}';
-    -- No field may hold the tab that stands between fields. JSON writes such characters with a backslash.
-    has_controls boolean := strpos(entries::text, '\') > 0;
 BEGIN
     PERFORM context_package_anchor(tenant, context_package_day(at), at);
     SELECT * INTO head FROM policy_audit_heads AS h WHERE h.tenant_id = tenant;
     head.seq := coalesce(head.seq, 0);
     head.digest := coalesce(head.digest, sha256(convert_to('context_builder.policy_audit ' || tenant, 'UTF8')));
     head.day := greatest(head.day, context_package_day(at));
-    FOR entry IN SELECT * FROM jsonb_populate_recordset(NULL::policy_audit, entries) LOOP
+    FOREACH entry IN ARRAY entries LOOP
         head.seq := head.seq + 1;
         entry.tenant_id := tenant;
         entry.day := head.day;
         entry.seq := head.seq;
         entry.at := at;
-        IF has_controls THEN
+        -- No field may hold the tab that stands between fields.
+        IF concat(entry.caller, entry.ref, entry.policies, entry.reason) ~ '[\x01-\x1f]' THEN
             entry.caller := regexp_replace(entry.caller, '[\x01-\x1f]', ' ', 'g');
             entry.ref := regexp_replace(entry.ref, '[\x01-\x1f]', ' ', 'g');
             entry.policies := regexp_replace(entry.policies, '[\x01-\x1f]', ' ', 'g');
@@ -432,7 +434,10 @@ DECLARE
     asked    context_build_requests;
     begun    timestamptz;
     body     jsonb;
+    served   bytea;  -- the body's hash
     shown    jsonb;
+    refs     text[]; -- of the sources
+    digests  text[]; -- of their contents, hexadecimal
 BEGIN
     PERFORM context_memory_tenant(tenant);
     PERFORM context_package_partitions(today, today);
@@ -447,6 +452,7 @@ BEGIN
     END IF;
     number := coalesce(head.revision, 0) + 1;
     body := jsonb_set(built -> 'body', '{revision}', to_jsonb(number));
+    served := sha256(convert_to(body::text, 'UTF8'));
     begun := CASE WHEN head.revision IS NULL THEN asked.begun_at ELSE coalesce(
         (SELECT l.acquired_at FROM context_package_leases AS l WHERE l.tenant_id = tenant AND l.name = 'rebuild ' || package),
         clock_timestamp() - interval '1 minute') END;
@@ -454,7 +460,8 @@ BEGIN
     WITH sources AS (
         SELECT s.source, s.place, s.source ->> 'ref' AS ref,
                sha256(convert_to(concat_ws(E'\n', s.source ->> 'title', s.source ->> 'heading', s.source ->> 'content'),
-                                 'UTF8')) AS digest
+                                 'UTF8')) AS digest,
+               encode(sha256(convert_to(coalesce(s.source ->> 'content', ''), 'UTF8')), 'hex') AS content_digest
         FROM jsonb_array_elements(body -> 'sources') WITH ORDINALITY AS s (source, place)
     ), held AS (
         INSERT INTO context_package_contents AS c (tenant_id, ref, digest, session_id, title, heading, content, last_day)
@@ -466,19 +473,20 @@ BEGIN
                           AND e.ref IN (s.ref, 'session:' || context_package_session(s.ref)))
         ON CONFLICT (tenant_id, ref, digest) DO UPDATE SET last_day = EXCLUDED.last_day WHERE c.last_day < EXCLUDED.last_day
     )
-    SELECT coalesce(jsonb_agg(s.source - '{title,heading,content}'::text[] || jsonb_build_object('digest', encode(s.digest, 'hex'),
-        'contentDigest', encode(sha256(convert_to(coalesce(s.source ->> 'content', ''), 'UTF8')), 'hex')) ORDER BY s.place), '[]')
-    INTO shown FROM sources AS s;
+    SELECT coalesce(jsonb_agg(s.source - '{title,heading,content}'::text[] || jsonb_build_object(
+               'digest', encode(s.digest, 'hex'), 'contentDigest', s.content_digest) ORDER BY s.place), '[]'),
+           coalesce(array_agg(s.ref), '{}'), array_agg(s.content_digest)
+    INTO shown, refs, digests FROM sources AS s;
 
     INSERT INTO context_packages (tenant_id, day, id, revision, request_id, decision_id, governance_version, body, digest,
                                   candidates, graph, created_at)
     VALUES (tenant, today, package, number, asked.id, decision ->> 'id', built ->> 'governance_version',
-            jsonb_set(body, '{sources}', shown), sha256(convert_to(body::text, 'UTF8')), built -> 'candidates',
+            jsonb_set(body, '{sources}', shown), served, built -> 'candidates',
             nullif(built -> 'graph', 'null'), at);
     INSERT INTO context_package_heads AS h (tenant_id, package_id, request_id, request_day, first_day, created_at, revision,
                                             day, refs)
     VALUES (tenant, package, asked.id, asked.day, today, at, number, today,
-            ARRAY(SELECT DISTINCT s ->> 'ref' FROM jsonb_array_elements(shown) AS s))
+            ARRAY(SELECT DISTINCT r FROM unnest(refs) AS r))
     ON CONFLICT (tenant_id, package_id) DO UPDATE SET revision = EXCLUDED.revision, day = EXCLUDED.day, refs = EXCLUDED.refs
     RETURNING * INTO head;
     INSERT INTO context_package_uses (tenant_id, day, about, package_id, created_at)
@@ -492,31 +500,24 @@ BEGIN
                                   decided_at)
     VALUES (tenant, today, decision ->> 'id', package, number, decision ->> 'policy_version', decision ->> 'caller',
             ARRAY(SELECT jsonb_array_elements_text(decision -> 'roles')), decision -> 'agent', decision -> 'sources', at);
-    PERFORM context_package_append(tenant, at, (
-        WITH fixed AS (
-            SELECT jsonb_build_object('decision_id', decision ->> 'id', 'package_id', package, 'revision', number,
-                                      'policy_version', decision ->> 'policy_version', 'caller', decision ->> 'caller',
-                                      'policies', '', 'reason', '', 'content_digest', '') AS part
-        ), candidates AS (
-            SELECT c.candidate ->> 'ref' AS ref, max((c.candidate ->> 'version')::integer) AS version
-            FROM jsonb_array_elements(built -> 'candidates') AS c (candidate) GROUP BY 1
+    PERFORM context_package_append(tenant, at, ARRAY(
+        WITH candidates AS (
+            SELECT c.ref, max(c.version) AS version
+            FROM jsonb_to_recordset(built -> 'candidates') AS c (ref text, version integer) GROUP BY c.ref
         ), contents AS (
-            SELECT b.source ->> 'ref' AS ref, min(b.source ->> 'contentDigest') AS digest
-            FROM jsonb_array_elements(shown) AS b (source) GROUP BY 1
+            SELECT c.ref, min(c.digest) AS digest FROM unnest(refs, digests) AS c (ref, digest) GROUP BY c.ref
+        ), entries AS (
+            SELECT s.place, s.ref, c.version, s.access, array_to_string(s.policies, ',') AS policies, coalesce(s.reason, '') AS reason,
+                   coalesce(b.digest, '') AS digest
+            FROM ROWS FROM (jsonb_to_recordset(decision -> 'sources') AS (ref text, access text, policies text[], reason text))
+                 WITH ORDINALITY AS s (ref, access, policies, reason, place)
+            LEFT JOIN candidates AS c ON c.ref = s.ref
+            LEFT JOIN contents AS b ON b.ref = s.ref
+            UNION ALL SELECT 9223372036854775807, '', NULL, 'served', '', '', encode(served, 'hex')
         )
-        SELECT jsonb_agg(rows.entry ORDER BY rows.place) FROM (
-            SELECT s.place, f.part || jsonb_build_object(
-                'ref', s.source ->> 'ref', 'access', s.source ->> 'access', 'reason', coalesce(s.source ->> 'reason', ''),
-                'policies', array_to_string(ARRAY(SELECT jsonb_array_elements_text(s.source -> 'policies')), ','),
-                'version', c.version, 'content_digest', coalesce(b.digest, '')) AS entry
-            FROM fixed AS f, jsonb_array_elements(decision -> 'sources') WITH ORDINALITY AS s (source, place)
-            LEFT JOIN candidates AS c ON c.ref = s.source ->> 'ref'
-            LEFT JOIN contents AS b ON b.ref = s.source ->> 'ref'
-            UNION ALL
-            SELECT 9223372036854775807, f.part || jsonb_build_object(
-                'ref', '', 'access', 'served', 'content_digest', encode(sha256(convert_to(body::text, 'UTF8')), 'hex'))
-            FROM fixed AS f
-        ) AS rows));
+        SELECT ROW(tenant, today, 0, at, decision ->> 'id', package, number, decision ->> 'policy_version', decision ->> 'caller',
+                   e.ref, e.version, e.access, e.policies, e.reason, e.digest, '', '')::policy_audit
+        FROM entries AS e ORDER BY e.place));
     PERFORM context_package_tell(
         tenant, 'ContextPackageBuilt', package, at, coalesce(nullif(built ->> 'traceparent', ''), asked.traceparent),
         jsonb_build_object(

@@ -453,7 +453,7 @@ CREATE FUNCTION context_package_anchor(tenant text, today date, at timestamp wit
     RETURNS void;
 CREATE FUNCTION context_package_anchors(tenant text, at timestamp with time zone)
     RETURNS void SECURITY DEFINER;
-CREATE FUNCTION context_package_append(tenant text, at timestamp with time zone, entries jsonb)
+CREATE FUNCTION context_package_append(tenant text, at timestamp with time zone, entries policy_audit[])
     RETURNS void;
 CREATE FUNCTION context_package_audit(tenant text, package text, oldest timestamp with time zone)
     RETURNS SETOF jsonb SECURITY DEFINER;
