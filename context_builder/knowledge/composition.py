@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
+import orjson
 from ulid import ULID
 
 from context_builder.assembly.budget.receipt import Outcome, Receipt
@@ -14,7 +15,7 @@ from context_builder.assembly.candidate import Candidate
 from context_builder.knowledge.bundle import heading
 from context_builder.knowledge.package import ContextPackage, ContextSource, Coverage, CoverageState, Projection
 from context_builder.knowledge.package_request import PackageDraft
-from context_builder.knowledge.revision import Caller, CandidateVerdict, PackageRevision, PolicyDecision
+from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision
 from context_builder.knowledge.signals import node_of
 from context_builder.knowledge.sources.graph import GRAPH
 from context_builder.knowledge.sources.metadata import METADATA
@@ -78,12 +79,13 @@ def revision_of(package: ContextPackage, draft: PackageDraft, traceparent: str) 
         package_id=package.context_package_id,
         request_id=package.context_build_request_id,
         created_at=draft.now,
-        body=package.model_dump(mode="json", by_alias=True),
+        body=orjson.Fragment(package.model_dump_json(by_alias=True)),
         candidates=tuple(_verdict(one, versions.get(one.id)) for one in draft.fit.receipts()),
         decision=PolicyDecision(
             package.policy_decision_id,
             package.policy_version,
-            Caller(agent.sub, tuple(sorted(agent.roles))),
+            agent.sub,
+            tuple(sorted(agent.roles)),
             draft.query.request.agent.model_dump(mode="json"),
             report.decisions if report else (),
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -31,6 +31,8 @@ RETENTION_DAYS: Final = 90
 
 KEY_TIME: Final = 86_400.0
 """Seconds for which an Idempotency-Key is kept."""
+
+_NUL: Final = rb"\u0000"
 
 
 class PackageRecord:
@@ -230,21 +232,17 @@ class PackageRecord:
         return (await self._call(function, tenant_id, **arguments))[0]
 
 
-def _described(revision: PackageRevision) -> dict[str, Any]:
-    described = _plain(revision)
-    caller = described["decision"].pop("caller")
-    described["decision"] |= {"caller": caller["sub"], "roles": caller["roles"]}
-    return described
-
-
-def _plain(revision: PackageRevision) -> dict[str, Any]:
-    """Return what PostgreSQL's JSON holds of the revision; four times as fast where it holds all of it."""
+def _described(revision: PackageRevision) -> orjson.Fragment:
+    """Return the revision as JSON; much faster where PostgreSQL's holds all of it."""
     try:
         text = orjson.dumps(revision)
     except TypeError:  # half of a surrogate pair, or a mapping that is no dict
-        text = b"\\u0000"
-    plain: dict[str, Any] = storable(asdict(revision)) if b"\\u0000" in text else orjson.loads(text)
-    return plain
+        text = _NUL
+    if _NUL in text:
+        body = revision.body
+        plain = orjson.loads(orjson.dumps(body)) if isinstance(body, orjson.Fragment) else body
+        text = orjson.dumps(storable(asdict(replace(revision, body=plain))))
+    return orjson.Fragment(text)
 
 
 def _recorded(row: Mapping[str, Any]) -> RecordedPackage:

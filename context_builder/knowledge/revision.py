@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from context_builder.knowledge.governance.decision import AccessDecision
 
 JsonObject = Mapping[str, Any]
@@ -43,14 +45,17 @@ class PolicyDecision:
 
     id: str
     policy_version: str
-    caller: Caller
+    caller: str
+    roles: tuple[str, ...]
     agent: JsonObject
     sources: tuple[AccessDecision, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PackageRevision:
-    """Holds what is to be recorded of a build. ``body`` is the package's JSON as served, but for its ``revision``.
+    """Holds what is to be recorded of a build.
+
+    ``body`` is the package's JSON as served, but for its ``revision``; a Fragment where it is text already.
 
     ``graph`` is the neighbourhood that was used. ``trace_id`` and ``traceparent`` are those of a rebuild; empty, the
     request's.
@@ -59,7 +64,7 @@ class PackageRevision:
     package_id: str
     request_id: str
     created_at: datetime
-    body: JsonObject
+    body: JsonObject | orjson.Fragment
     candidates: tuple[CandidateVerdict, ...]
     decision: PolicyDecision
     governance_version: str

@@ -51,7 +51,7 @@ class SqlFunctions(Protocol):
     async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
         """Return the function's rows as JSON values; one for a function that returns a value.
 
-        Arguments are what JSON has, and times and dates.
+        Arguments are what JSON has, also as a fragment of orjson, and times and dates.
         """
         ...
 
@@ -109,9 +109,7 @@ class SupabaseFunctions:
     async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
         client = await self._project.client()
         with self._project.translated():
-            passed = {
-                name: value.isoformat() if isinstance(value, date) else value for name, value in arguments.items()
-            }
+            passed = {name: _plain(value) for name, value in arguments.items()}
             request = client.rpc(function, {"tenant": tenant_id, **passed}).execute()
             answer = (await self._project.bounded(request)).data
         return answer if isinstance(answer, list) else [answer]
@@ -144,7 +142,16 @@ async def _nothing_to_reset(_: asyncpg.Connection) -> None:
     """Everything that a call sets is its transaction's."""
 
 
+def _plain(value: Any) -> Any:
+    """The Supabase client takes what JSON has."""
+    if isinstance(value, orjson.Fragment):
+        return orjson.loads(orjson.dumps(value))
+    return value.isoformat() if isinstance(value, date) else value
+
+
 def _encoded(value: Any) -> Any:
     """asyncpg takes JSON as text, and arrays as lists."""
-    is_json = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
+    is_json = isinstance(value, dict | orjson.Fragment) or (
+        isinstance(value, list) and any(isinstance(item, dict) for item in value)
+    )
     return orjson.dumps(value).decode() if is_json else value

@@ -100,7 +100,7 @@ def _revision(number: int) -> PackageRevision:
         created_at=datetime.now(UTC),
         body=body,
         candidates=tuple(verdicts),
-        decision=PolicyDecision(f"pdn_{number}", "sha256:0", CALLER, {}, tuple(decisions)),
+        decision=PolicyDecision(f"pdn_{number}", "sha256:0", CALLER.sub, CALLER.roles, {}, tuple(decisions)),
         governance_version="1",
     )
 

@@ -70,7 +70,9 @@ def revision(
         created_at=at,
         body=body(package_id, sources),
         candidates=(*included, *refused),
-        decision=PolicyDecision(f"pdn_{package_id}_{number}", "sha256:p", ANN, {"id": "agent-7"}, tuple(decisions)),
+        decision=PolicyDecision(
+            f"pdn_{package_id}_{number}", "sha256:p", ANN.sub, ANN.roles, {"id": "agent-7"}, tuple(decisions)
+        ),
         governance_version="7",
         graph={"nodes": []},
     )
