@@ -1,7 +1,10 @@
-"""How many live sessions one process carries: ``./scripts/bench fleet [--sessions N] [--only ROW] [--alone]``.
+"""Many sessions, in one process and in a fleet: ``./scripts/bench fleet [--sessions N] [--only ROW] [--alone]``.
 
-A process with many sessions, a real append-only Redis and the load share the machine. With ``--alone`` each session
-does by itself what a host does for all.
+Workers, a real append-only Redis, PostgreSQL and the load share the machine. With ``--alone`` each session of the rows
+of one process does by itself what a host does for all.
+
+``--simulate`` measures nothing: it reproduces points measured before, and tells what other sizes need. With
+``--measure`` those points, or some parts of them, are measured anew first (half an hour).
 """
 
 from __future__ import annotations
@@ -9,27 +12,28 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import statistics
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-import psutil
 from rich.console import Console
 
 from context_builder.errors import ContextBuilderError
-from scripts.benches.daemon.processes import BenchError, Child
+from scripts.benches.daemon.processes import BenchError
 from scripts.benches.daemon.stage import Stage, open_stage
-from scripts.benches.daemon.table import Line, Published, Report, milliseconds, p50_p95
-from scripts.benches.hosting.load import Speakers, ages, connections, prepare
-
-MEGABYTE: Final = 2**20
-READY_PATIENCE: Final = 120.0
-SETTLING: Final = 45.0
-"""Seconds after which nothing is due in any session: domains are read half a minute after the last message."""
+from scripts.benches.daemon.table import Line, Published, Report
+from scripts.benches.hosting import one_process
+from scripts.benches.hosting.asleep import asleep
+from scripts.benches.hosting.discovery import discovery, scan
+from scripts.benches.hosting.machines import Limits, Shares
+from scripts.benches.hosting.measuring import PARTS, made, measure_part
+from scripts.benches.hosting.moving import death, handover
+from scripts.benches.hosting.one_process import Load
+from scripts.benches.hosting.others import Others
+from scripts.benches.hosting.points import FILE, read_points, write_points
+from scripts.benches.hosting.rate import rate
+from scripts.benches.hosting.simulated import print_simulation
 
 ROWS: Final = {
     "ready": Published("sessions from checkpoint to ready", "–", "–", "5 s for 2,000"),
@@ -37,86 +41,50 @@ ROWS: Final = {
     "fresh": Published("conversation_state older than 1 s", "–", "–", "0"),
     "memory": Published("a further idle session, USS", "–", "–", "0.12 MB"),
     "visible": Published("push → visible at 200 messages/s over all, p50 / p95", "–", "–", "4 / 25 ms"),
-    "busy": Published("push → visible at 1,500 messages/s over 1,000 sessions, p50 / p95", "–", "–", "p95 100 ms"),
+    "discovery": Published("first message of an unknown session → visible, p50 / p95", "–", "–", "1 s"),
+    "death": Published("a worker's end → each of its sessions visible by another, p50 / p95", "–", "–", "3 / 5 s"),
+    "handover": Published("SIGTERM of a worker, 40 messages/s over 200 sessions, p50 / p95", "–", "–", "1 s"),
+    "rate": Published("1,000 sessions of one worker, push → visible, p50 / p95", "–", "–", "1,500/s"),
+    "asleep": Published("sessions that sleep", "–", "–", "0 MB"),
+    "scan": Published("an idle worker", "–", "–", "–"),
 }
 
 
-@dataclass(frozen=True)
-class Load:
-    sessions: int
-    alone: bool
-    seconds: float
-    rate: float
-
-
-@contextmanager
-def worker(stage: Stage, sessions: int, load: Load, *, first: int = 0) -> Iterator[tuple[Child, float]]:
-    """A process with so many sessions, all ready, and the seconds they took for that."""
-    arguments = (str(first), str(sessions), *(["--alone"] if load.alone else []))
-    with Child("scripts.benches.hosting.worker", *arguments, within=stage.surroundings()) as process:
-        opened = process.wait_for("bench.opened")
-        try:
-            yield process, process.wait_for("bench.ready", READY_PATIENCE) - opened
-        except BenchError as error:
-            raise BenchError(f"{error}; the process said last:\n{process.last_words}") from None
-
-
-def first_run(stage: Stage, load: Load) -> None:
-    """Let every session have a checkpoint with something in it."""
-    with worker(stage, load.sessions, load):
-        Speakers(stage.redis_url, load.sessions, 50).speak(400, 2 * load.sessions / 400, 60)
-
-
-def cpu_and_ages(process: Child, stage: Stage, load: Load) -> tuple[float, list[float]]:
-    """The share of a core used while nobody speaks, and the oldest that each conversation state was."""
-    used = psutil.Process(process.pid)
-    oldest = [0.0] * load.sessions
-    before, began = sum(used.cpu_times()[:2]), time.monotonic()
-    while time.monotonic() - began < load.seconds:
-        oldest = [max(pair) for pair in zip(oldest, ages(stage.redis_url, load.sessions), strict=True)]
-        time.sleep(0.7)
-    return (sum(used.cpu_times()[:2]) - before) / (time.monotonic() - began), oldest
-
-
 def measure(stage: Stage, load: Load, rows: Sequence[str]) -> Iterator[tuple[str, Line]]:
-    prepare(stage.redis_url)
-    count = f"{load.sessions:,} sessions"
-    if {"ready", "idle", "fresh", "memory", "visible"} & {*rows}:
-        first_run(stage, load)
-        with worker(stage, load.sessions, load) as (process, taken):
-            yield "ready", Line(count, f"{taken:.1f} s", taken <= 5.0, values={"s": taken})
-            time.sleep(SETTLING)
-            if {"idle", "fresh"} & {*rows}:
-                cpu, oldest = cpu_and_ages(process, stage, load)
-                yield "idle", Line(count, f"{cpu:.2f}", cpu <= 0.25, values={"core": cpu})
-                stale = sum(age > 1.0 for age in oldest)
-                said = f"{stale} (oldest {max(oldest):.2f} s; {connections(stage.redis_url)} connections)"
-                yield "fresh", Line(count, said, not stale, values={"stale": stale, "oldest_s": max(oldest)})
-            if "memory" in rows:
-                many = psutil.Process(process.pid).memory_full_info().uss
-                with worker(stage, 1, load, first=load.sessions) as (single, _):
-                    each = (many - psutil.Process(single.pid).memory_full_info().uss) / (load.sessions - 1) / MEGABYTE
-                yield "memory", Line(count, f"{each:.3f} MB", each <= 0.12, values={"mb": each})
-            if "visible" in rows:
-                yield "visible", spoken(stage, process, load.sessions, load.rate, load.seconds, (0.004, 0.025))
-    if "busy" in rows:
-        with worker(stage, 1000, load) as (process, _):
-            yield "busy", spoken(stage, process, 1000, 1500, load.seconds, (0.1, 0.1))
+    if {*one_process.ROWS} & {*rows}:
+        yield from one_process.one_process(stage, load, rows)
+    of_fleets: dict[str, Callable[[], Iterator[Line]]] = {
+        "discovery": lambda: discovery(stage),
+        "death": lambda: death(stage),
+        "handover": lambda: handover(stage),
+        "rate": lambda: rate(stage, load.seconds),
+        "asleep": lambda: asleep(stage, load.sessions, load.seconds),
+        "scan": lambda: scan(stage, load.seconds),
+    }
+    for row, lines in of_fleets.items():
+        if row in rows:
+            yield from ((row, line) for line in lines())
 
 
-def spoken(
-    stage: Stage, process: Child, sessions: int, rate: float, seconds: float, limits: tuple[float, float]
-) -> Line:
-    used = psutil.Process(process.pid)
-    speakers = Speakers(stage.redis_url, sessions, max(50, int(sessions * 50 / rate)), first_number=int(time.time()))
-    before, began = sum(used.cpu_times()[:2]), time.monotonic()
-    taken = speakers.speak(rate, seconds, 60)
-    cpu = (sum(used.cpu_times()[:2]) - before) / (time.monotonic() - began)
-    p50, p95 = p50_p95(taken)
-    said = f"{milliseconds(p50, p95)} (worst {milliseconds(max(taken))}; {cpu:.2f} of a core)"
-    what = f"{sessions:,} sessions, {len(taken)} samples"
-    values = {"p50_s": p50, "p95_s": p95, "core": cpu, "mean_s": statistics.mean(taken)}
-    return Line(what, said, p50 <= limits[0] and p95 <= limits[1], values=values)
+def simulate(options: argparse.Namespace) -> int:
+    """Measure what is wanted, then compare and extrapolate."""
+    points = read_points() if FILE.exists() else {}
+    try:
+        if options.measure is not None:
+            progress, command = Console(stderr=True, highlight=False, soft_wrap=True), " ".join(sys.argv[1:])
+            with open_stage() as stage:
+                for part in options.measure or PARTS:
+                    progress.print(f"{part} …")
+                    points[part] = measure_part(part, stage, options.seconds, progress.print)
+                    points["made"] = made(f"./scripts/bench fleet {command}", points, part)
+                    write_points(points)
+        return print_simulation(points, Shares(options.talking, options.idle), Limits())
+    except (BenchError, ContextBuilderError, KeyError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; everything that was started has ended", file=sys.stderr)
+        return 130
 
 
 def main() -> int:
@@ -127,17 +95,33 @@ def main() -> int:
     parser.add_argument("--alone", action="store_true", help="without a host, as a comparison")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     parser.add_argument("--only", choices=ROWS, action="append", metavar="ROW", help=f"one of {', '.join(ROWS)}")
+    parser.add_argument("--simulate", action="store_true", help="what 1,000, 100,000 and 1,000,000 sessions need")
+    parser.add_argument(
+        "--measure",
+        nargs="*",
+        choices=PARTS,
+        metavar="PART",
+        help=f"measure the points anew, or only {', '.join(PARTS)}",
+    )
+    parser.add_argument("--talking", type=float, default=0.1, metavar="S", help="share of sessions spoken in (0.1)")
+    parser.add_argument("--idle", type=float, default=0.1, metavar="S", help="share of others that are awake (0.1)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, as Ctrl-C does
-    report = Report(ROWS)
+    if options.simulate or options.measure is not None:
+        return simulate(options)
+    report = Report(ROWS, "Many sessions, and fleets of workers")
     report.notes = [f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the start."]
     progress, status = Console(stderr=True, highlight=False, soft_wrap=True), 0
     load = Load(options.sessions, options.alone, options.seconds, options.rate)
     try:
         with open_stage() as stage:
+            others = Others(stage.home)
             for row, line in measure(stage, load, options.only or list(ROWS)):
-                report.add(row, line)
-                progress.print(f"{ROWS[row].what}, {line.what}: {line.measured}")
+                used, others = others.cores(), Others(stage.home)
+                report.add(row, replace(line, values={**line.values, "others_cores": used}))
+                progress.print(
+                    f"{ROWS[row].what}, {line.what}: {line.measured}; others used {used:.2f} cores meanwhile"
+                )
     except (BenchError, ContextBuilderError) as error:
         print(error, file=sys.stderr)
         status = 2

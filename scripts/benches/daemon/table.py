@@ -42,8 +42,11 @@ class Line:
 class Report:
     """Lines by row, in the order in which they were measured."""
 
-    def __init__(self, published: Mapping[str, Published]) -> None:
+    def __init__(
+        self, published: Mapping[str, Published], title: str = "Live: one session's daemon on its own Redis"
+    ) -> None:
         self._published = published
+        self._title = title
         self._lines: list[tuple[str, Line]] = []
         self.notes = [NOTE]
 
@@ -56,7 +59,7 @@ class Report:
 
     def print(self) -> None:
         columns = ("what", "public implementation", "closest peer", "reach", "bare loop", "measured here")
-        table = Table(*columns, title="Live: one session's daemon on its own Redis")
+        table = Table(*columns, title=self._title)
         before = ""
         for row, line in self._lines:
             published = self._published[row]
