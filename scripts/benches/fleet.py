@@ -27,7 +27,7 @@ from scripts.benches.hosting import one_process
 from scripts.benches.hosting.asleep import asleep
 from scripts.benches.hosting.discovery import discovery, scan
 from scripts.benches.hosting.machines import Limits, Shares
-from scripts.benches.hosting.measuring import PARTS, made, measure_part
+from scripts.benches.hosting.measuring import PARTS, Measuring, made, measure_part
 from scripts.benches.hosting.moving import death, handover
 from scripts.benches.hosting.one_process import Load
 from scripts.benches.hosting.others import Others
@@ -75,7 +75,8 @@ def simulate(options: argparse.Namespace) -> int:
             with open_stage() as stage:
                 for part in options.measure or PARTS:
                     progress.print(f"{part} …")
-                    points[part] = measure_part(part, stage, options.seconds, progress.print)
+                    measured = measure_part(part, Measuring(stage, options.seconds, options.patience, progress.print))
+                    points = {**(read_points() if FILE.exists() else {}), part: measured}
                     points["made"] = made(f"./scripts/bench fleet {command}", points, part)
                     write_points(points)
         return print_simulation(points, Shares(options.talking, options.idle), Limits())
@@ -102,6 +103,9 @@ def main() -> int:
         choices=PARTS,
         metavar="PART",
         help=f"measure the points anew, or only {', '.join(PARTS)}",
+    )
+    parser.add_argument(
+        "--patience", type=float, default=30.0, metavar="S", help="how long --measure waits for a quiet machine (30)"
     )
     parser.add_argument("--talking", type=float, default=0.1, metavar="S", help="share of sessions spoken in (0.1)")
     parser.add_argument("--idle", type=float, default=0.1, metavar="S", help="share of others that are awake (0.1)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import orjson
@@ -18,7 +18,8 @@ from context_builder.session.keys import Keys
 from context_builder.session.messages.message import CONSILIENCE
 from scripts.benches.daemon.processes import BenchError
 from scripts.benches.daemon.stage import Stage
-from scripts.benches.hosting.fleet_workers import empty, fleet_worker
+from scripts.benches.hosting.fleet_workers import fleet_worker
+from scripts.benches.hosting.points import Point
 
 SESSIONS: Final = 20
 SLEEP: Final = 170.0
@@ -28,16 +29,13 @@ PATIENCE: Final = 120.0
 TABLES: Final = ("context_memories", "context_summaries")
 
 
-def demo_cost(stage: Stage, seconds: float, told: Callable[[str], None]) -> list[Mapping[str, Any]]:
-    """Return one point, each figure of it a session's: messages, tokens and calls by task, rows, bytes in Redis."""
-    del seconds
-    empty(stage)
+def demo_cost(stage: Stage) -> Point:
+    """Return a point whose figures are a session's: messages, tokens and calls by task, rows, bytes in Redis."""
     names = [f"demo-{number}" for number in range(SESSIONS)]
     said = [one for one in load_demo() if one.speaker != CONSILIENCE and one.at is not None]
     with fleet_worker(stage, model=True, session_sleep=SLEEP), redis.Redis.from_url(stage.redis_url) as client:
         before = _used(client)
         began = time.monotonic()
-        told(f"the demo is spoken in {SESSIONS} sessions, for {said[-1].at:.0f} s")
         for number, one in enumerate(said, start=1):
             time.sleep(max(0.0, began + (one.at or 0.0) - time.monotonic()))
             for name in names:
@@ -52,7 +50,7 @@ def demo_cost(stage: Stage, seconds: float, told: Callable[[str], None]) -> list
         tasks = _tasks(client, names)
     hours = (said[-1].at or 0.0) / 3600
     rows = asyncio.run(_rows(stage, names))
-    point = {
+    return {
         "sessions": SESSIONS,
         "messages": len(said),
         "hours": hours,
@@ -63,8 +61,6 @@ def demo_cost(stage: Stage, seconds: float, told: Callable[[str], None]) -> list
         "memory_usage_talking": keys_talking,
         "memory_usage_asleep": keys_asleep,
     }
-    told(str(point))
-    return [point]
 
 
 def _used(client: redis.Redis) -> float:
