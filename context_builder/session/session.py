@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 
 from context_builder import metrics
 from context_builder.analysis.analyst import Analyst
+from context_builder.analysis.turns import share
 from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, SystemClock
 from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
@@ -86,6 +87,7 @@ class Session:
         self._rules = rules
         self._count_tokens = dependencies.count_tokens
         self._clock = dependencies.clock
+        self._tenant_id = dependencies.memory.tenant_id if dependencies.memory else ""
         self._store = SessionStore(host.client if host else client, session_id, rules)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         history = CommitHistory()
@@ -152,6 +154,7 @@ class Session:
         Raises :class:`SessionOwned` when another process runs it and ``wait`` is false, and
         :class:`~context_builder.errors.LeaseLost` when it is taken over or forgotten.
         """
+        share.set(self._tenant_id)
         with structlog.contextvars.bound_contextvars(session_id=self.session_id):  # whatever logs on its behalf
             if not await self.startup(takeover=takeover, wait=wait):
                 return

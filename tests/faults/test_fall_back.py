@@ -125,3 +125,31 @@ async def test_a_redis_that_lost_more_than_is_remembered_loses_no_pending_messag
 
 async def _is_empty(live: Live, key: str) -> bool:
     return not await live.redis.exists(key)
+
+
+async def test_a_session_that_is_handed_over_waits_for_redis_and_restores_what_that_lost(
+    live: Live, forgetful: ForgetfulRedis
+) -> None:
+    session = await live.start()
+    await say(live, 1)
+    await live.until("one is taken in", received_messages=1)
+    forgetful.remember()
+    await say(live, 2)
+    await live.until("two are taken in", received_messages=2)
+    forgetful.server.kill()
+    session.hand_over()
+    await live.tried_in_vain()
+    assert not live.tasks[session].done()
+    forgetful.fall_back()
+    await live.tasks[session]
+    assert await places(live) == Counter({"m000001": 1, "m000002": 1})
+    assert not await live.redis.exists(KEYS.owner)
+
+
+async def test_a_session_that_nobody_gave_it_yet_is_handed_over_at_once(live: Live) -> None:
+    await live.start()
+    waiting = live.session()
+    leaving = live.serve(waiting)
+    waiting.hand_over()
+    await leaving
+    assert not waiting.ready.is_set()

@@ -24,6 +24,7 @@ from context_builder.analysis.text.domains import score_domains
 from context_builder.analysis.text.keywords import keywords, topic_keywords
 from context_builder.analysis.text.summary import Digest, SummarySize
 from context_builder.analysis.text.words import Recurrence
+from context_builder.analysis.turns import FairTurns
 
 NAME: Final = "text"
 
@@ -39,8 +40,8 @@ class TextAnalyst(Analyst):
 
     Give it the executor that the process has for such work; otherwise it keeps one thread of
     its own, which ``close`` ends. Where the executor ``is_shared`` by many sessions, and in another
-    process, they take turns, a portion each, with rests in between; it takes longer to ask than a
-    short message to read, so these are read at once.
+    process, they take turns, a portion each and fairly between tenants, with rests in between; it
+    takes longer to ask than a short message to read, so these are read at once.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class TextAnalyst(Analyst):
         self._executor = executor or self._own
         self._size = size
         self._reads_at_once = is_shared
-        self._turn = asyncio.Semaphore() if is_shared else None
+        self._turns = FairTurns() if is_shared else None
 
     @property
     def name(self) -> str:
@@ -88,14 +89,14 @@ class TextAnalyst(Analyst):
 
     async def _run(self, function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
         loop = asyncio.get_running_loop()
-        if self._turn is None:
+        if self._turns is None:
             return await loop.run_in_executor(self._executor, function, *arguments)
-        await self._turn.acquire()
+        await self._turns.acquire()
         began = loop.time()
         try:
             return await loop.run_in_executor(self._executor, function, *arguments)
         finally:  # it rests for as long as it took, so that what comes of it holds up no messages
-            loop.call_later(loop.time() - began, self._turn.release)
+            loop.call_later(loop.time() - began, self._turns.release)
 
 
 def _portions(messages: Sequence[AnalystMessage]) -> Iterator[Sequence[AnalystMessage]]:

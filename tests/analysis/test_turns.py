@@ -1,0 +1,51 @@
+"""Turns are fair between shares, and none is lost by who gives up waiting."""
+
+from __future__ import annotations
+
+import asyncio
+
+from context_builder.analysis.turns import FairTurns, share
+
+
+class Workers:
+    """Tasks that wait for their turns, and note who had one."""
+
+    def __init__(self) -> None:
+        self.turns = FairTurns()
+        self.worked: list[str] = []
+
+    def start(self, tenant: str, name: str) -> asyncio.Task[None]:
+        async def work() -> None:
+            share.set(tenant)
+            await self.turns.acquire()
+            self.worked.append(name)
+            await asyncio.sleep(0)
+            self.turns.release()
+
+        return asyncio.create_task(work())
+
+
+async def test_a_share_with_many_waiting_leaves_every_second_turn_to_another() -> None:
+    workers = Workers()
+    await workers.turns.acquire()
+    large = [workers.start("large", f"large-{number}") for number in range(5)]
+    await asyncio.sleep(0)
+    small = [workers.start("small", f"small-{number}") for number in range(2)]
+    await asyncio.sleep(0)
+    workers.turns.release()
+    await asyncio.gather(*large, *small)
+    assert workers.worked == ["large-0", "small-0", "large-1", "small-1", "large-2", "large-3", "large-4"]
+
+
+async def test_who_gives_up_leaves_the_turn_to_others() -> None:
+    workers = Workers()
+    await workers.turns.acquire()
+    first, second, third = (workers.start("lab", str(number)) for number in range(3))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    workers.turns.release()  # to the second, which is cancelled before it runs
+    second.cancel()
+    await asyncio.gather(first, second, third, return_exceptions=True)
+    assert workers.worked == ["2"]
+    await asyncio.wait_for(workers.turns.acquire(), 1)
