@@ -30,6 +30,9 @@ SERVER_VARIABLE = "TEST_REDIS_SERVER"
 
 KILLS_A_SESSION = 20
 
+MUTANTS_SESSIONS, MUTANTS_MESSAGES = 20, 300
+"""Few sessions in which much is said, so that a fault of a fleet's worker shows soon."""
+
 SECONDS_A_FLEET_KILL = 4.5
 """About so long a kill takes in a fleet, with what else happens in it."""
 
@@ -66,12 +69,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sessions", type=int, default=60, help="with --fleet: sessions (60)")
     parser.add_argument("--seed", default=str(time.time_ns() % 1_000_000), help="repeats a run's choices")
     built = parser.add_mutually_exclusive_group()
-    built.add_argument("--fleet", action="store_true", help="three workers, 60 sessions and two Redis servers")
+    parser.add_argument("--fleet", action="store_true", help="three workers, 60 sessions and two Redis servers")
     built.add_argument("--hosted", action="store_true", help="run sessions as a process with many of them does")
     built.add_argument("--mutation", choices=MUTATIONS, help="build this fault into the daemon; the campaign must fail")
     parser.add_argument("--server", help="program to run as Redis, such as /usr/bin/valkey-server")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args()
+    if options.mutation is not None and MUTATIONS[options.mutation].of_a_fleet:
+        options.fleet = True
+        options.sessions, options.messages_per_kill = MUTANTS_SESSIONS, MUTANTS_MESSAGES
     known = FLEET_FAULTS if options.fleet else FAULTS
     if options.only is not None and options.only not in known:
         parser.error(f"--only: one of {', '.join(known)}")
@@ -135,12 +141,13 @@ async def _fleet_campaign(options: argparse.Namespace, tally: Tally) -> None:
         kills=kills,
         messages=messages,
         rate=messages / options.sessions / seconds,
+        mutation=options.mutation,
         deadline=time.monotonic() + options.minutes * 60,
         workers=options.workers,
         sessions=options.sessions,
     )
     async with World.opened(1) as world, _told(tally):
-        await run_fleet(world, tally, plan, fleet_deck(options.seed, options.only), befall)
+        await run_fleet(world, tally, plan, fleet_deck(options.seed, _faults(options)), befall)
 
 
 def _faults(options: argparse.Namespace) -> Sequence[str]:

@@ -51,6 +51,7 @@ class FleetPlan:
     workers: int = 3
     sessions: int = 60
     servers: int = 2
+    mutation: str | None = None
 
 
 class FleetSession(Account):
@@ -111,7 +112,7 @@ class Fleet:
                     stack.push_async_callback(link.close)
                     links.append(link)
                 name = f"worker-{number + 1}"
-                daemon = Daemon(name, command(None, "fleet"), self._environ(links), self.world.folder)
+                daemon = Daemon(name, command(self._plan.mutation, "fleet"), self._environ(links), self.world.folder)
                 stack.push_async_callback(daemon.kill)
                 self.workers.append(FleetWorkerProcess(name, links, daemon))
             watching = asyncio.create_task(self.watch.run(), name="ownership")
@@ -265,17 +266,19 @@ async def run_fleet(
                     fleet.start_all()
                     if fleet.rng.random() < 0.6:
                         await fleet.recovered()
-                    if fleet.rng.random() < 0.2:
+                    if plan.mutation or fleet.rng.random() < 0.2:
                         await fleet.audit(fault)
-            if not tally.interrupted:
-                await fleet.account()
+            if tally.interrupted or (plan.mutation and tally.has_findings):
+                return
+            await fleet.account()
             await fleet.stop()
         except Stuck as stuck:
             tally.note(str(stuck))
 
 
 def _is_over(tally: Tally, plan: FleetPlan) -> bool:
-    return tally.interrupted or time.monotonic() > plan.deadline
+    is_found_out = plan.mutation is not None and tally.has_findings
+    return tally.interrupted or is_found_out or time.monotonic() > plan.deadline
 
 
 @asynccontextmanager

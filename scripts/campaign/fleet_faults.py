@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -18,9 +18,9 @@ from scripts.campaign.ownership import LOOK
 from scripts.campaign.world import REFUSED
 
 
-def deck(seed: str, only: str | None = None) -> Deck[str]:
-    """The faults as often as they are to come, unless it is to be this ``only``."""
-    faults = [only] if only else [name for name, (often, _) in FLEET_FAULTS.items() for _ in range(often)]
+def deck(seed: str, only: Sequence[str] = ()) -> Deck[str]:
+    """The faults as often as they are to come, unless it is to be these ``only``."""
+    faults = only or [name for name, (often, _) in FLEET_FAULTS.items() for _ in range(often)]
     return Deck(faults, f"{seed}/fleet")
 
 
@@ -167,7 +167,7 @@ async def server_falls_back(fleet: Fleet) -> None:
             await stack.enter_async_context(session.listener.silent())
         for worker in fleet.workers:
             await stack.enter_async_context(worker.links[fleet.hosts.index(host)].stalled())
-        before = [await session.places() for session in sessions]
+        before = await asyncio.gather(*(session.places() for session in sessions))
         await asyncio.sleep(4 * LOOK)  # so that the watch has seen who owns them now
         same = {one for one in sessions if owners[one] and owners[one] == _committing(fleet, one)}
         late = time.monotonic() - moment.at > LATEST
@@ -176,11 +176,21 @@ async def server_falls_back(fleet: Fleet) -> None:
         if killed is not None and killed.daemon.status is None:
             await fleet.kill(killed)
             same -= {one for one in same if fleet.watch.owned[one.session_id].pid == killed.daemon.pid}
-        after = [await session.places() for session in sessions]
+        after = await asyncio.gather(*(session.places() for session in sessions))
     back = time.monotonic()
     fleet.start_all()
     for session, then, now in zip(sessions, before, after, strict=True):
         await _sent_again(fleet, session, then, now, goes_on=session in same)
+    restoring = {session: then for session, then in zip(sessions, before, strict=True) if session in same}
+
+    async def is_restored() -> bool:  # until then another fault may take for good what Redis has lost
+        for session, then in [*restoring.items()]:
+            now = await session.places()
+            if {*then.taken_in} <= {*now.taken_in, *now.waiting}:
+                del restoring[session]
+        return not restoring
+
+    await fleet.wait(is_restored, lambda: f"{[one.session_id for one in restoring]} are restored", poll=0.1)
     await fleet.recovered()
     fleet.tally.after_redis.append(time.monotonic() - back)
 

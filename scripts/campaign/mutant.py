@@ -1,4 +1,5 @@
-"""The daemon with a fault built in, so that the campaign can be seen to fail: ``mutant NAME run SESSION``."""
+"""The daemon with a fault built in, so that the campaign can be seen to fail: ``mutant NAME run SESSION``, or a worker
+of a fleet: ``mutant NAME fleet``."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import Final
 from context_builder.__main__ import main
 from context_builder.analysis.grounding import Grounding
 from context_builder.errors import StoreUnavailable
+from context_builder.fleet.runner import SessionRunner
 from context_builder.session.inbox import Inbox
 from context_builder.session.outbox_relay import OutboxRelay
 from context_builder.session.store.commit_history import CommitHistory, UnidentifiedDeliveries
@@ -20,11 +22,13 @@ from scripts.alteration import alter_commit, replace
 
 @dataclass(frozen=True)
 class Mutation:
-    """What ``build`` changes in the daemon; ``shown_by`` these faults of the campaign, which finds it ``found_as``."""
+    """What ``build`` changes in the daemon, or in a worker ``of_a_fleet``; ``shown_by`` these faults of the campaign,
+    which finds it ``found_as``."""
 
     build: Callable[[], None]
     shown_by: tuple[str, ...]
     found_as: str
+    of_a_fleet: bool = False
 
 
 def acknowledge_before_commit() -> None:
@@ -107,6 +111,11 @@ def take_refusals_for_points() -> None:
     replace(Grounding, "may_replace", lambda self, text, known, cited: True)
 
 
+def leave_at_once() -> None:
+    """A worker does not wait for a Redis that is away before its sessions leave."""
+    replace(SessionRunner, "hand_over", SessionRunner.drain)
+
+
 MUTATIONS: Final[Mapping[str, Mutation]] = {
     "acknowledge-before-commit": Mutation(acknowledge_before_commit, ("kill while Redis stalls",), "lost"),
     "skip-the-fence": Mutation(skip_the_fence, ("taken over",), "lost"),
@@ -117,6 +126,8 @@ MUTATIONS: Final[Mapping[str, Mutation]] = {
     "ignore-the-mark": Mutation(ignore_the_mark, ("forgotten while frozen",), "returned"),
     "write-over-strangers": Mutation(write_over_strangers, ("Redis falls back, owner frozen and replaced",), "lost"),
     "expect-nothing-again": Mutation(expect_nothing_again, ("Redis falls back",), "doubled"),
+    "leave-at-once": Mutation(leave_at_once, ("server falls back",), "wrong", of_a_fleet=True),
+    "share-a-session": Mutation(skip_the_fence, ("worker frozen",), "wrong", of_a_fleet=True),
     "take-refusals-for-points": Mutation(take_refusals_for_points, ("model refuses in points",), "lost"),
 }
 
