@@ -13,7 +13,7 @@ import pytest
 
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.engines import postgres_programs
-from context_builder.engines.postgres import PostgresEngine
+from context_builder.engines.postgres import SHARED_BUFFERS, PostgresEngine
 from context_builder.engines.postgres_programs import find_programs
 from context_builder.errors import EngineError
 from context_builder.storage.migrations import apply
@@ -38,6 +38,8 @@ async def test_it_takes_the_archive_and_knows_vectors(postgres_subject: Postgres
     await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     assert await connection.fetchval("SELECT '[3,4]'::vector <-> '[0,0]'") == 5.0
     assert await connection.fetchval("SELECT lower('ÄÖ')") == "äö"
+    cache = await connection.fetchval("SELECT pg_size_bytes(current_setting('shared_buffers'))")
+    assert cache == min(SHARED_BUFFERS * 2**20, psutil.virtual_memory().total // 8 // 2**20 * 2**20)
     await connection.close()
 
 
