@@ -105,6 +105,8 @@ def read_anchors(file: Path) -> list[Anchor]:
                 anchors.append(Anchor.from_json(json.loads(line)))
             except (KeyError, TypeError, ValueError):
                 raise AuditAnchorError(f"{file}, line {number}: not an anchor as `audit anchors` writes it") from None
+    if not anchors:  # which would verify anything
+        raise AuditAnchorError(f"{file} holds no anchor")
     return anchors
 
 

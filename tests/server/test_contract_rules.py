@@ -394,6 +394,50 @@ async def test_without_the_database_there_is_no_answer_until_it_is_back(
         assert [one["ref"] for one in (await built(client))["sources"]] == ["artifact:protocol"]
 
 
+async def test_what_is_answered_while_the_database_comes_and_goes_is_recorded(
+    tmp_path: Path, redis: Redis, redis_server: RedisServer, migrated_url: str
+) -> None:
+    async with (
+        behind_a_proxy(tmp_path, redis_server.url, migrated_url) as (server, proxy),
+        server.client(server.local_token) as client,
+    ):
+        await put(client)
+        answers: list[httpx.Response] = []
+
+        async def build(caller: int) -> None:
+            for number in range(12):
+                asked = {"intent": f"clips {caller} {number}", "tokenBudget": 100}
+                answers.append(await client.post(BUILD, json=asked))
+
+        async def come_and_go() -> None:
+            for _ in range(4):
+                await asyncio.sleep(0.2)
+                proxy.hang_up()
+                await asyncio.sleep(0.05)
+                proxy.take_up()
+
+        await asyncio.gather(come_and_go(), *(build(caller) for caller in range(6)))
+        assert {answer.status_code for answer in answers} <= {200, 503}
+        packages = [answer.json() for answer in answers if answer.status_code == 200]
+        assert packages
+
+        async def answers_again() -> bool:
+            return (await client.get(path(packages[0]))).status_code == 200
+
+        await wait_until(answers_again, "it is back", timeout=30)
+        await redis.flushall()
+        for package in packages:
+            again = await got(client, package)
+            assert again["contextPackageId"] == package["contextPackageId"]
+            assert (await client.get(path(package, "/audit"))).status_code == 200
+        settings = {
+            "CONTEXT_BUILDER_DATABASE_URL": migrated_url,
+            "CONTEXT_BUILDER_TENANT_ID": server.settings["tenant_id"],
+        }
+        verified = await asyncio.to_thread(CliRunner().invoke, app, ["audit", "verify"], env=settings)
+        assert (verified.exit_code, "is intact" in verified.output) == (0, True), verified.output
+
+
 async def test_a_thousand_policies_hold_nobody_up(api: ApiServer, tenant: str) -> None:
     """Most of them in few texts: each ``PUT`` takes its time."""
     forbid = 'forbid (principal, action, resource) when {{ resource.project == "p{}" }};'

@@ -174,6 +174,22 @@ async def test_a_project_finds_its_own_among_many_others_that_are_more_alike(lab
     assert {one.ref for one in package.sources} == {"artifact:own", "artifact:all"}
 
 
+async def test_what_is_forgotten_while_it_is_being_packed_is_not_served(lab: Lab) -> None:
+    said = Memory("monday:message:1", "SECRET hydrophone clips.", session_id="monday", position=1)
+    await lab.memory.remember("lab", [said])
+
+    async def forget() -> None:
+        await lab.memory.forget("lab", filter=MemoryFilter(session_id="monday"))
+        await SessionRegistry(lab.redis).forget("monday")
+
+    service = lab.again(policy=Interrupted(lab.services.policy, forget))
+    package = await service.build(ANN, REQUEST, TRACE)
+    for _ in range(2):
+        served = await service.get(ANN, package.context_package_id)
+        assert "SECRET" not in served.package.model_dump_json()
+        await lab.redis.delete(PREFIX + package.context_package_id)
+
+
 async def test_a_forgotten_session_leaves_no_package_in_the_cache(lab: Lab) -> None:
     for session in ("monday", "tuesday"):
         said = Memory(f"{session}:message:1", f"SECRET hydrophone clips of {session}.", session_id=session, position=1)
