@@ -54,9 +54,11 @@ class Daemon:
         self._folder = folder
         self._log = folder / f"{session_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._begins_at = 0
 
     def start(self, *options: str) -> None:
         with self._log.open("ab") as log:
+            self._begins_at = log.tell()
             self._process = subprocess.Popen(
                 [*self._command, *options],
                 cwd=self._folder,
@@ -75,6 +77,12 @@ class Daemon:
     def status(self) -> int | None:
         """Its exit status; ``None`` while it runs."""
         return self._process.poll() if self._process is not None else -1
+
+    def has_said(self, words: str) -> bool:
+        """Whether it has, since it was started."""
+        with self._log.open("rb") as log:
+            log.seek(self._begins_at)
+            return words.encode() in log.read()
 
     def last_words(self) -> str:
         return self._log.read_text(errors="replace")[-2000:]

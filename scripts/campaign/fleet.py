@@ -177,6 +177,14 @@ class Fleet:
 
         await self.wait(well, lambda: f"{unwell[:10]} go on", poll=0.1)
 
+    async def ready(self, worker: FleetWorkerProcess) -> None:
+        """Wait until a worker takes sessions."""
+
+        async def is_ready() -> bool:
+            return worker.daemon.has_said("fleet.ready")
+
+        await self.wait(is_ready, lambda: f"{worker.name} is ready", poll=0.05)
+
     async def at_rest(self) -> None:
         """Wait until no session is about to move."""
         self.start_all()
@@ -235,6 +243,7 @@ class Fleet:
     async def stop(self) -> None:
         """SIGTERM; every worker must leave in good order."""
         for worker in self.workers:
+            await self.ready(worker)
             worker.daemon.signal(signal.SIGTERM)
         for worker in self.workers:
             if await worker.daemon.ended(PATIENCE) != 0:

@@ -128,8 +128,8 @@ async def connections_cut(fleet: Fleet) -> None:
 async def rolling_restart(fleet: Fleet) -> None:
     """Every worker is replaced, one after the other."""
     for worker in fleet.workers:
-        if worker.daemon.status is not None:
-            continue
+        fleet.start_all()
+        await fleet.ready(worker)  # before, it has nothing to hand over, and ends at once
         worker.daemon.signal(signal.SIGTERM)
         if await worker.daemon.ended(30.0) != 0:
             said = f"it said last:\n{worker.daemon.last_words()}"
