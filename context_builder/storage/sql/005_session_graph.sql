@@ -145,7 +145,7 @@ BEGIN
     )
     SELECT DISTINCT ON (w.ref) jsonb_build_object(
         'ref', w.ref, 'version', 0, 'kind', CASE m.kind WHEN 'point' THEN coalesce(m.metadata ->> 'point', 'claim') ELSE m.kind END,
-        'title', regexp_replace(left(line.text, 80), CASE WHEN length(line.text) > 80 THEN ' [^ ]*$' ELSE '^$' END, ''),
+        'title', CASE WHEN length(line.text) > 80 THEN regexp_replace(left(line.text, 80), ' [^ ]*$', '') ELSE line.text END,
         'content', m.text, 'sensitivity', 'internal', 'status', '', 'project', '', 'module', '',
         'session', m.session_id, 'speaker', m.speaker, 'time', m.said_at, 'tags', m.tags,
         'cites', CASE m.kind WHEN 'point' THEN context_session_cited(m.session_id, m.metadata) ELSE '{}' END,
@@ -162,7 +162,11 @@ BEGIN
         WHERE w.kind = 'message' AND s.tenant_id = tenant AND s.session_id = w.session AND s.kind = 'message'
           AND s.position = w.number AND s.unowned
     ) AS m
-    CROSS JOIN LATERAL (SELECT regexp_replace(trim(left(m.text, 400)), '\s+', ' ', 'g')) AS line (text)
+    CROSS JOIN LATERAL (
+        -- Nearly all is one line with single blanks, which is told ten times as fast. OFFSET 0: once for each.
+        SELECT CASE WHEN b.text ~ '\s\s|(?! )\s' THEN regexp_replace(b.text, '\s+', ' ', 'g') ELSE b.text END
+        FROM (SELECT trim(left(m.text, 400)) OFFSET 0) AS b (text) OFFSET 0
+    ) AS line (text)
     ORDER BY w.ref, m.said_at DESC NULLS LAST, m.id;
 END
 $$;

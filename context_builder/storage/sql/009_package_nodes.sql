@@ -7,7 +7,8 @@ RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
     RETURN QUERY
-        SELECT n.node || jsonb_build_object('quality', u.quality, 'reuse', u.reuse)
+        SELECT CASE WHEN u.ref IS NULL THEN n.node
+               ELSE n.node || jsonb_build_object('quality', u.quality, 'reuse', u.reuse) END
         FROM (
             SELECT * FROM context_knowledge_nodes(tenant, refs, longest)
             UNION ALL
