@@ -80,10 +80,11 @@ async def _work() -> None:
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = asyncio.Event()
     meter = WorkloadMeter()
-    async with open_apps(settings) as apps, open_workers(apps, meter) as workers, AsyncExitStack() as stack:
+    async with open_apps(settings) as apps, AsyncExitStack() as stack:
         with stopping_signals(stop.set):
             for app in apps:
                 await app.check()
+            workers = await stack.enter_async_context(open_workers(apps, meter))
             typer.echo(banner(workers[0].name, apps))
             if settings.process.http_port is not None:
                 require_extra("server", "uvicorn", "HTTP_PORT")

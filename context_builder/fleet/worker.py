@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
-from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 import orjson
 import structlog
@@ -81,12 +80,11 @@ def open_docket(url: str) -> Docket:
 
 def _with_room(url: str) -> str:
     """Return the URL with a pool that is large enough, unless it names one."""
-    parts = urlsplit(url)
-    query = parse_qs(parts.query, keep_blank_values=True)
-    if "+" in parts.scheme or "max_connections" in query:
+    address, _, query = url.partition("?")
+    options = query.split("&") if query else []
+    if "+" in address.partition("://")[0] or any(one.startswith("max_connections=") for one in options):
         return url
-    query["max_connections"] = [str(CONNECTIONS)]
-    return urlunsplit(parts._replace(query=urlencode(query, doseq=True)))
+    return f"{address}?{'&'.join((*options, f'max_connections={CONNECTIONS}'))}"
 
 
 class FleetWorker:

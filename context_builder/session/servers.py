@@ -52,8 +52,14 @@ class SessionServers:
 
         Raises :class:`StoreUnavailable` when one of them does not answer.
         """
-        listed = await asyncio.gather(*(SessionRegistry(one.redis).sessions() for one in self._servers))
+        listed = await asyncio.gather(*map(self._sessions_on, self._servers))
         return most_recent_first(session for part in listed for session in part)
+
+    async def _sessions_on(self, server: SessionServer) -> list[RegisteredSession]:
+        try:
+            return await SessionRegistry(server.redis).sessions()
+        except StoreUnavailable as error:
+            raise StoreUnavailable(str(error) if len(self) == 1 else f"{server.name}: {error}") from None
 
     async def find(self, session_id: str) -> SessionServer | None:
         """Return the server that holds the session; None when none does, the only one when there is no other.

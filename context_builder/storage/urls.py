@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qs, urljoin, urlsplit
 
 if TYPE_CHECKING:
     import httpx
@@ -66,10 +66,10 @@ def printable(url: str) -> str:
 
 
 def server_name(url: str) -> str:
-    """Return ``host:port/database`` of a Redis URL, or the socket's path, without anything secret."""
+    """Return ``host:port/database`` of a Redis URL, or ``socket/database``, without anything secret."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
-        return parts.path
+        return f"{parts.path}/{parse_qs(parts.query).get('db', ['0'])[0]}"
     address = ",".join(one if ":" in one.rpartition("]")[2] else f"{one}:6379" for one in printable(url).split(","))
     return f"{address}/{parts.path.strip('/') or '0'}"
 

@@ -87,6 +87,22 @@ async def test_a_server_that_is_away_stops_its_own_sessions_until_it_is_back(
     assert await second.owners("lab-1", "lab-2", "lab-3") == {}
 
 
+async def test_a_server_may_be_a_unix_socket_of_this_machine(start_worker: StartWorker, tmp_path: Path) -> None:
+    (tmp_path / "redis").mkdir()
+    socket = tmp_path / "s"
+    server = RedisServer(tmp_path / "redis", "--unixsocket", str(socket), "--notify-keyspace-events", "El")
+    server.start()
+    try:
+        async with client_for(f"unix://{socket}") as client:
+            fleet = Fleet(client)
+            worker = start_worker(redis_urls=f"unix://{socket}?db=2 unix://{socket}?tenant=lab&db=0", redis_url="")
+            await ready(worker)
+            await fleet.say("monday")
+            await fleet.hears("monday")
+    finally:
+        server.kill()
+
+
 def urls_named(urls: str) -> list[str]:
     return [url.removeprefix("redis://").partition("?")[0] for url in urls.split()]
 

@@ -185,7 +185,7 @@ def test_each_redis_server_has_its_address_and_its_tenant() -> None:
     assert [(one.redis.server_name, one.memory.tenant_id) for one in each] == [
         ("one:6379/1", "ours"),
         ("a:1,b:2/main/0", "lab"),
-        ("/run/redis.sock", "x"),
+        ("/run/redis.sock/2", "x"),
     ]
     assert [one.redis.url and one.redis.url.get_secret_value() for one in each] == [
         "redis://:hunter2@one/1",
