@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from hashlib import md5
 
 import asyncpg
 import pytest
 
-from context_builder.memory.memory import Memory, MemoryQuery
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
+from tests.memory.vectors import LetterEmbedder
 
 pytestmark = pytest.mark.engines
 
@@ -25,11 +29,7 @@ INDEXES = (
 async def test_a_search_among_many_uses_every_index_and_never_scans_the_table(
     hybrid: PostgresMemory, database: asyncpg.Connection
 ) -> None:
-    words = random.Random(1)
-    said = ["".join(words.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(3_000)]
-    await hybrid.remember(
-        "acme", [Memory(f"m-{n}", text, session_id=f"s-{n // 100}", position=n) for n, text in enumerate(said)]
-    )
+    said = await say(hybrid, "acme", 3_000)
     await hybrid.close()  # its connections report what they used when they end
     await database.execute("ANALYZE")
     before = await used(database)
@@ -42,8 +42,94 @@ async def test_a_search_among_many_uses_every_index_and_never_scans_the_table(
     assert after["table scans"] == before["table scans"]
 
 
+async def test_a_search_of_a_small_tenant_scans_no_table_either(
+    hybrid: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    """In a plan that reads a whole table, because it is small still, others' rows would be read once it is large."""
+    said = await say(hybrid, "acme", 20)
+    await hybrid.close()
+    before = await used(database)
+    for where in (MemoryFilter(), MemoryFilter(session_id="s-0"), MemoryFilter(user_id="user-0", with_unowned=True)):
+        for text in ("", *said[:7]):
+            assert await hybrid.search("acme", MemoryQuery(text, filter=where))
+    await hybrid.close()
+    assert (await used(database))["table scans"] == before["table scans"]
+
+
+async def test_of_a_large_tenant_a_session_s_own_memories_are_read_and_all_of_them_found(
+    hybrid: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    said = await say(hybrid, "acme", 3_000)
+    await hybrid.close()
+    before = await used(database)
+    for where in (MemoryFilter(session_id="s-7"), MemoryFilter(user_id="user-7")):
+        found = await hybrid.search("acme", MemoryQuery(" ".join(said[700:703]), 100, filter=where))
+        assert {one.memory.text for one in found} == {*said[700:800]}
+        assert sum("vector" in one.origins for one in found) == 100
+    await hybrid.close()
+    after = await used(database)
+    assert [after[index] for index in INDEXES[:2]] == [before[index] for index in INDEXES[:2]]
+
+
+@pytest.mark.parametrize("words", ["ab 207 211", "ab ce 207", "ab ce fi"])
+async def test_what_is_narrow_is_found_as_in_the_indexes_of_everybody(
+    hybrid: PostgresMemory, database: asyncpg.Connection, words: str
+) -> None:
+    choose = random.Random(2)
+    texts = [f"{n} {' '.join(choose.sample(['ab', 'ce', 'fi', 'go', 'hu'], 3))}" for n in range(3_000)]
+    await hybrid.remember("acme", [Memory(f"m-{n}", text, session_id=f"s-{n // 40}") for n, text in enumerate(texts)])
+    ranked = "SELECT array_agg((h.id, round(h.score::numeric, 3)) ORDER BY h.score DESC, h.id) FROM {} AS h"
+    by_words = ranked.format("unnest(context_memory_full_text('acme', $1, 'm.session_id = ''s-5''', $2, 50, '{}'))")
+    by_meaning = ranked.format("context_memory_by_embedding('acme', 'letters', $1, 'm.session_id = ''s-5''', $2, 50)")
+    for query, asked in ((by_words, words), (by_meaning, await LetterEmbedder().embed_query(words))):
+        narrow, wide = [await database.fetchval(query, asked, is_narrow) for is_narrow in (True, False)]
+        assert narrow == wide
+        assert len({row[0] for row in narrow}) == len(narrow)
+
+
+@pytest.mark.parametrize(
+    ("where", "narrow"),
+    [
+        ({}, False),
+        ({"kinds": ["point"]}, False),
+        ({"session_id": "s-7"}, True),
+        ({"user_id": "user-7"}, True),
+        ({"user_id": "user-7", "with_unowned": True}, False),
+        ({"user_id": "user-7", "session_id": "s-7", "with_unowned": True}, True),
+        ({"since": "2025-01-01T00:00:00Z"}, False),
+        ({"since": "2025-01-02T00:00:00Z", "until": "2025-01-02T01:00:00Z"}, True),
+    ],
+)
+async def test_a_filter_is_narrow_that_lets_few_of_the_tenant_s_memories_through(
+    memory: PostgresMemory, database: asyncpg.Connection, where: dict[str, object], narrow: bool
+) -> None:
+    await say(memory, "acme", 3_000)
+    await memory.remember("acme", [Memory(f"nobody-s-{n}", "…") for n in range(400)])
+    asked = "SELECT context_memory_is_narrow('acme', $1)"
+    assert await database.fetchval(asked, json.dumps(where)) is narrow
+
+
+async def say(memory: PostgresMemory, tenant: str, count: int) -> Sequence[str]:
+    """Remember texts of random letters, a hundred in each session and of each user, a minute apart."""
+    choose = random.Random(1)
+    said = ["".join(choose.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(count)]
+    memories = [
+        Memory(
+            id=f"m-{n}",
+            text=text,
+            session_id=f"s-{n // 100}",
+            user_id=f"user-{n // 100}",
+            position=n,
+            time=datetime(2025, 1, 1, tzinfo=UTC) + timedelta(minutes=n),
+        )
+        for n, text in enumerate(said)
+    ]
+    await memory.remember(tenant, memories)
+    return said
+
+
 async def used(database: asyncpg.Connection) -> dict[str, int]:
-    """How often each index of the memories was used, and how often the whole table was read."""
+    """How often each index of the memories was used, and how often one of their tables was read as a whole."""
     others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     while await database.fetchval(others):
         await database.execute("SELECT pg_sleep(0.01)")
@@ -51,7 +137,7 @@ async def used(database: asyncpg.Connection) -> dict[str, int]:
     rows = await database.fetch(
         "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes WHERE relname LIKE 'context_memor%'"
     )
-    scans = await database.fetchval("SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'context_memories'")
+    scans = await database.fetchval("SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname LIKE 'context_memor%'")
     return {row["indexrelname"]: row["idx_scan"] for row in rows} | {"table scans": scans}
 
 

@@ -69,6 +69,12 @@ async def test_words_that_thousands_have_are_found_where_they_meet(memory: Postg
     assert (await texts(memory, "boat 1023"))[0] == "the boat of 1023"
 
 
+async def test_a_word_that_thousands_have_brings_each_memory_once(memory: PostgresMemory) -> None:
+    others = [Memory(f"m-{n}", f"the boat of {n}") for n in range(1_200)]
+    await memory.remember("acme", [*others, *(Memory(f"s-{n}", f"my boat of {n}", session_id="s") for n in range(40))])
+    assert len(await texts(memory, "boat 17", 40, session_id="s")) == 40
+
+
 async def test_a_session_finds_its_own_by_any_word_however_common_elsewhere(memory: PostgresMemory) -> None:
     others = [Memory(f"m-{n}", f"the {'boat' if n % 2 else 'harbour'} of {n}", user_id="ann") for n in range(2_400)]
     mine = Memory("mine", "our harbour is calm", session_id="session-1", user_id="kai")

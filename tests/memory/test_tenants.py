@@ -26,10 +26,11 @@ FUNCTIONS = {
 INNER = {
     "separate": "SELECT context_memory_separate('globex', 26)",
     "terms": "SELECT context_memory_terms('globex', 'tortoise')",
-    "by_words": "SELECT context_memory_by_words('globex', '{tortois}', '{1}', '{tortois}', '{}', 'true', 9)",
-    "by_embedding": "SELECT context_memory_by_embedding('globex', 'letters', '{1}', 'true', 9)",
+    "by_words": "SELECT context_memory_by_words('globex', '{tortois}', '{1}', '{tortois}', '{}', 'true', false, 9)",
+    "by_embedding": "SELECT context_memory_by_embedding('globex', 'letters', '{1}', 'true', false, 9)",
     "relevance": "SELECT context_memory_relevance('globex', 'tortoise', '{secret}')",
-    "full_text": "SELECT context_memory_full_text('globex', 'tortoise', 'true', 9, '{}')",
+    "full_text": "SELECT context_memory_full_text('globex', 'tortoise', 'true', false, 9, '{}')",
+    "is_narrow": "SELECT context_memory_is_narrow('globex', '{}')",
     "neighbours": "SELECT context_memory_neighbours('globex', '{}', '{}', 1, '', 'true')",
     "expansion": "SELECT context_memory_expansion('globex', '{secret}', '{}')",
 }

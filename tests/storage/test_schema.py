@@ -69,6 +69,7 @@ async def test_every_function_is_guarded(database_url: str, database: asyncpg.Co
     await database.execute("DROP ROLE context_builder_stranger")
     assert {row["name"] for row in unguarded if row["path"]} == set()
     assert {row["name"] for row in unguarded} == {
+        "context_builder_by_index",
         "context_builder_guard",
         "context_memory_json",
         "context_memory_place",

@@ -133,12 +133,45 @@ CREATE OR REPLACE FUNCTION context_memory_rare(words text[], counts bigint[]) RE
     ) AS w
 $$;
 
+-- Whether a filter's session, user or times let so few memories through that to read all of these is quicker than to look for
+-- them in an index of everybody's: of n memories of which k pass, some 50 n / k are read there until 50 pass. Counted, because
+-- what the planner knows of sessions and users is of all tenants together. One condition that is selective is enough.
+CREATE OR REPLACE FUNCTION context_memory_is_narrow(tenant text, filter jsonb) RETURNS boolean
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    enough bigint;
+BEGIN
+    IF NOT filter ?| '{session_id,user_id,since,until}' THEN
+        RETURN false;
+    END IF;
+    enough := 1 + least(sqrt(50.0 * coalesce((SELECT t.memories FROM context_memory_totals AS t WHERE t.tenant_id = tenant), 0)), 5000);
+    RETURN (filter ? 'session_id' AND enough > (SELECT count(*) FROM (
+                SELECT FROM context_memories AS m
+                WHERE m.tenant_id = tenant AND m.session_id = filter ->> 'session_id' LIMIT enough) AS of_session))
+        OR (filter ? 'user_id' AND enough > (SELECT count(*) FROM (
+                (SELECT FROM context_memories AS m
+                 WHERE m.tenant_id = tenant AND m.user_id = filter ->> 'user_id' LIMIT enough)
+                UNION ALL
+                (SELECT FROM context_memories AS m
+                 WHERE (filter ->> 'with_unowned')::boolean AND m.tenant_id = tenant AND m.user_id IS NULL LIMIT enough)) AS of_user))
+        OR (filter ?| '{since,until}' AND enough > (SELECT count(*) FROM (
+                SELECT FROM context_memories AS m
+                WHERE m.tenant_id = tenant AND m.said_at >= coalesce((filter ->> 'since')::timestamptz, '-infinity')
+                  AND m.said_at < coalesce((filter ->> 'until')::timestamptz, 'infinity') LIMIT enough) AS of_times));
+END
+$$;
+
+DROP FUNCTION IF EXISTS
+    context_memory_by_words(text, text[], double precision[], text[], text[], text, integer),
+    context_memory_by_embedding(text, text, real[], text, integer),
+    context_memory_full_text(text, text, text, integer, jsonb);
+
 -- The best hits by words, scored by BM25 (k = 1.2, b = 0.4), among the memories that have one of the "rare" words; with
 -- "common" words also among some that have the first two of these, and some that have the first without the second.
 -- How often a memory has a word is read from ts_rank, which for one word is r = 6/pi^2 * sum(1/n^2) over its
 -- occurrences, so that there are about 0.608 r / (1 - r). The length of a memory is its number of different words.
 CREATE OR REPLACE FUNCTION context_memory_by_words(
-    tenant text, words text[], weights float8[], rare text[], common text[], condition text, depth integer
+    tenant text, words text[], weights float8[], rare text[], common text[], condition text, narrow boolean, depth integer
 ) RETURNS SETOF context_memory_hit
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -146,25 +179,30 @@ DECLARE
                        FROM context_memory_totals AS t WHERE t.tenant_id = tenant);
     keys    text := 'context_memory_keys(m.tenant_id, tsvector_to_array(m.words))';
     -- Keys are the tenant's own. Where nothing else of the condition is in an index, that of the tenant is kept out of the
-    -- plan: to find all its memories, to look for some hundred among them, takes longer than all the rest.
+    -- plan: to find all its memories, to look for some hundred among them, takes longer than all the rest. Where the
+    -- condition is narrow it is the keys that are kept out.
     matching   text := format('SELECT m.id, m.session_id, m.position, m.words FROM context_memories AS m
                             WHERE m.tenant_id %s = $1 AND %s AND ',
-                              CASE WHEN condition ~ 'm\.(session_id|user_id|said_at) ' THEN '' ELSE '|| ''''' END, condition);
+                              CASE WHEN narrow OR condition ~ 'm\.(session_id|user_id|said_at) ' THEN '' ELSE '|| ''''' END, condition);
+    has_any text := CASE WHEN narrow THEN 'm.words @@ context_memory_any($4)' ELSE keys || ' && context_memory_keys($1, $4)' END;
+    has_all text := CASE WHEN narrow THEN 'tsvector_to_array(m.words) @> (' ELSE keys || ' @> context_memory_keys($1, ' END;
     score   text := (
         -- BM25's sum, solved for a single use of ts_rank.
         SELECT string_agg(format('coalesce(%s::float8 / (1 - m.norm + m.norm
                                   / nullif(ts_rank(''{1,1,1,1}'', m.words, %L::tsquery), 0)), 0)', w.weight,
                                  context_memory_term(w.word)), ' + ')
         FROM unnest(words, weights) AS w (word, weight));
-    found   text := matching || keys || ' && context_memory_keys($1, $4)';
+    found   text := matching || has_any;
 BEGIN
     IF cardinality(common) > 0 THEN
-        matching := matching || 'NOT m.words @@ context_memory_any($4) AND ' || keys || ' @> context_memory_keys($1, ';
+        matching := matching || 'NOT m.words @@ context_memory_any($4) AND ' || has_all;
+        found := format('%s UNION ALL (%s $5[1:2]) LIMIT 1000)', found, matching);
+    END IF;
+    IF cardinality(common) > 1 THEN
         found := format($found$
-            %s UNION ALL (%s $5[1:2]) LIMIT 1000)
-            UNION ALL (SELECT * FROM (%s $5[1:1]) LIMIT 1500) AS m
-                       WHERE NOT m.words @@ context_memory_any($5[2:2]) LIMIT 500)
-            $found$, found, matching, matching);
+            %s UNION ALL (SELECT * FROM (%s $5[1:1]) LIMIT 1500) AS m
+                          WHERE NOT m.words @@ context_memory_any($5[2:2]) LIMIT 500)
+            $found$, found, matching);
     END IF;
     RETURN QUERY EXECUTE format($hits$
         SELECT m.id, m.session_id, m.position, (%s)::float8 AS score
@@ -175,14 +213,31 @@ BEGIN
 END
 $$;
 
--- The best hits by embedding: cosine similarity, 0 to 1. A small tenant's vectors are compared one by one; a large one's
--- index is read on until there are enough hits that meet the condition, where pgvector can (0.8 and later).
+-- The best hits by embedding: cosine similarity, 0 to 1. A small tenant's vectors are compared one by one, and so are those of
+-- a narrow condition; else a large tenant's index is read on until there are enough hits that meet the condition, where
+-- pgvector can (0.8 and later), or it has read 20,000.
 CREATE OR REPLACE FUNCTION context_memory_by_embedding(
-    tenant text, by_embedder text, query_embedding real[], condition text, depth integer
+    tenant text, by_embedder text, query_embedding real[], condition text, narrow boolean, depth integer
 ) RETURNS SETOF context_memory_hit
 LANGUAGE plpgsql AS $$
 BEGIN
     IF query_embedding IS NULL OR to_regtype('halfvec') IS NULL THEN
+        RETURN;
+    END IF;
+    IF narrow THEN
+        -- OFFSET 0: each memory's vector is looked up, whatever the planner expects.
+        RETURN QUERY EXECUTE format($hits$
+            SELECT m.id, m.session_id, m.position, greatest(1 - v.distance, 0)
+            FROM (
+                SELECT m.id, m.session_id, m.position FROM context_memories AS m WHERE m.tenant_id = %2$L AND %3$s OFFSET 0
+            ) AS m
+            CROSS JOIN LATERAL (
+                SELECT v.embedding::halfvec(%1$s) <=> $3::halfvec(%1$s) AS distance FROM context_memory_vectors AS v
+                WHERE v.tenant_id = %2$L AND v.id = m.id AND cardinality(v.embedding) = %1$s AND v.embedder = $1 OFFSET 0
+            ) AS v
+            ORDER BY v.distance LIMIT $2
+            $hits$, cardinality(query_embedding), tenant, condition)
+        USING by_embedder, depth, query_embedding;
         RETURN;
     END IF;
     PERFORM '[1]'::halfvec;  -- loads pgvector, and with it its settings
@@ -224,8 +279,9 @@ $$;
 
 -- Full-text hits: by the rare words, by some common ones where these find too few, by all where that does too (as under
 -- a selective condition); then expanded by the words of the best hit that stands alone.
-CREATE OR REPLACE FUNCTION context_memory_full_text(tenant text, query text, condition text, depth integer, options jsonb)
-RETURNS context_memory_hit[] LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION context_memory_full_text(
+    tenant text, query text, condition text, narrow boolean, depth integer, options jsonb
+) RETURNS context_memory_hit[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
     words    text[];
     weights  float8[];
@@ -245,16 +301,16 @@ BEGIN
     END IF;
     rare := context_memory_rare(words, counts);
     IF rare = words OR depth <= (SELECT sum(w.count) FROM unnest(words, counts) AS w (word, count) WHERE w.word = ANY (rare)) THEN
-        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, narrow, depth) AS h);
     END IF;
     IF cardinality(hits) < depth AND rare <> words THEN
         common := words[cardinality(rare) + 1:];
-        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, narrow, depth) AS h);
     END IF;
     IF cardinality(hits) < depth AND cardinality(common) > 1 THEN
         rare := words;
         common := '{}';
-        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, narrow, depth) AS h);
     END IF;
     passages := ARRAY(SELECT h.id FROM unnest(hits) AS h WHERE h.position IS NULL LIMIT 1);
     IF options ->> 'lead' = 'true' AND passages <> '{}' THEN
@@ -262,7 +318,7 @@ BEGIN
                rare || context_memory_rare(array_agg(l.word), array_agg(l.memories))
         INTO words, weights, rare
         FROM context_memory_expansion(tenant, passages, words) AS l;
-        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, depth) AS h);
+        hits := ARRAY(SELECT h FROM context_memory_by_words(tenant, words, weights, rare, common, condition, narrow, depth) AS h);
     END IF;
     RETURN hits;
 END
@@ -357,6 +413,7 @@ LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
     where_clause text := context_memory_condition(condition);
+    narrow       boolean;
     depth        integer := least(greatest(wanted, 50), 1000);
     neighbours   float8[] := ARRAY(SELECT jsonb_array_elements_text(options -> 'neighbours')::float8);
     speakers     tsquery := array_to_string(ARRAY(SELECT context_memory_term(word) || ':A'
@@ -365,8 +422,9 @@ DECLARE
     by_vector    context_memory_hit[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    by_text := context_memory_full_text(tenant, query, where_clause, depth, options);
-    by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, query_embedding, where_clause, depth) AS h);
+    narrow := context_memory_is_narrow(tenant, condition);
+    by_text := context_memory_full_text(tenant, query, where_clause, narrow, depth, options);
+    by_vector := ARRAY(SELECT h FROM context_memory_by_embedding(tenant, by_embedder, query_embedding, where_clause, narrow, depth) AS h);
     RETURN QUERY
         WITH hits AS MATERIALIZED (
             SELECT hit, origins FROM context_memory_fuse(by_text, by_vector, coalesce((options ->> 'fusion')::float8, 10),
@@ -411,20 +469,18 @@ SELECT context_builder_guard(
     beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
                WHERE e.extname = 'vector' AND n.nspname <> current_schema()));
 
--- A search is many reads of a few rows by an index each: to compile it, or to start another process for it, takes longer
--- than it does.
+SELECT context_builder_by_index('^context_memory_(search|newest|unembedded|is_narrow)$');
+
+-- A search joins few rows, each of which an index finds.
 DO $$
 DECLARE
     fn regprocedure;
 BEGIN
     FOR fn IN SELECT p.oid FROM pg_proc AS p
-              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ '^context_memory_.*_?search$'
+              WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = 'context_memory_search'
     LOOP
-        EXECUTE format('ALTER FUNCTION %s SET random_page_cost = 1.1', fn);
         EXECUTE format('ALTER FUNCTION %s SET enable_hashjoin = off', fn);
         EXECUTE format('ALTER FUNCTION %s SET enable_mergejoin = off', fn);
-        EXECUTE format('ALTER FUNCTION %s SET jit = off', fn);
-        EXECUTE format('ALTER FUNCTION %s SET max_parallel_workers_per_gather = 0', fn);
     END LOOP;
 END
 $$;

@@ -236,21 +236,30 @@ BEGIN
 END
 $$;
 
+-- Any of the names, as part of a condition; null where there is no list of them.
+CREATE OR REPLACE FUNCTION context_knowledge_any(names jsonb) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$
+    SELECT 'ANY (' || quote_literal(ARRAY(SELECT jsonb_array_elements_text(names))) || ')'
+$$;
+
 -- The refs of the current artifacts that meet a filter of equal fields, the newest first: {"kinds", "types", "statuses",
 -- "modules", "tags" (all of them), "project_id"}; what is left out does not restrict.
 CREATE OR REPLACE FUNCTION context_knowledge_matching(tenant text, filter jsonb, most integer)
 RETURNS SETOF text LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
-    RETURN QUERY SELECT a.ref FROM context_artifacts AS a
-    WHERE a.tenant_id = tenant AND a.is_current
-      AND (filter ->> 'project_id' IS NULL OR a.project_id = filter ->> 'project_id')
-      AND (filter -> 'kinds' IS NULL OR filter -> 'kinds' ? a.kind)
-      AND (filter -> 'types' IS NULL OR filter -> 'types' ? a.type)
-      AND (filter -> 'statuses' IS NULL OR filter -> 'statuses' ? a.status)
-      AND (filter -> 'modules' IS NULL OR filter -> 'modules' ? a.module_id)
-      AND (filter -> 'tags' IS NULL OR a.tags @> ARRAY(SELECT jsonb_array_elements_text(filter -> 'tags')))
-    ORDER BY a.updated_at DESC, a.ref LIMIT most;
+    RETURN QUERY EXECUTE format($matching$
+        SELECT a.ref FROM context_artifacts AS a
+        WHERE a.tenant_id = $1 AND a.is_current AND %s
+        ORDER BY a.updated_at DESC, a.ref LIMIT $2
+        $matching$, concat_ws(' AND ',
+            'true',
+            'a.project_id = ' || quote_literal(filter ->> 'project_id'),
+            'a.kind = ' || context_knowledge_any(filter -> 'kinds'),
+            'a.type = ' || context_knowledge_any(filter -> 'types'),
+            'a.status = ' || context_knowledge_any(filter -> 'statuses'),
+            'a.module_id = ' || context_knowledge_any(filter -> 'modules'),
+            'a.tags @> ' || quote_literal(ARRAY(SELECT jsonb_array_elements_text(filter -> 'tags')))))
+    USING tenant, most;
 END
 $$;
 
@@ -430,3 +439,4 @@ SELECT context_builder_guard(
     '^context_knowledge_',
     '^context_knowledge_(put|get|erase|matching|nodes|sources|link|unlink|assess|quality|neighbourhood|policies|governance|govern)$',
     '{context_artifacts,context_artifact_erasures,context_edges,context_assessments,context_projections,context_policies,context_governance}');
+SELECT context_builder_by_index('^context_knowledge_(get|matching|nodes|sources|quality|neighbourhood)$');

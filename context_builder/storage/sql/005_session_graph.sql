@@ -178,3 +178,4 @@ WHERE m.kind = 'point' AND strpos(m.tenant_id, chr(31)) = 0 AND context_session_
 HAVING count(*) > 0;
 
 SELECT context_builder_guard('^context_(session_|knowledge_(name|said)$)', '^context_knowledge_said$');
+SELECT context_builder_by_index('^context_knowledge_said$');

@@ -922,6 +922,8 @@ SELECT context_builder_guard(
     'context_source_ratings,context_source_usefulness,policy_audit_heads,policy_audit_anchors,context_package_events}',
     inlined => '^context_package_(audit_line|left|about|session|day)$');
 
+SELECT context_builder_by_index('^context_package_(usefulness|audit_rows|listing)$');
+
 -- A page in the order of the index: of a table not analyzed yet it would else sort all rows for each page.
 DO $$
 DECLARE
@@ -932,7 +934,6 @@ BEGIN
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET enable_sort = off', fn);
         EXECUTE format('ALTER FUNCTION %s SET enable_bitmapscan = off', fn);
-        EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', fn);
     END LOOP;
 END
 $$;

@@ -12,3 +12,4 @@ END
 $$;
 
 SELECT context_builder_guard('^context_said_after$', '^context_said_after$');
+SELECT context_builder_by_index('^context_said_after$');

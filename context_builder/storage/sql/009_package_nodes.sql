@@ -22,3 +22,4 @@ END
 $$;
 
 SELECT context_builder_guard('^context_package_nodes$', '^context_package_nodes$');
+SELECT context_builder_by_index('^context_package_nodes$');

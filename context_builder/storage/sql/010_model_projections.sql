@@ -39,3 +39,4 @@ END
 $$;
 
 SELECT context_builder_guard('^context_knowledge_(unprojected|project)$', '^context_knowledge_(unprojected|project)$');
+SELECT context_builder_by_index('^context_knowledge_unprojected$');

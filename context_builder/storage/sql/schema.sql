@@ -345,8 +345,12 @@ CREATE FUNCTION context_access_list(tenant text, every_tenant boolean DEFAULT fa
     RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_access_revoke(tenant text, key_id text)
     RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_builder_by_index(functions text)
+    RETURNS void;
 CREATE FUNCTION context_builder_guard(functions text, callable text, tables text[] DEFAULT '{}'::text[], inlined text DEFAULT '^$'::text, beside text DEFAULT NULL::text)
     RETURNS void;
+CREATE FUNCTION context_knowledge_any(names jsonb)
+    RETURNS text;
 CREATE FUNCTION context_knowledge_artifact(a context_artifacts)
     RETURNS jsonb;
 CREATE FUNCTION context_knowledge_assess(tenant text, assessments jsonb)
@@ -395,9 +399,9 @@ CREATE FUNCTION context_knowledge_unsaid()
     RETURNS trigger SECURITY DEFINER;
 CREATE FUNCTION context_memory_any(words text[])
     RETURNS tsquery;
-CREATE FUNCTION context_memory_by_embedding(tenant text, by_embedder text, query_embedding real[], condition text, depth integer)
+CREATE FUNCTION context_memory_by_embedding(tenant text, by_embedder text, query_embedding real[], condition text, narrow boolean, depth integer)
     RETURNS SETOF context_memory_hit;
-CREATE FUNCTION context_memory_by_words(tenant text, words text[], weights double precision[], rare text[], common text[], condition text, depth integer)
+CREATE FUNCTION context_memory_by_words(tenant text, words text[], weights double precision[], rare text[], common text[], condition text, narrow boolean, depth integer)
     RETURNS SETOF context_memory_hit;
 CREATE FUNCTION context_memory_condition(filter jsonb)
     RETURNS text;
@@ -409,10 +413,12 @@ CREATE FUNCTION context_memory_expansion(tenant text, ids text[], words text[])
     RETURNS TABLE(word text, weight double precision, memories bigint);
 CREATE FUNCTION context_memory_forget(tenant text, ids text[] DEFAULT NULL::text[], condition jsonb DEFAULT NULL::jsonb)
     RETURNS bigint SECURITY DEFINER;
-CREATE FUNCTION context_memory_full_text(tenant text, query text, condition text, depth integer, options jsonb)
+CREATE FUNCTION context_memory_full_text(tenant text, query text, condition text, narrow boolean, depth integer, options jsonb)
     RETURNS context_memory_hit[];
 CREATE FUNCTION context_memory_fuse(by_text context_memory_hit[], by_vector context_memory_hit[], fusion double precision, words double precision)
     RETURNS TABLE(hit context_memory_hit, origins text[]);
+CREATE FUNCTION context_memory_is_narrow(tenant text, filter jsonb)
+    RETURNS boolean;
 CREATE FUNCTION context_memory_json(m context_memories)
     RETURNS jsonb;
 CREATE FUNCTION context_memory_keys(tenant text, words text[])
