@@ -42,4 +42,6 @@ MESSAGES_FED = Counter(
     ["outcome"],
 )
 QUEUE_LENGTH = Gauge("context_builder_input_length", "Deliveries waiting at the last commit, all sessions.")
+LOOP_LAG_SECONDS = Gauge("context_builder_loop_lag_seconds", "How late a fleet worker's event loop is, over 5 seconds.")
+OVERLOADED = Gauge("context_builder_overloaded", "1 while a worker has too much to do to take more sessions.")
 SESSIONS = Gauge("context_builder_sessions", "Sessions this process runs.")

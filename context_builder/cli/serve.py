@@ -58,7 +58,7 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
     log.configure(settings.process.log_level, settings.process.log_format)
     stop = asyncio.Event()
     with stopping_signals(stop.set):
-        async with open_services(settings) as opened, _hosting(settings, opened):
+        async with _telling(settings, stop), open_services(settings) as opened, _hosting(settings, opened):
             from context_builder.server.app import create_app
             from context_builder.server.serving import serve_app
 
@@ -71,6 +71,18 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
                 stopping=opened.services.stopping,
                 started=lambda: typer.echo(banner(settings, opened)),
             )
+
+
+@asynccontextmanager
+async def _telling(settings: Settings, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Tell of metrics and health on a port of their own, where one is set: to those who run the server."""
+    if settings.process.http_port is None:
+        yield
+        return
+    from context_builder.server.health import serve_http
+
+    async with serve_http(settings.process.http_host, settings.process.http_port, lambda: not stop.is_set()):
+        yield
 
 
 @asynccontextmanager

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import structlog
 
+from context_builder import metrics
+
 LOOK: Final = 0.5
 """Seconds between two looks."""
 
@@ -67,3 +69,5 @@ class WorkloadMeter:
             tell = log.warning if overloaded else log.info
             tell("fleet.overloaded" if overloaded else "fleet.relieved", lag=round(mean_lag, 3), cpu=round(mean_cpu, 2))
         self.now = Workload(round(mean_lag, 3), round(mean_cpu, 2), overloaded)
+        metrics.LOOP_LAG_SECONDS.set(mean_lag)
+        metrics.OVERLOADED.set(overloaded)
