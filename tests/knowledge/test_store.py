@@ -122,6 +122,7 @@ async def test_artifacts_are_found_by_their_fields(knowledge: KnowledgeStore) ->
     assert await refs(modules=("m",)) == {"artifact:a"}
     assert await refs(project_id="kelp") == {"artifact:b"}
     assert await refs(kinds=("code",)) == set()
+    assert await refs(project_id="' OR true --", types=("it's", "'} OR true --"), tags=("\\'}",)) == set()
     assert len(await knowledge.matching("lab", ArtifactFilter(), 1)) == 1
 
 

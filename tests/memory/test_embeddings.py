@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
@@ -174,6 +175,27 @@ async def test_remembered_again_it_is_embedded_by_the_embedder_of_now(migrated_u
     assert [found.memory.id for found in await now.search("acme", MemoryQuery("silent"))] == ["a"]
     await before.close()
     await now.close()
+
+
+@pytest.mark.engines
+async def test_a_memory_is_not_written_anew_for_its_embedding(
+    hybrid: PostgresMemory, embedder: LetterEmbedder, database: asyncpg.Connection
+) -> None:
+    """Its former version would slow the tenant's searches until the table of all tenants is vacuumed."""
+    await hybrid.remember("acme", [Memory("one", "listen"), Memory("two", "enlist")])
+    await hybrid.remember("acme", [Memory("two", "enlist", tags=("a",))])
+    assert len(embedder.embedded) == 2
+    by_its_embedding = "SELECT m.xmin = v.xmin FROM context_memories AS m JOIN context_memory_vectors AS v USING (id)"
+    assert [row[0] for row in await database.fetch(by_its_embedding)] == [False, False]
+
+
+@pytest.mark.engines
+async def test_what_is_forgotten_is_not_to_be_embedded_any_more(
+    memory: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await memory.remember("acme", [Memory("one", "listen"), Memory("two", "enlist")])
+    await memory.forget("acme", ids=["one"])
+    assert [row["id"] for row in await database.fetch("SELECT id FROM context_memory_pending")] == ["two"]
 
 
 @pytest.mark.engines

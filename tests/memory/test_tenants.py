@@ -82,13 +82,16 @@ async def test_functions_that_check_no_tenant_cannot_be_called(application: asyn
         await application.fetch(INNER[function])
 
 
-@pytest.mark.parametrize("table", ["context_memories", "context_memory_frequencies", "context_memory_totals"])
+@pytest.mark.parametrize(
+    "table", ["context_memories", "context_memory_pending", "context_memory_frequencies", "context_memory_totals"]
+)
 async def test_tables_are_closed_and_show_own_rows_only_even_when_granted(
-    application: asyncpg.Connection, database: asyncpg.Connection, hybrid: PostgresMemory, table: str
+    application: asyncpg.Connection, database: asyncpg.Connection, memory: PostgresMemory, table: str
 ) -> None:
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await application.fetch(f"SELECT * FROM {table}")
-    await hybrid.remember(OURS, [Memory("n", "turtles")])
+    for tenant in (OURS, THEIRS):
+        await memory.remember(tenant, [Memory("n", "turtles")])
     await database.execute("RESET ROLE")
     await database.execute(f"GRANT ALL ON {table} TO {ROLE}")
     await database.execute(f"SET ROLE {ROLE}")

@@ -34,6 +34,24 @@ async def test_what_was_applied_as_another_text_is_applied_again_and_what_follow
     assert await database.fetchval("SELECT to_regproc('context_knowledge_get') IS NOT NULL")
 
 
+async def test_what_had_no_embedding_where_memories_themselves_said_so_is_still_to_be_embedded(
+    database_url: str, database: asyncpg.Connection
+) -> None:
+    await apply(database_url)
+    await database.execute("""
+        ALTER TABLE context_memories ADD COLUMN embedded boolean NOT NULL DEFAULT false;
+        CREATE INDEX context_memories_unembedded ON context_memories (tenant_id) WHERE NOT embedded;
+        INSERT INTO context_memories (tenant_id, id, kind, text, embedded)
+        VALUES ('acme', 'by words', 'message', 'tortoise', false), ('acme', 'by both', 'message', 'dog', true);
+        UPDATE context_builder_migrations SET digest = '' WHERE name = '002_memories';
+    """)
+    for again in range(2):
+        assert (await apply(database_url) == []) == bool(again)
+        pending = await database.fetch("SELECT tenant_id, id FROM context_memory_pending")
+        assert [tuple(row) for row in pending] == [("acme", "by words")]
+    assert not await database.fetchval("SELECT to_regclass('context_memories_unembedded')")
+
+
 async def test_two_programs_may_apply_at_once(database_url: str) -> None:
     first, second = await asyncio.gather(apply(database_url), apply(database_url))
     assert sorted(first + second) == NUMBERED

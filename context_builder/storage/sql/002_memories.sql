@@ -54,7 +54,6 @@ CREATE TABLE IF NOT EXISTS context_memories (
     ratings    jsonb,                         -- {user or '': {score, timestamp}}: the latest of each user
     digest     bytea,                         -- of the text that an embedding is made from
     embedder   text,                          -- the model that embeds it
-    embedded   boolean NOT NULL DEFAULT false, -- whether context_memory_vectors holds its embedding
     words      tsvector GENERATED ALWAYS AS (context_memory_words(text, speaker, said_at)) STORED,
     -- A column of its own, so that the planner knows how common it is: of the two conditions it is made from it would
     -- expect next to nothing, and read the whole tenant to find it.
@@ -67,7 +66,23 @@ CREATE INDEX IF NOT EXISTS context_memories_session ON context_memories (tenant_
 CREATE INDEX IF NOT EXISTS context_memories_user ON context_memories (tenant_id, user_id);
 CREATE INDEX IF NOT EXISTS context_memories_newest ON context_memories (tenant_id, said_at DESC NULLS LAST, position DESC NULLS LAST);
 CREATE INDEX IF NOT EXISTS context_memories_unowned ON context_memories (tenant_id) WHERE unowned;
-CREATE INDEX IF NOT EXISTS context_memories_unembedded ON context_memories (tenant_id) WHERE NOT embedded;
+
+-- The memories whose embedding is still to be made. Not a column of theirs: one that gets its embedding would be written anew,
+-- and its former version stay in every index until so much of all tenants' is dead that the table is vacuumed.
+CREATE TABLE IF NOT EXISTS context_memory_pending (
+    tenant_id text NOT NULL,
+    id        text NOT NULL,
+    PRIMARY KEY (tenant_id, id)
+);
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'context_memories'::regclass AND attname = 'embedded' AND NOT attisdropped) THEN
+        EXECUTE 'INSERT INTO context_memory_pending (tenant_id, id)
+                 SELECT tenant_id, id FROM context_memories WHERE NOT embedded ON CONFLICT DO NOTHING';
+        ALTER TABLE context_memories DROP COLUMN embedded;
+    END IF;
+END
+$$;
 
 -- Embeddings, partitioned by tenant: the default partition holds the small tenants, whose vectors are compared one by
 -- one; a tenant that outgrows it gets a partition with an HNSW index of its own, so that no tenant slows another.
@@ -97,7 +112,7 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{context_memories,context_memory_vectors,context_memory_frequencies,context_memory_totals}'::text[] LOOP
+    FOREACH name IN ARRAY '{context_memories,context_memory_pending,context_memory_vectors,context_memory_frequencies,context_memory_totals}'::text[] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('DROP POLICY IF EXISTS %I ON %I', name || '_tenant', name);
         EXECUTE format($policy$CREATE POLICY %I ON %I
@@ -121,7 +136,7 @@ BEGIN
 END
 $$;
 
--- Keeps word frequencies and deletes the vectors of deleted memories. Words are updated in order, and writers of one
+-- Keeps word frequencies and deletes what there is of the embeddings of deleted memories. Words are updated in order, and writers of one
 -- tenant run one after the other, so that no two of them deadlock.
 CREATE OR REPLACE FUNCTION context_memory_count() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -147,6 +162,7 @@ BEGIN
     END IF;
     IF TG_OP = 'DELETE' THEN
         DELETE FROM context_memory_vectors AS v USING departed AS d WHERE v.tenant_id = d.tenant_id AND v.id = d.id;
+        DELETE FROM context_memory_pending AS p USING departed AS d WHERE p.tenant_id = d.tenant_id AND p.id = d.id;
     END IF;
     RETURN NULL;
 END
@@ -166,28 +182,36 @@ LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
     PERFORM pg_advisory_xact_lock(hashtextextended('context_memories ' || tenant, 0));
-    WITH written AS (
-        INSERT INTO context_memories AS m (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, tags,
-                                           metadata, text, digest, embedder)
-        SELECT DISTINCT ON (r.id) tenant, r.id, r.kind, r.session_id, r.user_id, r.speaker, r.said_at, r.position,
-               coalesce(r.tags, '{}'), coalesce(r.metadata, '{}'), r.text, decode(r.digest, 'hex'), r.embedder
+    WITH given AS MATERIALIZED (
+        SELECT DISTINCT ON (r.id) r.*
         FROM ROWS FROM (jsonb_to_recordset(memories) AS (
             id text, kind text, session_id text, user_id text, speaker text, said_at timestamptz, position bigint,
             tags text[], metadata jsonb, text text, digest text, embedder text
         )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text,
                                  digest, embedder, place)
         ORDER BY r.id, CASE WHEN r.kind = 'preference' THEN r.said_at END DESC NULLS LAST, r.place DESC
+    ), held AS MATERIALIZED (
+        SELECT m.id, m.digest, m.embedder FROM given AS g JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = g.id
+    ), written AS (
+        INSERT INTO context_memories AS m (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, tags,
+                                           metadata, text, digest, embedder)
+        SELECT tenant, g.id, g.kind, g.session_id, g.user_id, g.speaker, g.said_at, g.position, coalesce(g.tags, '{}'),
+               coalesce(g.metadata, '{}'), g.text, decode(g.digest, 'hex'), g.embedder
+        FROM given AS g
         ON CONFLICT (tenant_id, id) DO UPDATE SET
             kind = EXCLUDED.kind, session_id = EXCLUDED.session_id, user_id = EXCLUDED.user_id,
             speaker = EXCLUDED.speaker, said_at = EXCLUDED.said_at, position = EXCLUDED.position, tags = EXCLUDED.tags,
             metadata = EXCLUDED.metadata, text = EXCLUDED.text, digest = EXCLUDED.digest,
-            embedder = coalesce(EXCLUDED.embedder, CASE WHEN m.digest = EXCLUDED.digest THEN m.embedder END),
-            embedded = m.embedded AND m.digest = EXCLUDED.digest AND m.embedder = coalesce(EXCLUDED.embedder, m.embedder)
+            embedder = coalesce(EXCLUDED.embedder, CASE WHEN m.digest = EXCLUDED.digest THEN m.embedder END)
         WHERE m.kind <> 'preference' OR m.said_at IS NULL OR EXCLUDED.said_at IS NULL OR m.said_at <= EXCLUDED.said_at
-        RETURNING m.id, m.embedded
+        RETURNING m.id, m.digest, m.embedder
+    ), changed AS MATERIALIZED (
+        SELECT w.id FROM written AS w LEFT JOIN held AS h ON h.id = w.id
+        WHERE h.id IS NULL OR (h.digest, h.embedder) IS DISTINCT FROM (w.digest, w.embedder)
+    ), forgotten AS (
+        DELETE FROM context_memory_vectors AS v USING changed AS c WHERE v.tenant_id = tenant AND v.id = c.id
     )
-    DELETE FROM context_memory_vectors AS v USING written AS w
-    WHERE v.tenant_id = tenant AND v.id = w.id AND NOT w.embedded;
+    INSERT INTO context_memory_pending (tenant_id, id) SELECT tenant, c.id FROM changed AS c ON CONFLICT DO NOTHING;
 END
 $$;
 

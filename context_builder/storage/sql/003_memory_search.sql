@@ -64,7 +64,8 @@ BEGIN
     PERFORM context_memory_tenant(tenant);
     RETURN QUERY
         SELECT m.id, m.text, m.speaker, m.said_at, encode(m.digest, 'hex')
-        FROM context_memories AS m WHERE m.tenant_id = tenant AND NOT m.embedded LIMIT count;
+        FROM (SELECT p.id FROM context_memory_pending AS p WHERE p.tenant_id = tenant LIMIT count) AS p
+        JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = p.id;
 END
 $$;
 
@@ -78,14 +79,18 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('context_memories ' || tenant, 0));
     PERFORM context_memory_separate(tenant, (SELECT max(jsonb_array_length(e -> 'embedding'))
                                              FROM jsonb_array_elements(embeddings) AS e));
-    WITH written AS (
-        UPDATE context_memories AS m SET embedder = by_embedder, embedded = true
+    WITH fitting AS MATERIALIZED (
+        SELECT m.id, e.embedding
         FROM jsonb_to_recordset(embeddings) AS e (id text, digest text, embedding real[])
-        WHERE m.tenant_id = tenant AND m.id = e.id AND m.digest IS NOT DISTINCT FROM decode(e.digest, 'hex')
-        RETURNING m.id, e.embedding
+        JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = e.id AND m.digest IS NOT DISTINCT FROM decode(e.digest, 'hex')
+    ), named AS (  -- mostly none: they were remembered with the name of what embeds them
+        UPDATE context_memories AS m SET embedder = by_embedder FROM fitting AS f
+        WHERE m.tenant_id = tenant AND m.id = f.id AND m.embedder IS DISTINCT FROM by_embedder
+    ), done AS (
+        DELETE FROM context_memory_pending AS p USING fitting AS f WHERE p.tenant_id = tenant AND p.id = f.id
     )
     INSERT INTO context_memory_vectors AS v (tenant_id, id, embedder, embedding)
-    SELECT tenant, w.id, by_embedder, w.embedding FROM written AS w
+    SELECT tenant, f.id, by_embedder, f.embedding FROM fitting AS f
     ON CONFLICT (tenant_id, id) DO UPDATE SET embedder = EXCLUDED.embedder, embedding = EXCLUDED.embedding;
     GET DIAGNOSTICS embedded_count = ROW_COUNT;
     RETURN embedded_count;
@@ -464,7 +469,7 @@ $$;
 
 SELECT context_builder_guard(
     '^context_memory_', '^context_memory_(remember|unembedded|embed|prepare|search|newest|rate|forget)$',
-    '{context_memories,context_memory_vectors,context_memory_vectors_default,context_memory_frequencies,context_memory_totals}',
+    '{context_memories,context_memory_pending,context_memory_vectors,context_memory_vectors_default,context_memory_frequencies,context_memory_totals}',
     inlined => '^context_memory_(json|place)$',
     beside => (SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
                WHERE e.extname = 'vector' AND n.nspname <> current_schema()));

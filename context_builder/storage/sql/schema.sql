@@ -95,7 +95,6 @@ CREATE TABLE context_memories (
     ratings jsonb,
     digest bytea,
     embedder text,
-    embedded boolean NOT NULL DEFAULT false,
     words tsvector GENERATED ALWAYS AS (context_memory_words(text, speaker, said_at)) STORED,
     unowned boolean GENERATED ALWAYS AS (((user_id IS NULL) AND ((metadata ->> 'persona_id'::text) IS NULL))) STORED,
     created_at timestamp with time zone NOT NULL DEFAULT now()
@@ -104,6 +103,10 @@ CREATE TABLE context_memory_frequencies (
     tenant_id text NOT NULL,
     word text NOT NULL,
     memories bigint NOT NULL
+);
+CREATE TABLE context_memory_pending (
+    tenant_id text NOT NULL,
+    id text NOT NULL
 );
 CREATE TABLE context_memory_totals (
     tenant_id text NOT NULL,
@@ -293,7 +296,6 @@ CREATE INDEX context_memories_keys ON context_memories USING gin (context_memory
 CREATE INDEX context_memories_newest ON context_memories USING btree (tenant_id, said_at DESC NULLS LAST, "position" DESC NULLS LAST);
 CREATE INDEX context_memories_points ON context_memories USING btree (tenant_id, session_id, context_session_point(session_id, id)) WHERE (kind = 'point'::text);
 CREATE INDEX context_memories_session ON context_memories USING btree (tenant_id, session_id, "position");
-CREATE INDEX context_memories_unembedded ON context_memories USING btree (tenant_id) WHERE (NOT embedded);
 CREATE INDEX context_memories_unowned ON context_memories USING btree (tenant_id) WHERE unowned;
 CREATE INDEX context_memories_user ON context_memories USING btree (tenant_id, user_id);
 CREATE INDEX context_package_contents_day ON context_package_contents USING btree (last_day);
@@ -315,6 +317,7 @@ CREATE UNIQUE INDEX context_edges_pkey ON context_edges USING btree (tenant_id, 
 CREATE UNIQUE INDEX context_governance_pkey ON context_governance USING btree (tenant_id);
 CREATE UNIQUE INDEX context_memories_pkey ON context_memories USING btree (tenant_id, id);
 CREATE UNIQUE INDEX context_memory_frequencies_pkey ON context_memory_frequencies USING btree (tenant_id, word);
+CREATE UNIQUE INDEX context_memory_pending_pkey ON context_memory_pending USING btree (tenant_id, id);
 CREATE UNIQUE INDEX context_memory_totals_pkey ON context_memory_totals USING btree (tenant_id);
 CREATE UNIQUE INDEX context_memory_vectors_pkey ON ONLY context_memory_vectors USING btree (tenant_id, id);
 CREATE UNIQUE INDEX context_package_contents_pkey ON context_package_contents USING btree (tenant_id, ref, digest);

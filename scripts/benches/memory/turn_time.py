@@ -67,8 +67,9 @@ async def load(url: str, embedder: RandomEmbedder, tenant: str, memories: Sequen
             ]
             columns = ("tenant_id", "id", "embedder", "embedding")
             await connection.copy_records_to_table("context_memory_vectors_default", records=rows, columns=columns)
-        mark = "UPDATE context_memories SET embedder = $1, embedded = true WHERE tenant_id = $2"
+        mark = "UPDATE context_memories SET embedder = $1 WHERE tenant_id = $2"
         await connection.execute(mark, embedder.name, tenant)
+        await connection.execute("DELETE FROM context_memory_pending WHERE tenant_id = $1", tenant)
         # By one process alone: several would share more memory than a container has of that kind.
         await connection.execute("SET maintenance_work_mem = '1GB'; SET max_parallel_maintenance_workers = 0")
         await connection.execute("SELECT context_memory_separate($1, $2)", tenant, DIMENSIONS)

@@ -37,16 +37,18 @@ _AT_ONCE: Final = 10_000
 
 # The n-th word comes once where the first comes n times. Every fifth memory is nobody's.
 _REMEMBER: Final = """
-INSERT INTO context_memories (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, text,
-                              embedder, embedded)
+INSERT INTO context_memories (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, text, embedder)
 SELECT $1, 'm-' || n, 'message', 'session-' || n / $6::integer,
        CASE WHEN n % 5 > 0 THEN 'user-' || n / $6::integer % $7::integer END,
-       'Speaker' || n % 3, $8::timestamptz + n * interval '1 minute', n % $6::integer, string_agg(v.word, ' '),
-       CASE WHEN n < $9 THEN $10 END, n < $9
+       'Speaker' || n % 3, $8::timestamptz + n * interval '1 minute', n % $6::integer, string_agg(v.word, ' '), $9
 FROM (
     SELECT n, floor(power($5::float8, random()))::integer AS rank
     FROM generate_series($2::integer, $3::integer - 1) AS n, generate_series(1, $4::integer + n % 23) OFFSET 0
 ) AS r JOIN vocabulary AS v USING (rank) GROUP BY n
+"""
+_PEND: Final = """
+INSERT INTO context_memory_pending (tenant_id, id)
+SELECT $1, 'm-' || n FROM generate_series($2::integer, $3::integer - 1) AS n
 """
 _SHORTEST: Final = 8
 
@@ -144,9 +146,10 @@ async def _load_large(tenants: Tenants) -> None:
         words = [(rank, word(rank)) for rank in range(1, VOCABULARY + 1)]
         await connection.copy_records_to_table("vocabulary", records=words, columns=("rank", "word"))
         await connection.execute("ANALYZE vocabulary")
-        alike = (_SHORTEST, VOCABULARY, SESSION, USERS, BEGINNING, vectors, embedder.name)
+        alike = (_SHORTEST, VOCABULARY, SESSION, USERS, BEGINNING, embedder.name)
         for start in progress(range(0, rows, _AT_ONCE), f"loading {rows:,} memories"):
             await connection.execute(_REMEMBER, LARGE, start, min(start + _AT_ONCE, rows), *alike)
+        await connection.execute(_PEND, LARGE, vectors, rows)
         await _load_knowledge(connection, LARGE, rows // 10, rows // 2)
         for start in progress(range(0, vectors, _AT_ONCE), f"loading {vectors:,} embeddings"):
             embeddings = [
