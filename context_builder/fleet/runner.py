@@ -11,7 +11,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as ConnectionLost
 
-from context_builder.errors import LeaseLost, StoreUnavailable
+from context_builder.errors import LeaseLost, StoreError, StoreUnavailable
 from context_builder.fleet.sleepers import Sleepers
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session
@@ -109,6 +109,8 @@ class SessionRunner:
                 info: dict[str, Any] = await self._redis.info("server")
         except StoreUnavailable as error:
             raise ConnectionLost(str(error)) from None
+        except StoreError:  # a user of this Redis may not be allowed to ask
+            info = {}
         was_away = self._has_been_open or info.get("uptime_in_seconds", OWNERS_FIRST) < OWNERS_FIRST
         if was_away:
             await asyncio.sleep(OWNERS_FIRST)

@@ -106,7 +106,6 @@ class FleetWorker:
     ) -> None:
         self.name = worker_name(socket.gethostname(), os.getpid())
         self.server = server
-        self._url = url
         self._redis = redis
         self._config = config
         self._meter = meter
@@ -123,7 +122,6 @@ class FleetWorker:
     async def run(self, stop: asyncio.Event) -> None:
         """Run sessions until ``stop`` is set; then hand each over at a commit. Redis is waited for while it is away."""
         _tame_logging()
-        self._docket = open_docket(self._url)
         async with translated():
             await self._docket.__aenter__()
         try:
