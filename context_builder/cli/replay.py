@@ -94,7 +94,9 @@ def _message(session_id: str, number: int, utterance: Utterance) -> JsonObject:
 
 
 def replay_command(
-    file: Annotated[Path, typer.Argument(help="Transcript: .jsonl, .vtt or .srt.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="Transcript: .jsonl, .vtt, .srt, .json, or a folder of Slack's.", show_default=False)
+    ],
     session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
     speed: Annotated[float, typer.Option(min=0, help="Times faster than it was spoken; 0: at once.")] = 1.0,
     skip: Annotated[int, typer.Option(min=0, help="Messages at the beginning of the file to leave out.")] = 0,
@@ -102,7 +104,9 @@ def replay_command(
     """Push a transcript into a session as a listener would.
 
     JSON lines have "speaker" and "text", and the time as "t_est" (seconds) or "timestamp" (ISO
-    8601); WebVTT and SubRip are read with their speakers. The session's numbering goes on.
+    8601); WebVTT and SubRip are read with their speakers. A .json is what Deepgram, AssemblyAI or Whisper made of
+    a recording, or an export from Matrix or Slack, whose channels may be given as their folders. The session's
+    numbering goes on.
     Ctrl-C ends it between two messages and says how to go on from there.
 
     Examples:

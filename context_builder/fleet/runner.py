@@ -23,8 +23,9 @@ LONGEST_LOOK: Final = 1.0
 """Seconds between two looks at which sessions may sleep."""
 
 
-OWNERS_FIRST: Final = 1.5
-"""Seconds after Redis is back in which nobody takes a session: its owner may have to restore what Redis lost."""
+OWNERS_FIRST: Final = 3.0
+"""Seconds after Redis is back in which nobody takes a session: its owner may have to restore what Redis lost, and
+a machine on which much starts again is slow."""
 
 
 class Left(Enum):

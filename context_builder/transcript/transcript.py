@@ -7,6 +7,7 @@ from typing import Final
 
 from context_builder.errors import TranscriptError
 from context_builder.transcript.cues import parse_cues
+from context_builder.transcript.json_document import parse_json_document, read_slack_folder
 from context_builder.transcript.json_lines import parse_json_lines
 from context_builder.transcript.utterance import Utterance
 
@@ -15,6 +16,7 @@ _PARSERS: Final = {
     ".ndjson": parse_json_lines,
     ".vtt": parse_cues,
     ".srt": parse_cues,
+    ".json": parse_json_document,
 }
 
 
@@ -22,9 +24,12 @@ def read_transcript(path: Path) -> list[Utterance]:
     """Return the utterances in the order of the file.
 
     The ending of the name tells the format: ``.jsonl`` or ``.ndjson`` (JSON lines), ``.vtt``
-    (WebVTT) or ``.srt`` (SubRip). Raises :class:`TranscriptError` naming the file, and the
+    (WebVTT), ``.srt`` (SubRip) or ``.json`` (what Deepgram, AssemblyAI, Whisper, Slack or Matrix
+    write). A folder is a channel of a Slack export. Raises :class:`TranscriptError` naming the file, and the
     line where there is one.
     """
+    if path.is_dir():
+        return read_slack_folder(path)
     parse = _PARSERS.get(path.suffix.lower())
     if parse is None:
         raise TranscriptError(f"{path}: unknown format; use {', '.join(_PARSERS)}")

@@ -181,16 +181,18 @@ async def server_falls_back(fleet: Fleet) -> None:
     fleet.start_all()
     for session, then, now in zip(sessions, before, after, strict=True):
         await _sent_again(fleet, session, then, now, goes_on=session in same)
+    missing: dict[str, set[str]] = {}
     restoring = {session: then for session, then in zip(sessions, before, strict=True) if session in same}
 
     async def is_restored() -> bool:  # until then another fault may take for good what Redis has lost
         for session, then in [*restoring.items()]:
             now = await session.places()
-            if {*then.taken_in} <= {*now.taken_in, *now.waiting}:
-                del restoring[session]
+            missing[session.session_id] = {*then.taken_in} - {*now.taken_in, *now.waiting}
+            if not missing[session.session_id]:
+                del restoring[session], missing[session.session_id]
         return not restoring
 
-    await fleet.wait(is_restored, lambda: f"{[one.session_id for one in restoring]} are restored", poll=0.1)
+    await fleet.wait(is_restored, lambda: f"they have again what they had: {missing}", poll=0.1)
     await fleet.recovered()
     fleet.tally.after_redis.append(time.monotonic() - back)
 
