@@ -27,8 +27,7 @@ KEYS_SCANNED: Final = 10_000
 KEYS_PER_SESSION: Final = 8
 
 CALIBRATED_IDLE: Final = (0, 500, 2_000)
-CALIBRATED_RATE: Final = 100
-SESSIONS: Final = 1_000
+CALIBRATED_RATE: Final = 40
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,11 +39,12 @@ SETTLING: Final = 45.0
 """Seconds after which nothing is due in a session that nobody speaks in."""
 
 IDLE: Final = (500, 1_000, 2_000)
-RATES: Final = (100, 200, 300)
-SESSIONS: Final = 1_000
-WATCHED: Final = 200
-BESIDE_RATE: Final = 200
-ASLEEP: Final = (1_000, 2_000)
+SESSIONS: Final = 200
+RATES: Final = (20, 40, 80)
+"""Messages a second over all of these sessions: so few that a worker keeps up with them on a machine that it shares."""
+
+BESIDE_RATE: Final = 40
+ASLEEP: Final = 1_000
 
 Figures = Mapping[str, float]
 
@@ -134,7 +135,7 @@ def _talking(measuring: Measuring) -> Iterator[Point]:
     """The rates take turns, so that what the machine does besides is shared among them."""
     stage = measuring.stage
     windows: dict[int, list[Figures]] = {rate: [] for rate in RATES}
-    with fleet_worker(stage) as worker, Speakers(stage.redis_url, session_names(SESSIONS), WATCHED) as speakers:
+    with fleet_worker(stage) as worker, Speakers(stage.redis_url, session_names(SESSIONS)) as speakers:
         _speak_first(speakers, SESSIONS)
         for _ in range(WINDOWS):
             for rate, taken in windows.items():
@@ -151,7 +152,7 @@ def _beside(measuring: Measuring) -> Iterator[Point]:
     It has room for one session, so that it takes none of those that docket delivers again when the machine is busy.
     """
     stage = measuring.stage
-    with fleet_worker(stage), Speakers(stage.redis_url, session_names(SESSIONS), WATCHED) as speakers:
+    with fleet_worker(stage), Speakers(stage.redis_url, session_names(SESSIONS)) as speakers:
         _speak_first(speakers, SESSIONS)
         with fleet_worker(stage, fleet_concurrency=1) as listening:
             speaking = partial(measuring.speaking, listening, speakers, BESIDE_RATE)
@@ -159,12 +160,10 @@ def _beside(measuring: Measuring) -> Iterator[Point]:
 
 
 def _asleep(measuring: Measuring) -> Iterator[Point]:
-    for sessions in ASLEEP:
-        empty(measuring.stage)
-        put_to_sleep(measuring.stage, sessions)
-        with fleet_worker(measuring.stage) as worker:
-            time.sleep(5.0)
-            yield measuring.point(partial(measuring.resting, worker), sessions=sessions)
+    put_to_sleep(measuring.stage, ASLEEP)
+    with fleet_worker(measuring.stage) as worker:
+        time.sleep(5.0)
+        yield measuring.point(partial(measuring.resting, worker), sessions=ASLEEP)
 
 
 def _scan(measuring: Measuring) -> Iterator[Point]:
@@ -197,7 +196,7 @@ def _grow(stage: Stage, sessions: int) -> None:
     """Have people speak in so many sessions that nobody runs yet, then nobody until all that follows is done."""
     run = owners(stage.redis_url, session_names(sessions)) if sessions else {}
     if names := [name for name in session_names(sessions) if name not in run]:
-        with Speakers(stage.redis_url, names, WATCHED) as speakers:
+        with Speakers(stage.redis_url, names) as speakers:
             _speak_first(speakers, len(names))
         time.sleep(SETTLING)
 

@@ -27,7 +27,7 @@ def write_points(points: Points, file: Path = FILE) -> None:
 
 def point(points: Points, part: str, **wanted: object) -> Point:
     """Return the point of that part with these parameters; raises KeyError where it was not measured."""
-    of_part: Sequence[Point] = points[part]
+    of_part: Sequence[Point] = points.get(part, ())
     for one in of_part:
         if all(one[name] == value for name, value in wanted.items()):
             return one

@@ -28,10 +28,14 @@ BATCH: Final = 64
 SEEN_WORK: Final = 0.4
 """Share of a message's work that is done before it is visible: reading, decoding and committing it."""
 
-SECONDS: Final = 40.0
-"""Simulated time."""
+SHORTEST: Final = 4e-4
+LONGEST: Final = 0.2
+"""Seconds of a lump, between which it is looked for."""
 
-SEEDS: Final = 3
+MESSAGES: Final = 4_000
+"""Messages of a simulated stretch of time."""
+
+SEEDS: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def calibrate(idle: Sequence[Measured], talking: Measured) -> WorkerModel:
     message = (talking.core - alone - awake * talking.sessions) / talking.rate
     model = WorkerModel(max(0.0, alone), awake, message)
     spread = talking.p95 - talking.p50
-    lump = _root(lambda lump: _spread(replace(model, lump=lump), talking) - spread, 1e-5, 0.2)
+    lump = _root(lambda lump: _spread(replace(model, lump=lump), talking) - spread, SHORTEST, LONGEST)
     model = replace(model, lump=lump)
     p50, _ = waiting(model, talking.sessions, talking.rate)
     return replace(model, latency=max(0.0, talking.p50 - p50))
@@ -96,14 +100,15 @@ def _spread(model: WorkerModel, at: Measured) -> float:
 
 def _simulate(model: WorkerModel, sessions: int, rate: float, chance: random.Random) -> list[float]:
     """Return the seconds that each message waited, and was worked on, until it was visible."""
+    seconds = MESSAGES / rate
     seen, after = model.message * SEEN_WORK, model.message * (1 - SEEN_WORK)
     # When it comes, whether it is a message that somebody waits for, and how long it takes.
-    jobs: list[tuple[float, bool, float]] = [(turn / rate, True, seen) for turn in range(int(rate * SECONDS))]
+    jobs: list[tuple[float, bool, float]] = [(turn / rate, True, seen) for turn in range(MESSAGES)]
     at = 0.0
-    while model.lump and (at := at + chance.expovariate(rate * after / model.lump)) < SECONDS:
+    while model.lump and (at := at + chance.expovariate(rate * after / model.lump)) < seconds:
         jobs.append((at, False, chance.expovariate(1 / model.lump)))
     due, refresh = sessions * ROUND / TICK, model.awake * TICK
-    for turn in range(int(SECONDS / ROUND)):
+    for turn in range(int(seconds / ROUND)):
         left = due
         while left > 0:
             jobs.append((turn * ROUND, False, min(BATCH, left) * refresh))
@@ -124,7 +129,7 @@ def _quantiles(waited: Sequence[float]) -> tuple[float, float]:
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function that rises crosses zero, or the end that is nearer to it."""
-    for _ in range(24):
+    for _ in range(14):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if function(middle) > 0 else (middle, high)
     return math.sqrt(low * high)
