@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from context_builder.errors import SessionIdError, StoreError, StoreUnavailable
 from context_builder.fleet.pushes import PROBE, probe_name, push_channel, push_probe
-from context_builder.session.keys import ARRIVALS, validate_session_id
+from context_builder.session.keys import ARRIVALS, Keys, validate_session_id
 from context_builder.storage.redis_availability import translated
 
 SCANNED: Final = 10_000
@@ -37,6 +37,10 @@ PROBE_ANSWER: Final = 1.0
 
 ASK_AGAIN: Final = 1.0
 """Seconds between two starts of a session that somebody else runs, however often it is pushed to."""
+
+OWNED: Final = 30.0
+"""Seconds between two starts of a session that somebody owns, so that it is run when that was a terminal which ends. A
+worker of the fleet needs none: docket knows what it runs, and every worker hears every push."""
 
 COALESCE: Final = 0.02
 """Seconds in which sessions that are told of are started together."""
@@ -70,6 +74,7 @@ class Discovery:
         self._found: set[str] = set()
         self._wake = asyncio.Event()
         self._asked: dict[str, float] = {}
+        self._owned: dict[str, float] = {}
         self._scan_now = asyncio.Event()
         self._listening = asyncio.Event()
         self._heard_probe = asyncio.Event()
@@ -176,17 +181,28 @@ class Discovery:
             now = time.monotonic()
             self._found = {each for each in self._found if not self._here(each)}
             self._asked = {each: asked for each, asked in self._asked.items() if asked > now - ASK_AGAIN}
-            starting = self._found - self._asked.keys()
-            if starting:
+            self._owned = {each: asked for each, asked in self._owned.items() if asked > now - OWNED}
+            looked_at = self._found - self._asked.keys()
+            if looked_at:
                 try:
-                    await self._start(starting)
+                    owned = await self._which_are_owned([*looked_at])
+                    if starting := looked_at - (owned & self._owned.keys()):
+                        await self._start(starting)
                 except StoreError as error:
-                    log.warning("fleet.not_started", sessions=len(starting), error=str(error))
+                    log.warning("fleet.not_started", sessions=len(looked_at), error=str(error))
                 else:
-                    self._found -= starting
-                self._asked.update(dict.fromkeys(starting, now))
+                    self._found -= looked_at
+                    self._owned.update(dict.fromkeys(owned - self._owned.keys(), now))
+                self._asked.update(dict.fromkeys(looked_at, now))
             if self._found:  # told of again too soon
                 asyncio.get_running_loop().call_later(ASK_AGAIN / 4, self._wake.set)
+
+    async def _which_are_owned(self, session_ids: Sequence[str]) -> set[str]:
+        async with translated(), self._redis.pipeline(transaction=False) as pipe:
+            for session_id in session_ids:
+                pipe.exists(Keys(session_id).owner)
+            owned = await pipe.execute()
+        return {session_id for session_id, is_owned in zip(session_ids, owned, strict=True) if is_owned}
 
 
 def _session_of(key: str) -> str | None:

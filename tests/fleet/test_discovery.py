@@ -1,0 +1,57 @@
+"""What a worker asks docket to start, of all that it hears."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Collection
+
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.fleet.discovery import Discovery
+from context_builder.session.keys import Keys
+from tests.services.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+
+class Asked:
+    """Counts how often each session was to be started."""
+
+    def __init__(self) -> None:
+        self.times: Counter[str] = Counter()
+
+    async def start(self, session_ids: Collection[str]) -> None:
+        self.times.update(session_ids)
+
+
+@pytest.fixture
+async def asked(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asked]:
+    monkeypatch.setattr("context_builder.fleet.discovery.ASK_AGAIN", 0.05)
+    await redis.config_set("notify-keyspace-events", "El")
+    asked = Asked()
+    discovery = Discovery(redis, 60, asked.start, lambda session_id: False)
+    running = asyncio.create_task(discovery.run())
+    await wait_until(lambda: discovery.hears, "it hears pushes")
+    yield asked
+    running.cancel()
+
+
+async def push(redis: Redis, *session_ids: str, times: int) -> None:
+    for _ in range(times):
+        for session_id in session_ids:
+            await redis.lpush(Keys(session_id).input, "{}")
+        await asyncio.sleep(0.1)
+
+
+async def test_a_session_that_somebody_owns_is_started_once_however_often_it_is_pushed_to(
+    redis: Redis, asked: Asked
+) -> None:
+    await redis.set(Keys("monday").owner, "{}")
+    await push(redis, "monday", "tuesday", times=5)
+    await wait_until(lambda: asked.times["tuesday"] >= 3, "tuesday, which nobody owns, is asked for again and again")
+    assert asked.times["monday"] == 1
+    await redis.delete(Keys("monday").owner)
+    await push(redis, "monday", times=1)
+    await wait_until(lambda: asked.times["monday"] == 2, "it is asked for once nobody owns it")
