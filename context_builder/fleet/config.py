@@ -17,10 +17,10 @@ class FleetConfig:
         "Time without a message after which a fleet puts a session to sleep, once nothing of it waits. seconds",
     )
     scan: Seconds = setting(
-        1.0,
+        0.5,
         "DISCOVERY_SCAN",
-        "Time between two scans of 10,000 keys for sessions that a fleet was not told of; "
-        "30 times as long where Redis tells of pushes (notify-keyspace-events). seconds",
+        "Time between two scans of 20,000 keys for sessions that a fleet was not told of; "
+        "60 times as long where Redis tells of pushes (notify-keyspace-events). seconds",
     )
     concurrency: Count = setting(
         2_000,

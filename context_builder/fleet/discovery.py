@@ -22,12 +22,12 @@ from context_builder.fleet.pushes import PROBE, probe_name, push_channel, push_p
 from context_builder.session.keys import ARRIVALS, Keys, validate_session_id
 from context_builder.storage.redis_availability import translated
 
-SCANNED: Final = 10_000
+SCANNED: Final = 20_000
 """Keys that one scan looks at, about; the next goes on from there."""
 
 SCAN_PART: Final = 1000
 
-RARER: Final = 30
+RARER: Final = 60
 """While Redis tells of pushes, scans are so many times rarer: they find what was told while nobody listened."""
 
 PROBE_INTERVAL: Final = 10.0

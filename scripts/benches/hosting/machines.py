@@ -21,7 +21,7 @@ MOST_SESSIONS: Final = 2_000
 
 MOST_WORKERS: Final = 10**6
 
-KEYS_SCANNED: Final = 10_000
+KEYS_SCANNED: Final = 40_000
 """Keys that a worker scans a second."""
 
 KEYS_PER_SESSION: Final = 8
