@@ -41,24 +41,28 @@ async def apply(url: str) -> list[str]:
         try:
             (_, ledger), *numbered = migrations().items()
             applied: list[str] = []
+            again = False
             for name, sql in numbered:
-                if await _apply_one(connection, ledger, name, sql, again=bool(applied)):
+                held = await _apply_one(connection, ledger, name, sql, again=again)
+                if again or held != _digest(sql):
                     applied.append(name)
+                again = again or held not in (None, _digest(sql))
             return applied
         finally:
             connection.terminate()
 
 
-async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql: str, *, again: bool) -> bool:
+async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql: str, *, again: bool) -> str | None:
+    """Apply a migration that the database lacks, or ``again``; return the digest of what it had of it before."""
     async with connection.transaction():
         await connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}'")
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await connection.execute(ledger)
-        if await connection.fetchval(_APPLIED, name) == _digest(sql) and not again:
-            return False
-        await connection.execute(sql)
-        await connection.execute(_record(name, sql))
-        return True
+        held: str | None = await connection.fetchval(_APPLIED, name)
+        if again or held != _digest(sql):
+            await connection.execute(sql)
+            await connection.execute(_record(name, sql))
+        return held
 
 
 def render() -> str:
