@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from prometheus_client import REGISTRY
+
 from context_builder.fleet.workload import LOOKS, WorkloadMeter
 
 
@@ -30,3 +32,12 @@ def test_it_takes_sessions_again_once_it_is_well_below_the_limits() -> None:
     assert noted(meter, 0.0, 0.9)
     assert not noted(meter, 0.0, 0.7)
     assert meter.now.as_json() == {"lag": 0.0, "cpu": 0.7, "overloaded": False}
+
+
+def test_metrics_tell_of_it() -> None:
+    meter = WorkloadMeter()
+    noted(meter, 0.5, 0.1)
+    assert REGISTRY.get_sample_value("context_builder_loop_lag_seconds") == 0.5
+    assert REGISTRY.get_sample_value("context_builder_overloaded") == 1.0
+    noted(meter, 0.0, 0.1)
+    assert REGISTRY.get_sample_value("context_builder_overloaded") == 0.0
