@@ -71,6 +71,23 @@ async def test_of_a_large_tenant_a_session_s_own_memories_are_read_and_all_of_th
     assert [after[index] for index in INDEXES[:2]] == [before[index] for index in INDEXES[:2]]
 
 
+async def test_the_neighbours_of_each_hit_are_read_and_not_its_whole_session(
+    memory: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await memory.remember("others", [Memory(f"m-{n}", "boat", session_id=f"s-{n}", position=n) for n in range(2_000)])
+    session = [Memory(f"m-{n}", f"harbour {n}", session_id="mine", position=n) for n in range(50)]
+    await memory.remember("acme", session)
+    await memory.close()
+    await database.execute("ANALYZE")  # by which tenant and session, a fortieth each, have hardly one in common
+    read = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'context_memories_session'"
+    await used(database)
+    before = await database.fetchval(read)
+    assert await memory.search("acme", MemoryQuery("harbour", filter=MemoryFilter(session_id="mine")))
+    await memory.close()
+    await used(database)
+    assert await database.fetchval(read) - before < 20 * len(session)
+
+
 @pytest.mark.parametrize("words", ["ab 207 211", "ab ce 207", "ab ce fi"])
 async def test_what_is_narrow_is_found_as_in_the_indexes_of_everybody(
     hybrid: PostgresMemory, database: asyncpg.Connection, words: str

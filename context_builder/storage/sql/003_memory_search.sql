@@ -350,7 +350,8 @@ CREATE OR REPLACE FUNCTION context_memory_fuse(
 $$;
 
 -- Adds neighbours: a share of each hit's score goes to the memories 1, 2, … places before and after it in its session,
--- of the better half of the hits. What is said by somebody the query names counts "speaker" times.
+-- of the better half of the hits. What is said by somebody the query names counts "speaker" times. OFFSET 0: the places are
+-- looked up, where the planner, expecting little of a session that a condition names, would read all of it for each hit.
 CREATE OR REPLACE FUNCTION context_memory_neighbours(
     tenant text, hits context_memory_hit[], neighbours float8[], speaker float8, named tsquery, condition text
 ) RETURNS TABLE (id text, score float8) LANGUAGE plpgsql STABLE AS $$
@@ -371,6 +372,7 @@ BEGIN
                 SELECT m.id, m.position, m.words @@ $5 AS named FROM context_memories AS m
                 WHERE cardinality($3) > 0 AND m.tenant_id = $1 AND m.session_id = h.session_id AND m.position <> h.position AND %s
                     AND m.position BETWEEN h.position - cardinality($3) AND h.position + cardinality($3)
+                OFFSET 0
             ) AS m
         )
         SELECT r.id, sum(r.score) * CASE WHEN bool_or(r.named) THEN $4 ELSE 1 END FROM scored AS r GROUP BY r.id
