@@ -74,7 +74,7 @@ async def _work() -> None:
     from context_builder.fleet.garbage import collect_seldom
     from context_builder.fleet.worker import run_workers
     from context_builder.fleet.workload import WorkloadMeter
-    from context_builder.wiring.fleet import open_apps, open_workers
+    from context_builder.wiring.fleet import check_servers, open_apps, open_workers
 
     log.configure(settings.process.log_level, settings.process.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -82,8 +82,7 @@ async def _work() -> None:
     meter = WorkloadMeter()
     async with open_apps(settings) as apps, AsyncExitStack() as stack:
         with stopping_signals(stop.set):
-            for app in apps:
-                await app.check()
+            await check_servers(apps)
             workers = await stack.enter_async_context(open_workers(apps, meter))
             typer.echo(banner(workers[0].name, apps))
             if settings.process.http_port is not None:

@@ -58,12 +58,8 @@ class App:
 
     async def check(self) -> None:
         """Raise the error that makes this Redis unfit for a session; the session itself waits for an absent one."""
-        try:
+        with suppress(StoreUnavailable):
             await check_server(self.redis)
-        except StoreUnavailable:
-            pass
-        except StoreError as error:
-            raise StoreError(f"{self.redis_is.what}: {error}") from None
 
     @asynccontextmanager
     async def beside(self, settings: Settings) -> AsyncIterator[App]:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
+from context_builder.errors import StoreError
 from context_builder.fleet.worker import LEASE, FleetWorker
 from context_builder.fleet.workload import WorkloadMeter
 from context_builder.settings.settings import Settings
@@ -26,6 +27,15 @@ async def open_apps(settings: Settings) -> AsyncIterator[tuple[App, ...]]:
     first, *others = (fleet_settings(one) for one in settings.of_each_server())
     async with open_app(first, many=True) as app, AsyncExitStack() as stack:
         yield (app, *[await stack.enter_async_context(app.beside(one)) for one in others])
+
+
+async def check_servers(apps: tuple[App, ...]) -> None:
+    """Raise the :class:`StoreError` that makes a Redis unfit for sessions, which of several it names."""
+    for app in apps:
+        try:
+            await app.check()
+        except StoreError as error:
+            raise StoreError(str(error) if len(apps) == 1 else f"{app.redis_is.what}: {error}") from None
 
 
 @asynccontextmanager

@@ -87,6 +87,20 @@ async def test_a_server_that_is_away_stops_its_own_sessions_until_it_is_back(
     assert await second.owners("lab-1", "lab-2", "lab-3") == {}
 
 
+def test_a_server_that_refuses_is_named(tmp_path: Path, redis_server: RedisServer) -> None:
+    (tmp_path / "refusing").mkdir()
+    refusing = RedisServer(tmp_path / "refusing")
+    refusing.start(password="right")
+    try:
+        wrong = f"redis://:wrong@127.0.0.1:{refusing.port}/0"
+        code, output = command(tmp_path, f"{redis_server.url} {wrong}", "fleet")
+    finally:
+        refusing.kill()
+    assert code == 1
+    assert output.startswith(f"context-builder: Redis at 127.0.0.1:{refusing.port}: Redis refuses the password")
+    assert "wrong" not in output
+
+
 async def test_a_server_may_be_a_unix_socket_of_this_machine(start_worker: StartWorker, tmp_path: Path) -> None:
     (tmp_path / "redis").mkdir()
     socket = tmp_path / "s"
