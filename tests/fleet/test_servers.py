@@ -89,7 +89,7 @@ async def test_a_server_that_is_away_stops_its_own_sessions_until_it_is_back(
 
 def test_a_server_that_refuses_is_named(tmp_path: Path, redis_server: RedisServer) -> None:
     (tmp_path / "refusing").mkdir()
-    refusing = RedisServer(tmp_path / "refusing")
+    refusing = RedisServer(tmp_path / "refusing", "--requirepass", "right")
     refusing.start(password="right")
     try:
         wrong = f"redis://:wrong@127.0.0.1:{refusing.port}/0"
