@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from enum import Enum
+from math import inf
 from typing import Any, Final
 
 import structlog
@@ -13,7 +14,7 @@ from redis.exceptions import ConnectionError as ConnectionLost
 
 from context_builder.errors import LeaseLost, StoreError, StoreUnavailable
 from context_builder.fleet.sleepers import Sleepers
-from context_builder.session.keys import Keys
+from context_builder.session.keys import SESSIONS, Keys
 from context_builder.session.session import Session
 from context_builder.storage.redis_availability import translated
 
@@ -106,16 +107,19 @@ class SessionRunner:
         Raises redis-py's ``ConnectionError`` when Redis is away, for docket, which tries again.
         """
         try:
-            async with translated():
-                info: dict[str, Any] = await self._redis.info("server")
+            wait = OWNERS_FIRST if self._has_been_open else OWNERS_FIRST - await self._served_for()
         except StoreUnavailable as error:
             raise ConnectionLost(str(error)) from None
         except StoreError:  # a user of this Redis may not be allowed to ask
-            info = {}
-        was_away = self._has_been_open or info.get("uptime_in_seconds", OWNERS_FIRST) < OWNERS_FIRST
-        if was_away:
-            await asyncio.sleep(OWNERS_FIRST)
+            wait = 0.0
+        await asyncio.sleep(wait)
         self._is_open = self._has_been_open = True
+
+    async def _served_for(self) -> float:
+        """Return how many seconds ago Redis began to serve sessions that there are."""
+        async with translated():
+            info: dict[str, Any] = await self._redis.info("server")
+            return float(info.get("uptime_in_seconds", inf)) if await self._redis.exists(SESSIONS) else inf
 
     def hand_over(self) -> None:
         """Let every session leave once Redis has all of it, however long that is away, and take no more."""
