@@ -36,7 +36,7 @@ PROBE_INTERVAL: Final = 10.0
 PROBE_ANSWER: Final = 1.0
 
 ASK_AGAIN: Final = 1.0
-"""Seconds between two starts of a session that somebody else runs, however often it is pushed to."""
+"""Seconds between two looks at a session that does not run here, however often it is pushed to."""
 
 OWNED: Final = 30.0
 """Seconds between two starts of a session that somebody owns, so that it is run when that was a terminal which ends. A

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
 from redis.asyncio import Redis
 
 from context_builder.errors import StoreUnavailable
@@ -29,7 +28,7 @@ class WorkerStatus:
     sessions: int
     waiting: int
     seen: float
-    server: str = "redis"
+    server: str
     lag: float = 0.0
     cpu: float = 0.0
     overloaded: bool = False
@@ -43,7 +42,7 @@ class SessionStatus:
     session_id: str
     owner: str | None
     waiting: int
-    server: str = "redis"
+    server: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ async def _status_at(server: FleetServer) -> FleetStatus:
         seen = {one.name: (datetime.now(UTC) - one.last_seen).total_seconds() for one in await docket.workers()}
         sleeping = int(await server.redis.zcard(SLEEPERS))
         told = await server.redis.mget([WORKLOAD + name for name in seen]) if seen else []
-    workloads = {name: Workload(**orjson.loads(raw)) for name, raw in zip(seen, told, strict=True) if raw}
+    workloads = {name: Workload.read(raw) for name, raw in zip(seen, told, strict=True)}
     return status_of(server.name, seen, workloads, sleeping, await SessionRegistry(server.redis).sessions())
 
 

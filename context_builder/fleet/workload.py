@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections import deque
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
+import orjson
 import structlog
 
 from context_builder import metrics
@@ -37,6 +38,15 @@ class Workload:
     lag: float = 0.0
     cpu: float = 0.0
     overloaded: bool = False
+
+    @classmethod
+    def read(cls, raw: bytes | str | None) -> Self:
+        """Return what a worker published; of what is none, a worker without load."""
+        try:
+            told = orjson.loads(raw or b"")
+            return cls(float(told["lag"]), float(told["cpu"]), told["overloaded"] is True)
+        except (ValueError, TypeError, KeyError):
+            return cls()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

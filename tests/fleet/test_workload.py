@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import orjson
+import pytest
 from prometheus_client import REGISTRY
 
-from context_builder.fleet.workload import LOOKS, WorkloadMeter
+from context_builder.fleet.workload import LOOKS, Workload, WorkloadMeter
 
 
 def noted(meter: WorkloadMeter, lag: float, cpu: float, looks: int = LOOKS) -> bool:
@@ -32,6 +34,16 @@ def test_it_takes_sessions_again_once_it_is_well_below_the_limits() -> None:
     assert noted(meter, 0.0, 0.9)
     assert not noted(meter, 0.0, 0.7)
     assert meter.now.as_json() == {"lag": 0.0, "cpu": 0.7, "overloaded": False}
+
+
+@pytest.mark.parametrize("told", [b"", b"{", b"[]", b"3", b'{"lag":"x","cpu":1,"overloaded":true}', b'{"lag":1}', None])
+def test_what_no_worker_published_is_no_load(told: bytes | None) -> None:
+    assert Workload.read(told) == Workload()
+
+
+def test_what_a_worker_publishes_is_read_again() -> None:
+    busy = Workload(0.3, 0.99, overloaded=True)
+    assert Workload.read(orjson.dumps(busy.as_json())) == busy
 
 
 def test_metrics_tell_of_it() -> None:
