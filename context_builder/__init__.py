@@ -3,7 +3,8 @@
 What a program imports: :class:`ConversationContext` to use a conversation in its own process,
 :class:`SessionClient` to talk to one that a daemon runs, :class:`ContextBuilder` to make prompts, of a turn or of
 strategies, and :func:`build_for_session` to make that of a session. :func:`open_builder` opens a builder as the
-settings of :func:`load_settings` want it. The rest is for those who extend the package.
+settings of :func:`load_settings` want it, :func:`open_memory` the memory alone. The rest is for those who extend the
+package.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from context_builder.session.conversation_context import ConversationContext
     from context_builder.settings.settings import Settings, load_settings
     from context_builder.tokens.counter import count_tokens
-    from context_builder.wiring.app import open_builder
+    from context_builder.wiring.app import open_builder, open_memory
     from context_builder.wiring.session_prompt import build_for_session
 
 __all__ = [
@@ -123,6 +124,7 @@ __all__ = [
     "estimate_tokens",
     "load_settings",
     "open_builder",
+    "open_memory",
     "session_turn",
 ]
 
@@ -155,6 +157,7 @@ _HOMES = {
     "count_tokens": "tokens.counter",
     "load_settings": "settings.settings",
     "open_builder": "wiring.app",
+    "open_memory": "wiring.app",
 }
 """Modules of the names that are not from ``assembly``."""
 

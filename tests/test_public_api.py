@@ -68,6 +68,7 @@ NAMES = [
     "estimate_tokens",
     "load_settings",
     "open_builder",
+    "open_memory",
     "session_turn",
 ]
 

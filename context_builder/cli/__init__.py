@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "demo": ("demo", "demo", _LIVE),
     "send": ("send", "send", _LIVE),
     "replay": ("replay", "replay_command", _LIVE),
+    "listen": ("listen", "listen", _LIVE),
     "fleet": ("fleet", "fleet", _LIVE),
     "end": ("end", "end", _LIVE),
     "serve": ("serve", "serve", _LIVE),

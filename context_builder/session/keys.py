@@ -79,6 +79,7 @@ class Keys:
     ``owner``             string  the lease: fencing token and holder                         LEASE_TIME
     ``control``           string  what another process asks of the owner                      10 min
     ``packages``          set     ids of cached packages that show what was said              as they
+    ``agent_items``       list    what the OpenAI Agents SDK keeps of it                      1 week
     ===================== ======= =========================================================== ==========
 
     "session" means: until ``SESSION_RETENTION`` after the last message, and never while input,
@@ -165,6 +166,10 @@ class Keys:
     def packages(self) -> str:
         return self._key("packages")
 
+    @property
+    def agent_items(self) -> str:
+        return self._key("agent_items")
+
     def all(self) -> tuple[str, ...]:
         """Return every key that exists for this session alone, but for what others keep of it, its packages."""
         return (
@@ -182,4 +187,5 @@ class Keys:
             self.memory_dead,
             self.owner,
             self.control,
+            self.agent_items,
         )

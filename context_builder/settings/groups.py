@@ -198,6 +198,17 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
+class ListenerSettings:
+    """Tells how `context-builder listen` shows a transcriber who asks."""
+
+    authorization: SecretStr | None = setting(
+        None,
+        "LISTEN_AUTHORIZATION",
+        "What `context-builder listen --from` sends as the header Authorization, e.g. Token abc. text",
+    )
+
+
+@dataclass(frozen=True, slots=True, config=CONFIG)
 class RecordSettings:
     """Tells how long the record of context packages is kept, and how many events about them."""
 

@@ -28,6 +28,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.settings.groups import (
     ArchiveSettings,
     KnowledgeServiceSettings,
+    ListenerSettings,
     MemorySettings,
     ModelSettings,
     ProcessSettings,
@@ -60,6 +61,7 @@ class Settings(BaseModel):
     process: ProcessSettings = ProcessSettings()
     fleet: FleetConfig = FleetConfig()
     server: ServerSettings = ServerSettings()
+    listener: ListenerSettings = ListenerSettings()
     record: RecordSettings = RecordSettings()
     services: KnowledgeServiceSettings = KnowledgeServiceSettings()
 

@@ -40,7 +40,7 @@ def _said(entries: object, name: str, *, seconds: float, key: str = "text") -> I
         where = f"{name}[{place}]"
         if words := text(one, key, where):
             start = number(one, "start", where)
-            yield Utterance(_speaker(one.get("speaker")), words, None if start is None else start * seconds)
+            yield Utterance(speaker_name(one.get("speaker")), words, None if start is None else start * seconds)
 
 
 def _deepgram(results: Document) -> Iterator[Utterance]:
@@ -52,17 +52,17 @@ def _deepgram(results: Document) -> Iterator[Utterance]:
         name = f"results.channels[{place}].alternatives"
         alternatives = objects(channel.get("alternatives"), name)
         if alternatives:
-            said += _by_speaker(objects(alternatives[0].get("words", []), f"{name}[0].words"), f"{name}[0].words")
+            said += by_speaker(objects(alternatives[0].get("words", []), f"{name}[0].words"), f"{name}[0].words")
     yield from sorted(said, key=lambda one: one.at or 0.0)
 
 
-def _by_speaker(words: Sequence[Document], name: str) -> Iterator[Utterance]:
+def by_speaker(words: Sequence[Document], name: str) -> Iterator[Utterance]:
     """Yield an utterance for each run of words by the same speaker."""
     for speaker, run in groupby(enumerate(words), key=lambda word: str(word[1].get("speaker"))):
         first, *_ = spoken = [*run]
         parts = [text(one, "punctuated_word" if "punctuated_word" in one else "word", name) for _, one in spoken]
         yield Utterance(
-            _speaker(first[1].get("speaker")), " ".join(parts), number(first[1], "start", f"{name} {speaker}")
+            speaker_name(first[1].get("speaker")), " ".join(parts), number(first[1], "start", f"{name} {speaker}")
         )
 
 
@@ -72,12 +72,12 @@ def _whisper_cpp(entries: object) -> Iterator[Utterance]:
         offsets = one.get("offsets")
         start = number(offsets, "from", name) if isinstance(offsets, dict) else None
         if words := text(one, "text", name):
-            yield Utterance(_speaker(one.get("speaker")), words, None if start is None else start / 1000)
+            yield Utterance(speaker_name(one.get("speaker")), words, None if start is None else start / 1000)
 
 
-def _speaker(label: object) -> str:
+def speaker_name(label: object) -> str:
     """Return how a speaker is called; those who are only told apart are numbered or lettered."""
     if label is None or isinstance(label, bool) or label in ("", "?"):
         return UNKNOWN_SPEAKER
     name = str(label)
-    return f"Speaker {name}" if len(name) <= 2 else name
+    return f"Speaker {name}" if len(name) == 1 or name.isdigit() else name

@@ -1,0 +1,119 @@
+"""``listen``: what a transcriber says while people talk, pushed into a session."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from context_builder.cli.command import run, settings_for
+from context_builder.cli.signals import stopping_signals
+from context_builder.cli.view.palette import plain
+from context_builder.session.client import SessionClient
+
+if TYPE_CHECKING:
+    from context_builder.listener.feed import Feed
+
+MOST_REASONS: Final = 20
+"""Different reasons why messages were skipped that are told one by one."""
+
+
+def listen(
+    session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
+    source: Annotated[
+        str | None, typer.Option("--from", help="WebSocket to read from, as ws://HOST:PORT/PATH.", show_default=False)
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="Serve a WebSocket on this machine for relays; 0: any port."),
+    ] = None,
+) -> None:
+    """Push what a transcriber says into a session while people talk.
+
+    It reads the live messages of Deepgram, AssemblyAI and servers of Whisper, and plain objects with "text" and
+    "speaker": from a WebSocket (--from), from relays that connect to this machine (--port), or a message a line from
+    standard input. Only final text is pushed, each once, with its speaker where the transcriber tells speakers apart.
+    A connection that ends is opened again. Messages that cannot be read are skipped, and it says why. Ctrl-C stops it.
+
+    With --from, the setting LISTEN_AUTHORIZATION is sent as the header Authorization.
+
+    Examples:
+
+        context-builder listen monday --from ws://localhost:9090
+
+        context-builder listen monday --port 8650
+
+        my-transcriber --json | context-builder listen monday
+    """
+    if source is not None and port is not None:
+        raise typer.BadParameter("is one thing, and --port another; give one of them", param_hint="--from")
+    if source is None and port is None and sys.stdin.isatty():
+        raise typer.BadParameter("or --port, or messages on standard input, are needed", param_hint="--from")
+    run(_listen(session_id, source, port))
+
+
+async def _listen(session_id: str, source: str | None, port: int | None) -> None:
+    from context_builder.listener.feed import Feed
+    from context_builder.wiring.app import open_redis
+
+    settings = await settings_for(session_id)
+    authorization = settings.listener.authorization
+    async with open_redis(settings) as redis:
+        report = _Report(session_id)
+        feed = Feed(SessionClient(redis, session_id), report.skipped, report.away)
+        secret = authorization.get_secret_value() if authorization else None
+        task = asyncio.create_task(_follow(feed, source, secret, port), name="listen")
+        try:
+            with stopping_signals(task.cancel), suppress(asyncio.CancelledError):
+                await task
+        finally:
+            report.end(feed)
+    if feed.waiting:
+        raise typer.Exit(1)
+
+
+async def _follow(feed: Feed, source: str | None, authorization: str | None, port: int | None) -> None:
+    from context_builder.listener import sources
+    from context_builder.transcript.live_speech import LiveSpeech
+
+    async def follow(messages: AsyncIterator[str | bytes]) -> None:
+        await feed.follow(messages, LiveSpeech())
+
+    if source is not None:
+        speech = LiveSpeech()  # one for all connections: what comes again after a new one is known
+        await sources.from_websocket(source, authorization, lambda messages: feed.follow(messages, speech), _say)
+    elif port is not None:
+        async with sources.relays(port, follow) as bound:
+            _say(f"relays may connect to ws://{sources.LOOPBACK}:{bound}; Ctrl-C stops")
+            await asyncio.Event().wait()
+    else:
+        await follow(sources.from_lines())
+
+
+def _say(line: str) -> None:
+    typer.echo(plain(line), err=True)
+
+
+class _Report:
+    """Tells on standard error what happens; each reason once."""
+
+    def __init__(self, session_id: str) -> None:
+        self._session_id = session_id
+        self._reasons: set[str] = set()
+
+    def skipped(self, reason: str) -> None:
+        if reason not in self._reasons and len(self._reasons) < MOST_REASONS:
+            self._reasons.add(reason)
+            _say(f"skipped a message: {reason}")
+
+    def away(self) -> None:
+        _say("Redis does not answer; waiting for it")
+
+    def end(self, feed: Feed) -> None:
+        skipped = f", {feed.skipped} could not be read" if feed.skipped else ""
+        waiting = f", {feed.waiting} not pushed: Redis does not answer" if feed.waiting else ""
+        typer.echo(f"{feed.pushed} pushed to {self._session_id}{skipped}{waiting}", err=True)

@@ -1,0 +1,280 @@
+"""For LangChain and LangGraph: a conversation as a chat history, a retriever over memory, and memory as a store.
+
+What is asynchronous here runs in the event loop in which the object was made. Called without ``await`` from another
+thread, as LangGraph does for a graph that is invoked so, it waits for that loop; from the loop itself it cannot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine, Iterable, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final, TypeVar
+
+import structlog
+from pydantic import PrivateAttr, SkipValidation
+
+from context_builder.errors import ContextBuilderError, MissingExtra
+from context_builder.extras import needs_extra
+from context_builder.integrations.live_session import LiveSession
+from context_builder.knowledge.store import SEPARATOR
+from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, SearchResult
+from context_builder.quoting import quoted_message
+
+try:
+    from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.documents import Document
+    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+    from langchain_core.retrievers import BaseRetriever
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        Item,
+        ListNamespacesOp,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        get_text_at_path,
+        tokenize_path,
+        validate_op_namespace,
+    )
+    from langgraph.store.memory import InMemoryStore
+except ModuleNotFoundError as error:
+    raise MissingExtra(needs_extra("langchain", "the adapters for LangChain and LangGraph")) from error
+
+log = structlog.get_logger(__name__)
+
+MOST: Final = 1_000
+"""Newest items that a search with a filter on their values looks through."""
+
+MOST_LISTED: Final = 10_000
+"""Newest items whose namespaces are listed."""
+
+_KIND: Final = "item"
+_MESSAGES: Final = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+
+T = TypeVar("T")
+
+
+class ConversationHistory(BaseChatMessageHistory):
+    """Shows a session as LangChain's history: its summary, memories and newest messages, within the token budget.
+
+    What is added is said in the session, by ``speaker`` unless the message has a name, or by the assistant. Results
+    of tools are nothing that anybody said. Raises :class:`StoreError` as :class:`SessionClient` does.
+    """
+
+    def __init__(self, live: LiveSession, *, speaker: str = "User") -> None:
+        super().__init__()
+        self._live = live
+        self._speaker = speaker
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+        """Return :meth:`aget_messages`, from another thread than the loop's."""
+        return _from_thread(self._loop, self.aget_messages())
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        return [_MESSAGES[one["role"]](content=one["content"]) for one in await self._live.record()]
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        _from_thread(self._loop, self.aadd_messages(messages))
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        for message in messages:
+            if isinstance(message, HumanMessage):
+                await self._live.hear(message.name or self._speaker, str(message.text))
+            elif isinstance(message, AIMessage):
+                await self._live.answer(str(message.text))
+
+    def clear(self) -> None:
+        """Refuse: what others said in the conversation is not one program's to delete."""
+        session_id = self._live.session_id
+        raise NotImplementedError(f"a session is deleted everywhere by: context-builder forget {session_id}")
+
+    async def aclear(self) -> None:
+        self.clear()
+
+
+class MemoryRetriever(BaseRetriever):
+    """Finds in a tenant's memory what was said, decided and remembered before; best first.
+
+    The text of a document is quoted as in a prompt of this package, after its speaker's name. Raises
+    :class:`MemoryUnavailable` and :class:`MemoryRejected` as the memory does.
+    """
+
+    memory: SkipValidation[MemoryStore]
+    tenant_id: str = "default"
+    limit: int = 8
+    threshold: float = 0.0
+    filter: MemoryFilter = MemoryFilter()
+    _loop: asyncio.AbstractEventLoop = PrivateAttr(default_factory=asyncio.get_running_loop)
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return _from_thread(self._loop, self._aget_relevant_documents(query, run_manager=run_manager))
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        del run_manager
+        asked = MemoryQuery(query, self.limit, self.threshold, self.filter)
+        return [_document(one) for one in await self.memory.search(self.tenant_id, asked)]
+
+
+class MemoryItems(BaseStore):
+    """Keeps LangGraph's items in a memory, in a space of the tenant's own, where only this store finds them.
+
+    ``fields`` are the paths of what in a value is found by a query, by default all of it, by words and by meaning as
+    the memory can. Items do not expire.
+    """
+
+    __slots__ = ("_fields", "_loop", "_memory", "_space")
+
+    def __init__(self, memory: MemoryStore, *, tenant_id: str = "default", fields: Sequence[str] = ("$",)) -> None:
+        self._memory = memory
+        self._space = f"{tenant_id}{SEPARATOR}langgraph"
+        self._fields = tuple(fields)
+        self._loop = asyncio.get_running_loop()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        return _from_thread(self._loop, self.abatch(ops))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out operations one after the other. Raises :class:`InvalidNamespaceError`, and what the memory does."""
+        listed = list(ops)
+        for op in listed:
+            validate_op_namespace(op)
+        return [await self._done(op) for op in listed]
+
+    async def _done(self, op: Op) -> Result:
+        match op:
+            case GetOp():
+                return await self._get(op.namespace, op.key)
+            case SearchOp():
+                return await self._search(op)
+            case PutOp():
+                await self._put(op)
+                return None
+            case ListNamespacesOp():
+                return await self._namespaces(op)
+        raise ValueError(f"Unknown operation type: {type(op)}")
+
+    async def _get(self, namespace: tuple[str, ...], key: str) -> Item | None:
+        place = _place(namespace, key)
+        found = await self._memory.search(self._space, MemoryQuery("", 1, filter=MemoryFilter(session_id=place)))
+        return _item(found[0], scored=False) if found else None
+
+    async def _put(self, op: PutOp) -> None:
+        place = _place(op.namespace, op.key)
+        if op.value is None:
+            await self._memory.forget(self._space, ids=[place])
+            return
+        before, now = await self._get(op.namespace, op.key), datetime.now(UTC)
+        kept = Memory(
+            place,
+            "" if op.index is False else self._text(dict(op.value), op.index or self._fields),
+            kind=_KIND,
+            session_id=place,
+            time=now,
+            tags=tuple(".".join(op.namespace[:depth]) for depth in range(1, len(op.namespace) + 1)),
+            metadata={
+                "namespace": list(op.namespace),
+                "key": op.key,
+                "value": dict(op.value),
+                "created_at": (before.created_at if before else now).isoformat(),
+                "indexed": op.index is not False,
+            },
+        )
+        await self._memory.remember(self._space, [kept])
+
+    async def _search(self, op: SearchOp) -> list[SearchItem]:
+        wanted = op.offset + op.limit
+        within = MemoryFilter(kinds=(_KIND,), tags=(".".join(op.namespace_prefix),) if op.namespace_prefix else ())
+        most = max(wanted, MOST) if op.filter or op.query else wanted
+        asked = MemoryQuery(op.query or "", most, filter=within, standalone=True)
+        results = await self._memory.search(self._space, asked)
+        found = [
+            _item(one, scored=bool(op.query))
+            for one in results
+            if not op.query or one.memory.metadata.get("indexed", True)
+        ]
+        return _passing(found, op.filter)[op.offset : wanted]
+
+    async def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        newest = MemoryQuery("", MOST_LISTED, filter=MemoryFilter(kinds=(_KIND,)), with_texts=False)
+        found = await self._memory.search(self._space, newest)
+        if len(found) == MOST_LISTED:
+            log.warning("langgraph.namespaces_cut", looked_through=MOST_LISTED)
+        known = InMemoryStore()  # LangGraph's own idea of what matches
+        known.batch([PutOp(namespace, "", {}) for namespace in {_namespace(one) for one in found}])
+        return known.batch([op])[0]  # type: ignore[return-value]
+
+    def _text(self, value: dict[str, Any], fields: Sequence[str]) -> str:
+        paths = (field if field == "$" else tokenize_path(field) for field in fields)
+        return "\n".join(text for path in paths for text in get_text_at_path(value, path))
+
+
+def _passing(items: list[SearchItem], wanted: dict[str, Any] | None) -> list[SearchItem]:
+    """Return the items whose values LangGraph's own store would let through."""
+    return [item for item in items if _passes(item, wanted)] if wanted else items
+
+
+def _passes(item: SearchItem, wanted: dict[str, Any]) -> bool:
+    sieve = InMemoryStore()
+    sieve.put(("one",), "one", item.value)
+    try:
+        return bool(sieve.search(("one",), filter=wanted))
+    except TypeError:  # it has nothing there that could be compared
+        return False
+
+
+def _place(namespace: tuple[str, ...], key: str) -> str:
+    """Return the id of an item's memory, which is the session's as well: by that it is found at once."""
+    return sha256(json.dumps([*namespace, key]).encode()).hexdigest()
+
+
+def _namespace(found: SearchResult) -> tuple[str, ...]:
+    return tuple(found.memory.metadata["namespace"])
+
+
+def _item(found: SearchResult, *, scored: bool) -> SearchItem:
+    kept = found.memory
+    created_at = datetime.fromisoformat(kept.metadata["created_at"])
+    return SearchItem(
+        namespace=_namespace(found),
+        key=kept.metadata["key"],
+        value=dict(kept.metadata["value"]),
+        created_at=created_at,
+        updated_at=kept.time or created_at,
+        score=found.score if scored else None,
+    )
+
+
+def _document(found: SearchResult) -> Document:
+    kept = found.memory
+    about = {
+        "kind": kept.kind,
+        "session_id": kept.session_id,
+        "speaker": kept.speaker,
+        "time": kept.time and kept.time.isoformat(),
+        "score": found.score,
+    }
+    return Document(id=kept.id, page_content=quoted_message(kept.speaker, kept.text), metadata=about)
+
+
+def _from_thread(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Return the coroutine's result, which the loop of another thread gives."""
+    try:
+        here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+    except RuntimeError:
+        here = None
+    if here is loop or not loop.is_running():
+        coroutine.close()
+        raise ContextBuilderError(
+            "called without await from its own event loop; use the method that begins with a: ainvoke, aget, aput …"
+            if here is loop
+            else "the event loop that it was made in has ended"
+        )
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result()

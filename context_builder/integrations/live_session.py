@@ -1,0 +1,149 @@
+"""What every adapter does with a session: say what was heard and answered, and ask for what belongs in a prompt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import structlog
+from redis.asyncio import Redis
+
+from context_builder.assembly.builder import ContextBuilder
+from context_builder.errors import ContextBuilderError
+from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
+from context_builder.session.messages.message import CONSILIENCE
+from context_builder.settings.settings import Settings, load_settings
+from context_builder.wiring.app import open_builder, open_redis
+from context_builder.wiring.servers import settings_of
+from context_builder.wiring.session_prompt import build_for_session
+
+log = structlog.get_logger(__name__)
+
+UNKNOWN: Final = "Unknown"
+"""Who speaks where the framework does not say."""
+
+PATIENCE: Final = 1.0
+"""Seconds that a reply waits for the record when Redis stands still; the memory has its own, shorter deadline."""
+
+T = TypeVar("T")
+
+
+class LiveSession:
+    """Gives an adapter one session that a daemon or a fleet runs.
+
+    ``max_prompt_tokens`` bounds what :meth:`record` returns, by default as the builder's config has it; ``turn`` are
+    further keys of a turn, such as ``tenant_id`` and ``user_id``. Raises :class:`SessionIdError` for an id that no
+    session can have.
+    """
+
+    def __init__(
+        self,
+        redis: Redis,
+        session_id: str,
+        builder: ContextBuilder,
+        *,
+        max_prompt_tokens: int | None = None,
+        turn: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.client = SessionClient(redis, session_id)
+        self.session_id = session_id
+        self.redis = redis
+        self._builder = builder
+        self._max_prompt_tokens = max_prompt_tokens
+        self._turn = dict(turn or {})
+        self._one_at_a_time = asyncio.Lock()
+        self._number: int | None = None
+
+    async def hear(self, speaker: str | None, text: str, at: datetime | None = None) -> None:
+        """Push what somebody said; a blank text is nothing. Raises :class:`StoreError` as :meth:`SessionClient.push`.
+
+        Nobody but the assistant speaks in its name.
+        """
+        await self.push((speaker, text, at))
+
+    async def answer(self, text: str, at: datetime | None = None) -> None:
+        """Push what the assistant said; a blank text is nothing."""
+        if words := _storable(text).strip():
+            await self.client.push(contributed(words, at or datetime.now().astimezone()))
+
+    async def push(self, *said: tuple[str | None, str, datetime | None]) -> None:
+        """Push what people said, the oldest first, in one step."""
+        async with self._one_at_a_time:  # numbers are given, and arrive, in this order
+            number = await self.client.next_number() if self._number is None else self._number
+            messages: list[JsonObject] = []
+            for speaker, text, at in said:
+                if words := _storable(text).strip():
+                    time = at or datetime.now().astimezone()
+                    messages.append(spoken(self.session_id, number + len(messages), named(speaker), words, time))
+            await self.client.push(*messages)
+            self._number = number + len(messages)
+
+    async def record(self, query: str = "", known: Sequence[str] = ()) -> list[JsonObject]:
+        """Return what belongs before ``query`` in a prompt, as chat messages: summary, memories, what was said lately.
+
+        Everything is quoted as in every prompt of this package. What the prompt has already, as ``known`` texts, is
+        left out. Without a query, the newest thing said stands in for it, and is the last message. Empty while nobody
+        has run the session yet. Raises what :func:`build_for_session` raises.
+        """
+        if await self.client.remembered() is None:
+            return []
+        built = await build_for_session(
+            self.client, self._builder, query, max_prompt_tokens=self._max_prompt_tokens, **self._turn
+        )
+        messages = built.messages[1:-1] if query.strip() else built.messages[1:]  # the first is the system prompt
+        texts = [*known, query]
+        return [one for one in messages if one["role"] == "system" or not _is_told(str(one["content"]), texts)]
+
+    async def record_or_nothing(self, query: str = "", known: Sequence[str] = ()) -> list[JsonObject]:
+        """Return :meth:`record`; where it cannot be had, nothing, and the log says why: a reply goes out without it."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self.record(query, known)
+        except (ContextBuilderError, TimeoutError) as error:
+            log.warning("integration.no_record", session_id=self.session_id, kind=type(error).__name__)
+            return []
+
+
+@asynccontextmanager
+async def open_live_session(
+    session_id: str,
+    settings: Settings | None = None,
+    *,
+    max_prompt_tokens: int | None = None,
+    turn: Mapping[str, Any] | None = None,
+) -> AsyncIterator[LiveSession]:
+    """Open a session as the settings have it, by default those of the environment, with the memory that they name."""
+    settings = await settings_of(settings or load_settings(), session_id)
+    turn = {"tenant_id": settings.memory.tenant_id, **(turn or {})}
+    async with open_redis(settings) as redis, open_builder(settings) as (builder, _):
+        yield LiveSession(redis, session_id, builder, max_prompt_tokens=max_prompt_tokens, turn=turn)
+
+
+def before_the_question(messages: Sequence[T], record: Sequence[T], role_of: Callable[[T], str]) -> list[T]:
+    """Return a framework's messages with the record before the last of a user; without any, after the instructions."""
+    roles = [role_of(one) for one in messages]
+    if "user" in roles:
+        place = len(roles) - 1 - roles[::-1].index("user")
+    else:
+        place = next((place for place, role in enumerate(roles) if role not in {"system", "developer"}), len(roles))
+    return [*messages[:place], *record, *messages[place:]]
+
+
+def named(speaker: str | None) -> str:
+    """Return the name under which somebody speaks, which is not the assistant's."""
+    name = _storable(speaker or "").strip() or UNKNOWN
+    return f"{name} (speaker)" if name == CONSILIENCE else name
+
+
+def _storable(text: str) -> str:
+    """Return the text with a mark in place of each half of a surrogate pair, which JSON does not hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_told(message: str, known: Sequence[str]) -> bool:
+    """Return whether one of the texts holds the message, with or without its speaker's name before it."""
+    wordings = [" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip()]
+    return any(f" {words} " in f" {' '.join(text.split())} " for text in known for words in wordings)

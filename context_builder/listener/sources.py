@@ -1,0 +1,121 @@
+"""Where messages of transcribers come from: a WebSocket that we open, those that relays open, standard input."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from threading import Thread
+from typing import BinaryIO, Final
+
+from websockets.asyncio.client import ClientConnection, connect, process_exception
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI, WebSocketException
+
+from context_builder.errors import SettingError, TranscriptError
+from context_builder.storage.urls import printable
+
+LARGEST: Final = 16 * 2**20
+"""Bytes of a message; no transcriber sends a thousandth of that."""
+
+LOOPBACK: Final = "127.0.0.1"
+
+FIRST_PAUSE: Final = 0.25
+LONGEST_PAUSE: Final = 10.0
+"""Seconds between two connections."""
+
+_WAITING: Final = 100
+"""Lines that are read ahead."""
+
+Follow = Callable[[AsyncIterator[str | bytes]], Awaitable[None]]
+
+
+class _Connect(connect):
+    """Connects without following redirects: the authorization is for the server that was named."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        return exc
+
+
+async def from_websocket(url: str, authorization: str | None, follow: Follow, on_state: Callable[[str], None]) -> None:
+    """Give ``follow`` the messages of each connection to ``url``, which is opened again whenever it ends.
+
+    Pauses between two grow, until a connection brings a message. Raises :class:`SettingError` for an address that is
+    none, and :class:`TranscriptError` when the server refuses.
+    """
+    server, pause = printable(url), FIRST_PAUSE
+    headers = {"Authorization": authorization} if authorization else {}
+    while True:
+        told = _Told()
+        try:
+            async with _Connect(url, additional_headers=headers, max_size=LARGEST) as connection:
+                on_state(f"connected to {server}")
+                await follow(told.messages(connection))
+            reason = "ended the connection"
+        except InvalidURI:
+            raise SettingError(f"--from: {server} is not an address such as ws://localhost:9090") from None
+        except (OSError, TimeoutError, WebSocketException) as error:
+            if process_exception(error) is not None:
+                raise _refused(server, error) from None
+            reason = f"does not answer ({type(error).__name__})"
+        pause = FIRST_PAUSE if told.any else min(2 * pause, LONGEST_PAUSE)
+        on_state(f"{server} {reason}; connecting again in {pause:g} s")
+        await asyncio.sleep(pause)
+
+
+def _refused(server: str, error: Exception) -> Exception:
+    match error:
+        case InvalidStatus():
+            return TranscriptError(f"{server} refuses: HTTP status {error.response.status_code}")
+        case InvalidHandshake():
+            return TranscriptError(f"{server} speaks no WebSocket: {type(error).__name__}")
+    return error
+
+
+@asynccontextmanager
+async def relays(port: int, follow: Follow) -> AsyncIterator[int]:
+    """Serve a WebSocket for relays on this machine, and give its port; ``follow`` is given each one's messages.
+
+    Pages in a browser, which name their origin, are refused. Raises :class:`SettingError` for a port that is taken.
+    """
+
+    async def take(connection: ServerConnection) -> None:
+        await follow(_Told().messages(connection))
+
+    try:
+        server = await serve(take, LOOPBACK, port, origins=[None], max_size=LARGEST)
+    except OSError as error:
+        raise SettingError(f"--port {port}: {error.strerror}") from None
+    async with server:
+        yield next(iter(server.sockets)).getsockname()[1]
+
+
+async def from_lines(source: BinaryIO | None = None) -> AsyncIterator[str | bytes]:
+    """Yield the lines of ``source``, by default of standard input, which may be a pipe, a terminal or a file."""
+    loop = asyncio.get_running_loop()
+    lines: asyncio.Queue[bytes] = asyncio.Queue(_WAITING)
+
+    def read() -> None:
+        stream = source or sys.stdin.buffer
+        while line := stream.readline(LARGEST):
+            asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+        asyncio.run_coroutine_threadsafe(lines.put(b""), loop).result()
+
+    Thread(target=read, name="lines", daemon=True).start()  # a read cannot be interrupted, and dies with the program
+    while line := await lines.get():
+        if line.strip():
+            yield line
+
+
+class _Told:
+    """Passes a connection's messages on until it ends; ``any`` says whether there was one."""
+
+    def __init__(self) -> None:
+        self.any = False
+
+    async def messages(self, connection: ClientConnection | ServerConnection) -> AsyncIterator[str | bytes]:
+        with suppress(ConnectionClosed):
+            async for message in connection:
+                self.any = True
+                yield message

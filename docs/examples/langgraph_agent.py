@@ -1,0 +1,37 @@
+"""A LangGraph graph that answers from a conversation and keeps what it learns: python langgraph_agent.py "Who counts?"
+
+Needs `pip install 'context-builder[langchain]'` and a session that runs: `context-builder run monday`.
+"""
+
+import asyncio
+import sys
+
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.store.base import BaseStore
+
+from context_builder import load_settings, open_memory
+from context_builder.integrations.langchain import ConversationHistory, MemoryItems, MemoryRetriever
+from context_builder.integrations.live_session import open_live_session
+
+
+async def answer(question: str) -> str:
+    """Ask the graph, and return its answer; put a chat model in the place of the last line of ``reply``."""
+    async with open_live_session("monday") as live, open_memory(load_settings()) as (memory, _):
+        history = ConversationHistory(live, speaker="Ida")
+        retriever = MemoryRetriever(memory=memory)
+
+        async def reply(state: MessagesState, *, store: BaseStore) -> MessagesState:
+            found = await retriever.ainvoke(str(state["messages"][-1].text))
+            await store.aput(("questions",), "last", {"text": question})
+            said = [*await history.aget_messages(), *state["messages"]]
+            return {"messages": [AIMessage(f"{len(said)} messages, {len(found)} memories")]}
+
+        graph = StateGraph(MessagesState).add_node(reply).set_entry_point("reply").compile(store=MemoryItems(memory))
+        done = await graph.ainvoke({"messages": [HumanMessage(question)]})
+        await history.aadd_messages(done["messages"])
+        return str(done["messages"][-1].text)
+
+
+if __name__ == "__main__":
+    print(asyncio.run(answer(sys.argv[1])))

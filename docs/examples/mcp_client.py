@@ -1,0 +1,27 @@
+"""An MCP client that reads a conversation by `context-builder mcp`: python mcp_client.py monday
+
+Needs `pip install 'context-builder[embedded,server]'` and a session that runs: `context-builder run monday`.
+"""
+
+import asyncio
+import os
+import sys
+
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+
+async def summary(session_id: str) -> str:
+    """Ask for a session's state, and return its newest message and its topics."""
+    server = StdioServerParameters(command=sys.executable, args=["-m", "context_builder", "mcp"], env=dict(os.environ))
+    async with Client(stdio_client(server)) as client:
+        told = await client.call_tool("session_state", {"session_id": session_id})
+        if told.is_error:
+            return str(told.content[0])
+        state = told.structured_content or {}
+        said = state["raw_recent_buffer"][-1]
+        return f"{said['speaker']}: {said['text']} ({', '.join(state['current_domains']) or 'no topic yet'})"
+
+
+if __name__ == "__main__":
+    print(asyncio.run(summary(sys.argv[1])))

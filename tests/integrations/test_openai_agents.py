@@ -1,0 +1,158 @@
+"""The OpenAI Agents SDK takes part in a conversation; its model is scripted, all else is real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.errors import StoreError
+from context_builder.integrations.live_session import LiveSession
+from context_builder.integrations.package_client import PackageClient
+from context_builder.server.access.caller import Role
+from context_builder.session.keys import Keys
+from context_builder.session.store.registry import SessionRegistry
+from tests.integrations.conftest import heard, queued
+from tests.services.api_server import ApiServer
+from tests.services.waiting import wait_until
+
+pytest.importorskip("agents", reason="pip install 'context-builder[openai-agents]'")
+
+from agents import Agent, RunConfig, Runner, Session, SessionSettings, set_tracing_disabled
+from agents.testing import ScriptedModel, assistant_message, function_call
+
+from context_builder.integrations.openai_agents import ConversationSession, context_tool, text_of
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture(autouse=True)
+def no_traces() -> Iterator[None]:
+    """The SDK would send traces to its maker."""
+    set_tracing_disabled(disabled=True)
+    yield
+    set_tracing_disabled(disabled=False)
+
+
+@pytest.fixture
+def session(live: LiveSession) -> ConversationSession:
+    return ConversationSession(live, speaker="Ida")
+
+
+def user(text: str) -> Any:
+    return {"role": "user", "content": text}
+
+
+async def test_the_protocol_is_kept(session: ConversationSession, redis: Redis) -> None:
+    assert isinstance(session, Session)
+    assert await session.get_items() == []
+    assert await session.pop_item() is None
+    items: list[Any] = [user(f"Question {place}") for place in range(5)]
+    await session.add_items(items)
+    await session.add_items([])
+    assert await session.get_items() == items
+    assert await session.get_items(2) == items[-2:]
+    assert await session.get_items(0) == []
+    session.session_settings = SessionSettings(limit=1)
+    assert await session.get_items() == items[-1:]
+    session.session_settings = None
+    assert await session.pop_item() == items[-1]
+    assert await session.get_items() == items[:-1]
+    assert 0 < await redis.ttl(Keys("monday").agent_items) <= 604_800
+    await session.clear_session()
+    assert await session.get_items() == []
+
+
+async def test_an_agent_answers_with_the_record_and_is_heard(session: ConversationSession, meeting: Redis) -> None:
+    model = ScriptedModel(
+        [{"output": [assistant_message("By hand.")]}, {"output": [assistant_message("Forty metres.")]}]
+    )
+    agent = Agent(name="Assistant", instructions="Be brief.", model=model)
+    config = RunConfig(call_model_input_filter=session.with_record)
+    await Runner.run(agent, "How are clips labelled?", session=session, run_config=config)
+    await wait_until(lambda: heard(meeting, "How are clips labelled?"), "the question is heard")
+    await Runner.run(agent, "How deep is the mooring?", session=session, run_config=config)
+    asked = [[(one.get("role"), text_of(one)) for one in call.input] for call in model.calls]
+    assert ("user", "Alice: We label the clips by hand.") in asked[0]
+    assert asked[0][-1] == ("user", "How are clips labelled?")
+    question, reply, *record, last = asked[1]
+    assert (question, reply) == (("user", "How are clips labelled?"), ("assistant", "By hand."))
+    assert last == ("user", "How deep is the mooring?")
+    assert any(role == "system" and "forty metres" in text for role, text in record)
+    assert sum("How are clips labelled?" in text for _, text in asked[1]) == 1  # not from the conversation too
+    kept = [(one.get("role"), text_of(one)) for one in await session.get_items()]  # type: ignore[arg-type]
+    assert kept == [question, reply, last, ("assistant", "Forty metres.")]
+    await wait_until(lambda: heard(meeting, "How deep is the mooring?"), "the question is heard")
+
+
+async def test_tools_are_kept_but_are_nothing_that_anybody_said(session: ConversationSession, redis: Redis) -> None:
+    items: list[Any] = [
+        user("Look it up"),
+        {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "hunter2"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Found 🐳"}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "And"}, {"type": "input_image", "image_url": "x"}]},
+        {"role": "assistant", "content": None},
+        {"role": "user", "content": "half \ud83d"},
+    ]
+    await session.add_items(items)
+    assert await session.get_items() == items
+    assert [(one["speaker"], one["text"]) for one in await queued(redis)] == [
+        ("Ida", "Look it up"),
+        ("Consilience", "Found 🐳"),
+        ("Ida", "And"),
+        ("Ida", "half ?"),
+    ]
+
+
+async def test_what_the_sdk_takes_back_to_try_again_is_said_once(session: ConversationSession, redis: Redis) -> None:
+    await session.add_items([user("Once")])
+    taken_back = await session.pop_item()
+    assert taken_back is not None
+    await session.add_items([taken_back])
+    assert len(await queued(redis)) == 1
+    assert await session.get_items() == [user("Once")]
+
+
+async def test_forgetting_the_session_forgets_the_items(session: ConversationSession, redis: Redis) -> None:
+    await session.add_items([user("Secret")])
+    await SessionRegistry(redis).forget("monday")
+    assert await session.get_items() == []
+
+
+async def test_a_key_that_holds_something_else_is_named(session: ConversationSession, redis: Redis) -> None:
+    await redis.rpush(Keys("monday").agent_items, "no JSON")  # type: ignore[misc]
+    with pytest.raises(StoreError, match="context_builder:monday:agent_items: not JSON"):
+        await session.get_items()
+
+
+async def test_an_agent_fetches_context_by_a_tool(api: ApiServer) -> None:
+    async with api.client(api.key()) as client:
+        artifact = {"kind": "document", "title": "Moorings", "content": "The mooring is at forty metres."}
+        await client.put("/knowledge/artifacts/artifact:mooring", json=artifact)
+    packages, nobody = PackageClient(api.url, api.key(Role.READER)), PackageClient(api.url, "cbk_nobody")
+    calls = [function_call("build_context", {"intent": "How deep is the mooring?"}, call_id="c1")]
+    model = ScriptedModel([{"output": calls}, {"output": [assistant_message("Forty metres.")]}])
+    agent = Agent(name="Assistant", model=model, tools=[context_tool(packages)])
+    result = await Runner.run(agent, "How deep is the mooring?")
+    (output,) = (item for item in model.calls[-1].input if item.get("type") == "function_call_output")
+    assert "forty metres" in output["output"]
+    assert "no instructions" in output["output"] or "not instructions" in output["output"]
+    assert result.final_output == "Forty metres."
+    model = ScriptedModel([{"output": calls}, {"output": [assistant_message("I do not know.")]}])
+    await Runner.run(Agent(name="Assistant", model=model, tools=[context_tool(nobody)]), "How deep?")
+    (output,) = (item for item in model.calls[-1].input if item.get("type") == "function_call_output")
+    assert output["output"].startswith("No context: ")
+    await packages.close()
+    await nobody.close()
+
+
+async def test_the_example_answers(example: Callable[..., ModuleType], meeting: Redis, migrated_url: str) -> None:
+    model = ScriptedModel([{"output": [assistant_message("By hand.")]}])
+    answer = example("openai_agents", database_url=migrated_url).answer
+    assert await answer("How are clips labelled?", model) == "By hand."
+    assert any(text_of(one) == "Alice: We label the clips by hand." for one in model.calls[0].input)
+    await wait_until(lambda: heard(meeting, "How are clips labelled?"), "the question is heard")

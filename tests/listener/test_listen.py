@@ -1,0 +1,280 @@
+"""A transcriber's live messages reach a session's queue, whatever happens to the connection or to Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from redis.asyncio import Redis
+from websockets.asyncio.client import connect
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import InvalidStatus
+
+from context_builder.errors import SettingError, StoreUnavailable, TranscriptError
+from context_builder.listener import sources
+from context_builder.listener.feed import Feed
+from context_builder.session.client import SessionClient
+from context_builder.transcript.live_speech import LiveSpeech
+from tests.services.daemon import Daemon
+from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+Handler = Callable[[ServerConnection, int], Awaitable[None]]
+
+
+def final(text: str, start: float, speaker: int = 0) -> str:
+    words = [
+        {"word": word, "punctuated_word": word, "start": start + place / 10, "speaker": speaker}
+        for place, word in enumerate(text.split())
+    ]
+    return json.dumps(
+        {
+            "type": "Results",
+            "channel_index": [0, 1],
+            "start": start,
+            "is_final": True,
+            "speech_final": True,
+            "channel": {"alternatives": [{"transcript": text, "words": words}]},
+            "metadata": {"request_id": "r"},
+        }
+    )
+
+
+@asynccontextmanager
+async def transcriber(handler: Handler, **options: Any) -> AsyncIterator[str]:
+    """The address of a server that gives each connection to ``handler``, with its number from 1."""
+    connections = 0
+
+    async def take(connection: ServerConnection) -> None:
+        nonlocal connections
+        connections += 1
+        await handler(connection, connections)
+
+    async with serve(take, "127.0.0.1", 0, **options) as server:
+        yield f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/v1/listen"
+
+
+async def queued(redis: Redis) -> list[dict[str, Any]]:
+    return [orjson.loads(raw) for raw in reversed(await redis.lrange("context_builder:monday:input", 0, -1))]
+
+
+async def texts(redis: Redis) -> list[str]:
+    return [message["text"] for message in await queued(redis)]
+
+
+@pytest.fixture
+def skipped() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def feed(redis: Redis, skipped: list[str]) -> Feed:
+    return Feed(SessionClient(redis, "monday"), skipped.append)
+
+
+async def test_what_comes_again_on_a_new_connection_is_pushed_once(feed: Feed, redis: Redis) -> None:
+    async def tell(connection: ServerConnection, number: int) -> None:
+        await connection.send(final("We count the clips.", 0.0, speaker=1))
+        if number > 1:
+            await connection.send(final("Then we stop.", 2.0))
+            await connection.wait_closed()
+
+    states: list[str] = []
+    speech = LiveSpeech()
+    async with transcriber(tell) as url:
+        follows = sources.from_websocket(url, None, lambda messages: feed.follow(messages, speech), states.append)
+        task = asyncio.create_task(follows)
+        await wait_until(lambda: feed.pushed == 2, "both are pushed")
+        task.cancel()
+    first, second = await queued(redis)
+    assert (first["speaker"], first["text"], first["message_number"]) == ("Speaker 1", "We count the clips.", 1)
+    assert (second["text"], second["message_number"]) == ("Then we stop.", 2)
+    assert any("ended the connection; connecting again in" in state for state in states)
+    assert all("v1" not in state for state in states)
+
+
+async def test_a_server_that_is_not_there_yet_is_waited_for(feed: Feed, redis: Redis) -> None:
+    async def tell(connection: ServerConnection, number: int) -> None:
+        await connection.send(final("We begin.", 0.0))
+        await connection.wait_closed()
+
+    async with transcriber(tell) as url:
+        port = int(url.rpartition(":")[2].partition("/")[0])
+    states: list[str] = []
+    speech = LiveSpeech()
+    follows = sources.from_websocket(url, None, lambda messages: feed.follow(messages, speech), states.append)
+    task = asyncio.create_task(follows)
+    await wait_until(lambda: states, "it says that nobody answers")
+    assert "does not answer" in states[0]
+
+    async def take(connection: ServerConnection) -> None:
+        await tell(connection, 1)
+
+    async with serve(take, "127.0.0.1", port):
+        await wait_until(lambda: feed.pushed, "it is pushed")
+        task.cancel()
+
+
+async def test_the_authorization_is_sent_and_a_refusal_is_told(feed: Feed) -> None:
+    shown: list[str | None] = []
+
+    def judge(connection: ServerConnection, request: Any) -> Any:
+        shown.append(request.headers.get("Authorization"))
+        return connection.respond(401, "no")
+
+    async def never(connection: ServerConnection, number: int) -> None:
+        raise AssertionError("nobody gets in")
+
+    async with transcriber(never, process_request=judge) as url:
+        with pytest.raises(TranscriptError, match=r"^127\.0\.0\.1:\d+ refuses: HTTP status 401$"):
+            await sources.from_websocket(url, "Token abc", lambda m: feed.follow(m, LiveSpeech()), print)
+    assert shown == ["Token abc"]
+
+
+async def test_a_redirect_is_not_followed(feed: Feed) -> None:
+    asked: list[str] = []
+
+    def elsewhere(connection: ServerConnection, request: Any) -> Any:
+        asked.append(request.path)
+        response = connection.respond(302, "")
+        response.headers["Location"] = "/elsewhere"
+        return response
+
+    async def never(connection: ServerConnection, number: int) -> None:
+        raise AssertionError("nobody gets in")
+
+    async with transcriber(never, process_request=elsewhere) as url:
+        with pytest.raises(TranscriptError, match="refuses: HTTP status 302"):
+            await sources.from_websocket(url, "Token abc", lambda m: feed.follow(m, LiveSpeech()), print)
+    assert asked == ["/v1/listen"]
+
+
+async def test_an_address_that_is_none_is_told_without_its_password(feed: Feed) -> None:
+    with pytest.raises(SettingError, match=r"^--from: host is not an address such as") as caught:
+        await sources.from_websocket("http://ida:hunter2@host/x", None, lambda m: feed.follow(m, LiveSpeech()), print)
+    assert "hunter2" not in str(caught.value)
+
+
+async def test_hostile_messages_are_skipped_and_thousands_come_through(
+    feed: Feed, redis: Redis, skipped: list[str]
+) -> None:
+    async def tell(connection: ServerConnection, number: int) -> None:
+        await connection.send(b"\xff\x00")
+        await connection.send("hunter2 is no JSON")
+        for place in range(3000):
+            await connection.send(final(f"Clip {place} 🐳", float(place), speaker=place % 3))
+            await connection.send('{"segments": 3}')
+        await connection.wait_closed()
+
+    speech = LiveSpeech()
+    async with transcriber(tell) as url:
+        follows = sources.from_websocket(url, None, lambda m: feed.follow(m, speech), lambda state: None)
+        task = asyncio.create_task(follows)
+        await wait_until(lambda: feed.pushed == 3000 and feed.skipped == 3002, "all are read", timeout=60)
+        task.cancel()
+    assert await texts(redis) == [f"Clip {place} 🐳" for place in range(3000)]
+    assert not any("hunter2" in reason for reason in skipped)
+
+
+async def test_several_relays_share_one_numbering_and_pages_of_a_browser_are_refused(feed: Feed, redis: Redis) -> None:
+    async with sources.relays(0, lambda messages: feed.follow(messages, LiveSpeech())) as port:
+        url = f"ws://127.0.0.1:{port}"
+        async with connect(url) as first, connect(url) as second:
+            await first.send('{"text": "From the first.", "speaker": "Ida"}')
+            await wait_until(lambda: feed.pushed == 1, "the first is pushed")
+            await second.send('{"text": "From the second.", "speaker": "Ida"}')
+            await wait_until(lambda: feed.pushed == 2, "the second is pushed")
+        with pytest.raises(InvalidStatus):
+            await connect(url, origin="https://evil.test")  # type: ignore[arg-type]
+        with pytest.raises(SettingError, match=f"--port {port}"):
+            async with sources.relays(port, lambda messages: feed.follow(messages, LiveSpeech())):
+                pass
+    assert [(one["message_number"], one["text"]) for one in await queued(redis)] == [
+        (1, "From the first."),
+        (2, "From the second."),
+    ]
+
+
+async def test_what_is_held_back_is_pushed_when_nothing_comes_and_when_the_lines_end(feed: Feed, redis: Redis) -> None:
+    open_ended = json.loads(final("We count", 0.0)) | {"speech_final": False}
+    more: asyncio.Event = asyncio.Event()
+
+    async def messages() -> AsyncIterator[str | bytes]:
+        yield json.dumps(open_ended)
+        await more.wait()
+        yield json.dumps(open_ended | {"start": 5.0})
+
+    task = asyncio.create_task(feed.follow(messages(), LiveSpeech()))
+    await wait_until(lambda: feed.pushed == 1, "silence ends the utterance")
+    more.set()
+    await task
+    assert await texts(redis) == ["We count", "We count"]
+
+
+async def test_lines_of_a_file_are_read(feed: Feed, redis: Redis) -> None:
+    lines = io.BytesIO(b'{"text": "One.", "speaker": "Al"}\n\nnonsense\n{"text": "Two.", "speaker": "Bo"}')
+    await feed.follow(sources.from_lines(lines), LiveSpeech())
+    assert [(one["speaker"], one["text"]) for one in await queued(redis)] == [("Al", "One."), ("Bo", "Two.")]
+    assert feed.skipped == 1
+
+
+async def test_while_redis_is_away_nothing_is_lost_and_nothing_doubled() -> None:
+    away: list[None] = []
+    pushed: list[dict[str, Any]] = []
+
+    class Flaky:
+        session_id = "monday"
+        failures = 3
+
+        async def next_number(self) -> int:
+            return 7
+
+        async def push(self, *messages: dict[str, Any]) -> None:
+            pushed.extend(messages)  # the answer alone is lost
+            self.failures -= 1
+            if self.failures >= 0:
+                raise StoreUnavailable("away")
+
+    feed = Feed(Flaky(), print, lambda: away.append(None))  # type: ignore[arg-type]
+    await feed.follow(sources.from_lines(io.BytesIO(b'{"text": "One."}\n{"text": "Two."}\n')), LiveSpeech())
+    identities = {(one["message_number"], one["speaker"], one["text"]) for one in pushed}
+    assert identities == {(7, "Unknown", "One."), (8, "Unknown", "Two.")}
+    assert (feed.pushed, feed.waiting, len(away)) == (2, 0, 1)
+
+
+async def test_the_command_listens_until_ctrl_c(redis_server: RedisServer, redis: Redis, tmp_path: Path) -> None:
+    async def tell(connection: ServerConnection, number: int) -> None:
+        await connection.send(final("We count the clips.", 0.0, speaker=1))
+        await connection.send("nonsense")
+        await connection.wait_closed()
+
+    async with transcriber(tell) as url:
+        with Daemon(tmp_path, "listen", "monday", "--from", url, redis_url=redis_server.url) as listener:
+            await wait_until(lambda: redis.llen("context_builder:monday:input"), "it is pushed", timeout=20)
+            await wait_until(lambda: "skipped a message: not JSON" in listener.output, "it tells what it skipped")
+            status, seconds = await asyncio.to_thread(listener.stop, signal.SIGINT)
+            assert (status, "1 pushed to monday, 1 could not be read" in listener.output) == (0, True)
+            assert seconds < 5
+
+
+def test_the_command_says_what_is_wrong(redis_server: RedisServer, tmp_path: Path) -> None:
+    for arguments, told in (
+        (("mon day",), "session id 'mon day'"),
+        (("monday", "--from", "http://host"), "--from: host is not an address"),
+        (("monday", "--from", "ws://host", "--port", "1"), "give one of them"),
+        (("monday",), "0 pushed to monday"),
+    ):
+        with Daemon(tmp_path, "listen", *arguments, redis_url=redis_server.url) as listener:
+            status = listener.wait(20)
+            assert told in " ".join(listener.output.replace("│", " ").split())
+            assert (status == 0) == (told.startswith("0 pushed"))
