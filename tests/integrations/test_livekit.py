@@ -1,0 +1,165 @@
+"""LiveKit Agents take part in a conversation: its sessions are real, its model is scripted, there is no room."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.integrations.live_session import LiveSession
+from tests.integrations.conftest import heard, queued
+from tests.services.running import state
+from tests.services.waiting import wait_until
+
+pytest.importorskip("livekit.agents", reason="pip install 'context-builder[livekit]'")
+
+from livekit.agents import AgentSession, ConversationItemAddedEvent, UserInputTranscribedEvent
+from livekit.agents.llm import LLM, ChatChunk, ChatContext, ChatMessage, ChoiceDelta, FunctionCall, LLMStream
+
+from context_builder.integrations.livekit import ConversationAgent, ConversationFeed, with_record
+
+pytestmark = pytest.mark.engines
+
+
+class ScriptedStream(LLMStream):
+    async def _run(self) -> None:
+        self._event_ch.send_nowait(ChatChunk(id="c", delta=ChoiceDelta(role="assistant", content="Forty metres.")))
+
+
+class ScriptedLLM(LLM):
+    """Always says how deep it is, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[ChatContext] = []
+
+    def chat(self, *, chat_ctx: ChatContext, tools: Any = None, conn_options: Any = None, **_: Any) -> LLMStream:
+        self.asked.append(chat_ctx)
+        return ScriptedStream(self, chat_ctx=chat_ctx, tools=tools or [], conn_options=conn_options)
+
+
+@pytest.fixture
+async def feed(live: LiveSession) -> AsyncIterator[ConversationFeed]:
+    feed = ConversationFeed(live)
+    yield feed
+    await feed.close()
+
+
+def final(text: str, **more: Any) -> UserInputTranscribedEvent:
+    return UserInputTranscribedEvent(transcript=text, is_final=True, **more)
+
+
+def added(role: str, *content: Any) -> ConversationItemAddedEvent:
+    return ConversationItemAddedEvent(item=ChatMessage(role=role, content=[*content]))  # type: ignore[arg-type]
+
+
+async def test_an_agent_replies_with_the_record_and_is_heard(
+    live: LiveSession, meeting: Redis, feed: ConversationFeed
+) -> None:
+    model = ScriptedLLM()
+    async with AgentSession(llm=model) as session:
+        feed.follow(session, "ida")
+        await session.start(ConversationAgent(live, instructions="Be brief."))
+        result = await session.run(user_input="How deep is the mooring?")
+        assert result.events
+        await wait_until(lambda: heard(meeting, "How deep is the mooring?"), "what was typed is heard")
+        told = [(one.role, one.text_content) for one in model.asked[0].messages()]
+        assert told[0] == ("system", "Be brief.")
+        assert told[-1] == ("user", "How deep is the mooring?")
+        assert ("user", "Alice: We label the clips by hand.") in told
+        assert any(role == "system" and "forty metres" in str(text) for role, text in told)
+        kept = [one.text_content for one in session.history.messages()]
+        assert not any("record" in str(text) for text in kept)
+
+    async def answered() -> bool:
+        return any("Forty metres." in one["text"] for one in await said(meeting))
+
+    await wait_until(answered, "the agent is heard")
+
+
+async def said(redis: Redis) -> list[dict[str, Any]]:
+    """What the agent said."""
+    return list((await state(redis))["consilience_responses"])
+
+
+async def test_participants_are_told_apart_by_identity(feed: ConversationFeed, redis: Redis) -> None:
+    first, second, third = (AgentSession(llm=ScriptedLLM()) for _ in range(3))
+    feed.follow(first, "ida-1")
+    feed.follow(second, "ida-2")  # who has the same name
+    feed.follow(third)
+    first.emit("user_input_transcribed", final("From the first."))
+    second.emit("user_input_transcribed", final("From the second."))
+    third.emit("user_input_transcribed", final("Told apart.", speaker_id="S1"))
+    third.emit("user_input_transcribed", final("Nobody knows whose."))
+    third.emit("user_input_transcribed", UserInputTranscribedEvent(transcript="not yet", is_final=False))
+    third.emit("user_input_transcribed", final("  "))
+    await feed.close()
+    assert [(one["speaker"], one["text"]) for one in await queued(redis)] == [
+        ("ida-1", "From the first."),
+        ("ida-2", "From the second."),
+        ("S1", "Told apart."),
+        ("Unknown", "Nobody knows whose."),
+    ]
+
+
+async def test_what_is_transcribed_is_said_once_and_what_is_typed_too(feed: ConversationFeed, redis: Redis) -> None:
+    session = AgentSession(llm=ScriptedLLM())
+    feed.follow(session, "ida")
+    session.emit("user_input_transcribed", final("We count."))
+    session.emit("user_input_transcribed", final("And stop."))
+    session.emit("conversation_item_added", added("user", "We count. And stop."))
+    session.emit("conversation_item_added", added("assistant", "Good."))
+    session.emit("conversation_item_added", added("user", "This was typed."))
+    session.emit("conversation_item_added", added("user"))
+    session.emit("conversation_item_added", added("system", "hunter2"))
+    await feed.close()
+    assert [(one["speaker"], one["text"]) for one in await queued(redis)] == [
+        ("ida", "We count."),
+        ("ida", "And stop."),
+        ("Consilience", "Good."),
+        ("ida", "This was typed."),
+    ]
+
+
+async def test_calls_of_tools_stay_after_the_question(live: LiveSession, meeting: Redis) -> None:
+    context = ChatContext.empty()
+    context.add_message(role="system", content="Be brief.")
+    context.add_message(role="user", content="How deep is the mooring?")
+    context.items.append(FunctionCall(call_id="c1", arguments="{}", name="look"))
+    together = await with_record(live, context)
+    kinds = [getattr(item, "role", item.type) for item in together.items]
+    assert kinds == ["system", "user", "system", "user", "function_call"]
+    assert len(context.items) == 3
+
+
+async def test_thousands_of_transcripts_keep_their_order(feed: ConversationFeed, redis: Redis) -> None:
+    session = AgentSession(llm=ScriptedLLM())
+    feed.follow(session, "ida")
+    for place in range(3000):
+        session.emit("user_input_transcribed", final(f"Clip {place}"))
+    await wait_until(lambda: redis.llen("context_builder:monday:input"), "the first is said")
+
+    async def all_said() -> bool:
+        return await redis.llen("context_builder:monday:input") == 3000  # type: ignore[misc]
+
+    await wait_until(all_said, "all are said", timeout=30)
+    assert [one["text"] for one in await queued(redis)] == [f"Clip {place}" for place in range(3000)]
+
+
+async def test_the_example_takes_part(
+    example: Callable[..., ModuleType], live: LiveSession, meeting: Redis, migrated_url: str
+) -> None:
+    module = example("livekit_agent", database_url=migrated_url)
+    model = ScriptedLLM()
+    async with AgentSession(llm=model) as session:
+        agent, feed = module.joined(live, session)
+        await session.start(agent)
+        await session.run(user_input="How are clips labelled?")
+        await feed.close()
+    assert ("user", "Alice: We label the clips by hand.") in [
+        (one.role, one.text_content) for one in model.asked[0].messages()
+    ]
+    await wait_until(lambda: heard(meeting, "How are clips labelled?"), "the question is heard")
