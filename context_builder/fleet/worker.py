@@ -39,7 +39,7 @@ NAME: Final = "context_builder_fleet"
 
 TASK: Final = "run_session"
 
-REDELIVERY: Final = timedelta(seconds=2.5)
+REDELIVERY: Final = timedelta(seconds=2)
 """A worker that renews nothing for so long is dead or frozen. Docket looks every quarter of that."""
 
 LEASE: Final = 3.0
