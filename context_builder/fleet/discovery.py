@@ -36,7 +36,8 @@ PROBE_INTERVAL: Final = 10.0
 PROBE_ANSWER: Final = 1.0
 
 ASK_AGAIN: Final = 1.0
-"""Seconds between two looks at a session that does not run here, however often it is pushed to."""
+"""Seconds between two looks at a session that does not run here, however often it is pushed to. Those that somebody
+owns are looked at together."""
 
 OWNED: Final = 30.0
 """Seconds between two starts of a session that somebody owns, so that it is run when that was a terminal which ends. A
@@ -73,6 +74,7 @@ class Discovery:
         self._here = here
         self._found: set[str] = set()
         self._wake = asyncio.Event()
+        self._wakes_later = False
         self._asked: dict[str, float] = {}
         self._owned: dict[str, float] = {}
         self._scan_now = asyncio.Event()
@@ -94,7 +96,15 @@ class Discovery:
         """Note that the session may have something to do; an id that no session can have is left alone."""
         with suppress(SessionIdError):
             self._found.add(validate_session_id(session_id))
-            self._wake.set()
+            if session_id in self._owned:
+                self._wake_later()
+            else:
+                self._wake.set()
+
+    def _wake_later(self) -> None:
+        if not self._wakes_later:
+            self._wakes_later = True
+            asyncio.get_running_loop().call_later(ASK_AGAIN / 4, self._wake.set)
 
     async def _listen(self) -> None:
         while True:
@@ -178,6 +188,7 @@ class Discovery:
             await self._wake.wait()
             await asyncio.sleep(COALESCE)
             self._wake.clear()
+            self._wakes_later = False
             now = time.monotonic()
             self._found = {each for each in self._found if not self._here(each)}
             self._asked = {each: asked for each, asked in self._asked.items() if asked > now - ASK_AGAIN}
@@ -195,7 +206,7 @@ class Discovery:
                     self._owned.update(dict.fromkeys(owned - self._owned.keys(), now))
                 self._asked.update(dict.fromkeys(looked_at, now))
             if self._found:  # told of again too soon
-                asyncio.get_running_loop().call_later(ASK_AGAIN / 4, self._wake.set)
+                self._wake_later()
 
     async def _which_are_owned(self, session_ids: Sequence[str]) -> set[str]:
         async with translated(), self._redis.pipeline(transaction=False) as pipe:

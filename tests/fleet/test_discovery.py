@@ -38,20 +38,22 @@ async def asked(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     running.cancel()
 
 
-async def push(redis: Redis, *session_ids: str, times: int) -> None:
-    for _ in range(times):
-        for session_id in session_ids:
-            await redis.lpush(Keys(session_id).input, "{}")
-        await asyncio.sleep(0.1)
+async def push(redis: Redis, *session_ids: str) -> None:
+    for session_id in session_ids:
+        await redis.lpush(Keys(session_id).input, "{}")
 
 
 async def test_a_session_that_somebody_owns_is_started_once_however_often_it_is_pushed_to(
     redis: Redis, asked: Asked
 ) -> None:
     await redis.set(Keys("monday").owner, "{}")
-    await push(redis, "monday", "tuesday", times=5)
-    await wait_until(lambda: asked.times["tuesday"] >= 3, "tuesday, which nobody owns, is asked for again and again")
+
+    async def tuesday_is_asked_for_again() -> bool:
+        await push(redis, "monday", "tuesday")
+        return asked.times["tuesday"] >= 3
+
+    await wait_until(tuesday_is_asked_for_again, "tuesday, which nobody owns, is asked for again and again")
     assert asked.times["monday"] == 1
     await redis.delete(Keys("monday").owner)
-    await push(redis, "monday", times=1)
+    await push(redis, "monday")
     await wait_until(lambda: asked.times["monday"] == 2, "it is asked for once nobody owns it")

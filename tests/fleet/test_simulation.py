@@ -13,7 +13,7 @@ from scripts.benches.hosting.points import read_points
 from scripts.benches.hosting.simulated import not_compared, print_simulation, reproduced
 from scripts.benches.hosting.simulation import Measured, WorkerModel, calibrate, waiting
 
-MODEL = WorkerModel(alone=0.02, awake=9e-5, message=0.002, lump=0.004, latency=0.003)
+MODEL = WorkerModel(alone=0.02, awake=9e-5, message=0.002, latency=0.003, tail=0.002)
 
 
 def measured(model: WorkerModel, sessions: int, rate: float) -> Measured:
@@ -24,15 +24,17 @@ def measured(model: WorkerModel, sessions: int, rate: float) -> Measured:
 def test_a_model_is_found_again_by_what_it_makes() -> None:
     idle = [measured(MODEL, sessions, 0.0) for sessions in (0, 500, 2000)]
     found = calibrate(idle, measured(MODEL, 1000, 100.0))
-    for name in ("alone", "awake", "message", "lump", "latency"):
+    for name in ("alone", "awake", "message", "latency", "tail"):
         assert getattr(found, name) == pytest.approx(getattr(MODEL, name), rel=0.15)
 
 
-def test_waiting_grows_faster_than_the_rate_and_is_never_less_than_the_work() -> None:
-    p95 = [waiting(MODEL, 1000, rate)[1] - MODEL.latency for rate in (50, 200, 400)]
-    assert 4 * p95[0] < p95[2]
+def test_a_message_waits_for_refreshes_and_for_the_work_before_it() -> None:
+    p95 = [waiting(MODEL, sessions, 40)[1] - MODEL.latency - MODEL.tail for sessions in (0, 500, 2000)]
+    assert p95[0] == pytest.approx(0.4 * MODEL.message)
     assert sorted(p95) == p95
-    assert waiting(replace(MODEL, lump=0.0), 0, 10)[0] == pytest.approx(MODEL.latency + 0.4 * MODEL.message)
+    assert p95[2] > 3 * p95[0]
+    overloaded = MODEL.highest_rate(1000, 1.1)
+    assert waiting(MODEL, 1000, overloaded)[0] > 0.1
 
 
 def test_the_rate_that_fills_a_core() -> None:
@@ -138,6 +140,17 @@ def test_what_is_not_reproduced_is_not_extrapolated(capsys: pytest.CaptureFixtur
     assert "1,000,000" not in capsys.readouterr().out
     assert print_simulation(points, SHARES, LIMITS, unchecked=True) == 1
     assert "1,000,000" in capsys.readouterr().out
+
+
+def test_how_soon_something_is_visible_is_compared_but_nothing_is_made_from_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    points = made_up_points()
+    points["talking"][2]["p95"] *= 2
+    assert print_simulation(points, SHARES, LIMITS) == 0
+    told = capsys.readouterr().out
+    assert "1,000,000" in told
+    assert "nothing below is made from" in told
 
 
 def test_waiting_is_not_compared_where_others_used_the_machine(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,8 @@ import json
 import re
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -354,88 +353,89 @@ async def test_without_redis_packages_are_built_and_served(
     assert (again["contextPackageId"], again["rebuilt"]) == (before["contextPackageId"], True)
 
 
-@asynccontextmanager
-async def behind_a_proxy(folder: Path, redis_url: str, database_url: str) -> AsyncIterator[tuple[ApiServer, Proxy]]:
-    where = urlsplit(database_url)
+class Proxied(NamedTuple):
+    """A server that reaches its database through a proxy, and a client of it."""
+
+    server: ApiServer
+    proxy: Proxy
+    client: httpx.AsyncClient
+
+
+@pytest.fixture
+async def proxied(tmp_path: Path, redis: Redis, redis_server: RedisServer, migrated_url: str) -> AsyncIterator[Proxied]:
+    where = urlsplit(migrated_url)
     proxy = Proxy(where.port or 5432)
     async with proxy.serving():
         url = where._replace(netloc=f"postgres@127.0.0.1:{proxy.port}").geturl()
-        server = await asyncio.to_thread(ApiServer, folder, redis_url, url)
+        server = await asyncio.to_thread(ApiServer, tmp_path, redis_server.url, url)
         try:
-            yield server, proxy
+            async with server.client(server.local_token) as client:
+                yield Proxied(server, proxy, client)
         finally:
             await asyncio.to_thread(server.close)
 
 
-async def test_without_the_database_there_is_no_answer_until_it_is_back(
-    tmp_path: Path, redis: Redis, redis_server: RedisServer, migrated_url: str
-) -> None:
-    async with (
-        behind_a_proxy(tmp_path, redis_server.url, migrated_url) as (server, proxy),
-        server.client(server.local_token) as client,
+async def test_without_the_database_there_is_no_answer_until_it_is_back(proxied: Proxied) -> None:
+    _, proxy, client = proxied
+    await put(client)
+    package = await built(client)
+    proxy.hang_up()
+    for answer in (
+        await client.post(BUILD, json={"intent": "clips", "tokenBudget": 100}),
+        await client.get(path(package)),
+        await client.get("/knowledge/artifacts/artifact:protocol"),
     ):
-        await put(client)
-        package = await built(client)
-        proxy.hang_up()
-        for answer in (
-            await client.post(BUILD, json={"intent": "clips", "tokenBudget": 100}),
-            await client.get(path(package)),
-            await client.get("/knowledge/artifacts/artifact:protocol"),
-        ):
-            assert answer.status_code == 503
-            assert problem(answer)["type"] == "urn:context-builder:unavailable"
-            assert "127.0.0.1" not in answer.text
-        proxy.take_up()
+        assert answer.status_code == 503
+        assert problem(answer)["type"] == "urn:context-builder:unavailable"
+        assert "127.0.0.1" not in answer.text
+    proxy.take_up()
 
-        async def answers() -> bool:
-            return (await client.get(path(package))).status_code == 200
+    async def answers() -> bool:
+        return (await client.get(path(package))).status_code == 200
 
-        await wait_until(answers, "it is back", timeout=30)
-        assert [one["ref"] for one in (await built(client))["sources"]] == ["artifact:protocol"]
+    await wait_until(answers, "it is back", timeout=30)
+    assert [one["ref"] for one in (await built(client))["sources"]] == ["artifact:protocol"]
 
 
 async def test_what_is_answered_while_the_database_comes_and_goes_is_recorded(
-    tmp_path: Path, redis: Redis, redis_server: RedisServer, migrated_url: str
+    proxied: Proxied, redis: Redis, migrated_url: str
 ) -> None:
-    async with (
-        behind_a_proxy(tmp_path, redis_server.url, migrated_url) as (server, proxy),
-        server.client(server.local_token) as client,
-    ):
-        await put(client)
-        answers: list[httpx.Response] = []
+    server, proxy, client = proxied
+    await put(client)
+    answers: list[httpx.Response] = []
 
-        async def build(caller: int) -> None:
-            for number in range(12):
-                asked = {"intent": f"clips {caller} {number}", "tokenBudget": 100}
-                answers.append(await client.post(BUILD, json=asked))
+    async def build(caller: int) -> None:
+        for number in range(12):
+            asked = {"intent": f"clips {caller} {number}", "tokenBudget": 100}
+            answers.append(await client.post(BUILD, json=asked))
 
-        async def come_and_go() -> None:
-            for _ in range(4):
-                await asyncio.sleep(0.2)
-                proxy.hang_up()
-                await asyncio.sleep(0.05)
-                proxy.take_up()
+    async def come_and_go() -> None:
+        for answered in (10, 25, 40, 55):
+            await wait_until(lambda answered=answered: len(answers) >= answered, f"{answered} answers", timeout=60)
+            proxy.hang_up()
+            await asyncio.sleep(0.05)
+            proxy.take_up()
 
-        await asyncio.gather(come_and_go(), *(build(caller) for caller in range(6)))
-        assert {answer.status_code for answer in answers} <= {200, 503}
-        packages = [answer.json() for answer in answers if answer.status_code == 200]
-        assert packages
+    await asyncio.gather(come_and_go(), *(build(caller) for caller in range(6)))
+    assert {answer.status_code for answer in answers} <= {200, 503}
+    packages = [answer.json() for answer in answers if answer.status_code == 200]
+    assert packages
 
-        async def answers_again() -> bool:
-            return (await client.get(path(packages[0]))).status_code == 200
+    async def answers_again() -> bool:
+        return (await client.get(path(packages[0]))).status_code == 200
 
-        await wait_until(answers_again, "it is back", timeout=30)
-        await redis.flushall()
-        for package in packages:
-            again = await got(client, package)
-            assert again["contextPackageId"] == package["contextPackageId"]
-            assert (await client.get(path(package, "/audit"))).status_code == 200
-        settings = {
-            "CONTEXT_BUILDER_DATABASE_URL": migrated_url,
-            "CONTEXT_BUILDER_TENANT_ID": server.settings["tenant_id"],
-        }
-        verified = await asyncio.to_thread(CliRunner().invoke, app, ["audit", "verify"], env=settings)
-        assert (verified.exit_code, "is intact" in verified.output) == (0, True), verified.output
+    await wait_until(answers_again, "it is back", timeout=30)
+    await redis.flushall()
+    for package in packages:
+        again = await got(client, package)
+        assert again["contextPackageId"] == package["contextPackageId"]
+        assert (await client.get(path(package, "/audit"))).status_code == 200
+    settings = {
+        "CONTEXT_BUILDER_DATABASE_URL": migrated_url,
+        "CONTEXT_BUILDER_TENANT_ID": server.settings["tenant_id"],
+    }
+    verified = await asyncio.to_thread(CliRunner().invoke, app, ["audit", "verify"], env=settings)
+    assert (verified.exit_code, "is intact" in verified.output) == (0, True), verified.output
 
 
 async def test_a_thousand_policies_hold_nobody_up(api: ApiServer, tenant: str) -> None:

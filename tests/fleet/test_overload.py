@@ -1,0 +1,94 @@
+"""An overloaded worker on a real Redis takes no session, and keeps those it has; the sessions are stand-ins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.fleet.config import FleetConfig
+from context_builder.fleet.worker import POLL, FleetWorker
+from context_builder.fleet.workload import Workload, WorkloadMeter
+from context_builder.session.config import SessionConfig
+from context_builder.session.keys import Keys
+from context_builder.session.session import Session
+from tests.services.redis_server import RedisServer
+from tests.services.waiting import wait_until
+
+NORMAL, OVERLOADED = Workload(), Workload(lag=1.0, cpu=1.0, overloaded=True)
+
+
+class Sessions:
+    """Holds the ids of the sessions that the worker runs."""
+
+    def __init__(self) -> None:
+        self.running: set[str] = set()
+
+    def make(self, session_id: str) -> Session:
+        stop = asyncio.Event()
+
+        async def serve() -> None:
+            self.running.add(session_id)
+            await stop.wait()
+            self.running.remove(session_id)
+
+        idle = SimpleNamespace(
+            session_id=session_id,
+            told_to_stop=stop,
+            ready=asyncio.Event(),
+            is_served=True,
+            is_idle=lambda _: False,
+            serve=serve,
+            stop=stop.set,
+            hand_over=stop.set,
+        )
+        return cast(Session, idle)
+
+
+@pytest.fixture
+def meter() -> WorkloadMeter:
+    return WorkloadMeter()
+
+
+@pytest.fixture
+async def sessions(redis: Redis, redis_server: RedisServer, meter: WorkloadMeter) -> AsyncIterator[Sessions]:
+    """The sessions of a worker, which runs meanwhile."""
+    sessions, stop = Sessions(), asyncio.Event()
+    config = FleetConfig()
+    worker = FleetWorker("here", redis_server.url, redis, sessions.make, config, SessionConfig(), meter)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(worker.run(stop))
+        yield sessions
+        stop.set()
+
+
+async def test_an_overloaded_worker_keeps_its_sessions_and_takes_more_once_relieved(
+    redis: Redis, meter: WorkloadMeter, sessions: Sessions
+) -> None:
+    await redis.lpush(Keys("monday").input, "{}")
+    await wait_until(lambda: sessions.running == {"monday"}, "the worker takes a session", timeout=20)
+
+    meter.now = OVERLOADED
+    await wait_until(lambda: is_published(redis, OVERLOADED), "the worker says that it is overloaded")
+    await asyncio.sleep(2 * POLL.total_seconds())  # docket's read that is under way may still take one
+    await redis.lpush(Keys("tuesday").input, "{}")
+    await wait_until(lambda: is_offered(redis, "tuesday"), "the session is offered to workers")
+    await asyncio.sleep(10 * POLL.total_seconds())
+    assert sessions.running == {"monday"}
+
+    meter.now = NORMAL
+    await wait_until(lambda: sessions.running == {"monday", "tuesday"}, "it takes the other session", timeout=20)
+
+
+async def is_published(redis: Redis, workload: Workload) -> bool:
+    published = [await redis.get(key) async for key in redis.scan_iter("context_builder_fleet:workload:*")]
+    return [Workload.read(raw) for raw in published] == [workload]
+
+
+async def is_offered(redis: Redis, session_id: str) -> bool:
+    keys = [key async for key in redis.scan_iter(f"*session:{session_id}*")]
+    return bool(keys)
