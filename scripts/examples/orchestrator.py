@@ -1,0 +1,98 @@
+"""An orchestrator reads a session's state twice a second and prepares what the assistant could say.
+
+It never speaks. What it prepares waits in a Redis list until delivery_monitor.py finds a silence for it; it ends with
+the session. With OPENAI_API_KEY or OPENAI_BASE_URL a model finds the words (ORCHESTRATOR_MODEL), else the summary has
+them. Run as: python scripts/examples/orchestrator.py SESSION
+"""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import redis
+
+RELATED = 10  # letters of words in common, from which a point has to do with a text
+
+url = os.environ.get("REDIS_URL")
+port, password = int(os.environ.get("REDIS_PORT", "6379")), os.environ.get("REDIS_PASSWORD")
+client: Any = redis.Redis.from_url(url) if url else redis.Redis("localhost", port, password=password)
+
+
+def read(key: str) -> dict[str, Any] | None:
+    value = client.get(key)
+    return json.loads(value) if value else None
+
+
+def ideas(state: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """What calls for a word: why, how urgently, what about, and what to say without a model."""
+    points = [point for point in state["rolling_summary"].get("points", []) if point["kind"] != "consilience"]
+    for message in state["raw_recent_buffer"]:
+        if message["type"] != "consilience" and "consilience" in message["text"].lower():  # we are asked by name
+            asked = f"{message['speaker']} asks: {message['text']}"
+            yield "explicit_request", "P0", asked, nearest(points, asked) or "I have heard nothing about that yet."
+    for point in points:
+        if point["kind"] == "question" and len(point["speakers"]) == 1:  # with a second speaker, it was answered
+            yield "open_question", "P1", quoted(point), f"Is this still open? {quoted(point)}"
+    for domain in state["current_domains"][:1]:
+        if earlier := nearest(points, " ".join([domain, *state["current_keywords"]])):
+            yield "new_domain", "P2", domain, f"You have turned to {domain}. It was said before: {earlier}"
+
+
+def nearest(points: list[dict[str, Any]], text: str) -> str | None:
+    """The point of the summary that shares most with the text; long words weigh more."""
+    shared = {quoted(point): sum(map(len, words(text) & words(point["text"]))) for point in points}
+    best = max(shared, key=lambda said: shared[said], default="")
+    return best if shared.get(best, 0) >= RELATED else None
+
+
+def words(text: str) -> set[str]:
+    return {word.rstrip("s") for word in re.findall(r"\w{4,}", text.lower())}
+
+
+def quoted(point: dict[str, Any]) -> str:
+    return f"{' and '.join(point['speakers'])}: “{point['text']}”"
+
+
+def worded(state: dict[str, Any], matter: str, plain: str) -> str:
+    """What to say, in a model's words where there is a model."""
+    if not (os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")):
+        return plain
+    from openai import OpenAI
+
+    recent = [f"{message['speaker']}: {message['text']}" for message in state["raw_recent_buffer"][-10:]]
+    record = "\n".join([state["rolling_summary"]["text"], *recent])
+    prompt = (
+        Path(__file__).with_suffix(".md").read_text("utf-8").replace("{matter}", matter).replace("{record}", record)
+    )
+    model = OpenAI(api_key=os.environ.get("OPENAI_API_KEY", "none"), timeout=20)
+    name = os.environ.get("ORCHESTRATOR_MODEL", "gpt-4o-mini")
+    answer = model.chat.completions.create(model=name, messages=[{"role": "user", "content": prompt}], max_tokens=100)
+    return answer.choices[0].message.content or plain
+
+
+def main(session_id: str) -> None:
+    prepared: set[str] = set()
+    began, waiting = False, f"delivery:{session_id}:waiting"
+    while (alive := read(f"conversation_state:{session_id}")) or not began:  # it expires soon after the session ends
+        began = began or alive is not None
+        state = read(f"context_builder:{session_id}:state") if alive else None
+        for trigger, priority, matter, plain in ideas(state) if state else ():
+            said = {one["metadata"].get("issue_description") for one in state["consilience_responses"]}
+            if matter not in prepared | said:
+                prepared.add(matter)
+                text, about = worded(state, matter, plain), [*state["current_keywords"], *state["current_domains"]]
+                metadata = {"trigger_type": trigger, "priority": priority, "issue_description": matter}
+                idea = {"text": text, "keywords": about, "metadata": metadata, "prepared_at": time.time()}
+                client.lpush(waiting, json.dumps(idea))
+                client.expire(waiting, 600)
+                print(f"prepared ({priority}, {trigger}): {text}", flush=True)
+        time.sleep(0.5)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
