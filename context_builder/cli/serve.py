@@ -28,7 +28,7 @@ def serve(
         typer.Option("--grpc", min=1, max=65535, help="Port of the services over gRPC; else SERVE_GRPC_PORT's: none."),
     ] = None,
 ) -> None:
-    """Serve sessions, memories and knowledge over HTTP until Ctrl-C; /docs describes the calls.
+    """Serve sessions, memories and knowledge over HTTP until Ctrl-C; /docs describes the calls, / is a page for people.
 
     On this machine alone, by default, the token in the home's file serve.token lets your own programs in. Others show
     an API key (`context-builder keys create`) or a JWT (AUTH_JWKS_URL). An address that others reach is refused while
@@ -49,7 +49,7 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
     from context_builder import log
 
     settings = settings_in_force(serve_host=host, serve_port=port, serve_grpc_port=grpc)
-    for module in ("fastapi", "uvicorn", "cedarpy", "jwt", "ulid", "jsonpatch", "fastapi_offline"):
+    for module in ("fastapi", "uvicorn", "cedarpy", "jwt", "ulid", "jsonpatch", "fastapi_offline", "jinja2"):
         require_extra("server", module, "serve")
     if settings.server.grpc_port is not None:
         require_extra("grpc", "grpc", "serve --grpc")
@@ -60,16 +60,18 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
     with stopping_signals(stop.set):
         async with _telling(settings, stop), open_services(settings) as opened, _hosting(settings, opened):
             from context_builder.server.app import create_app
+            from context_builder.server.page.app import logins_of
             from context_builder.server.serving import serve_app
 
             app = create_app(opened.services)
+            code = await logins_of(opened.services).new_code()
             await serve_app(
                 app,
                 settings.server.host,
                 settings.server.port,
                 stop=stop,
                 stopping=opened.services.stopping,
-                started=lambda: typer.echo(banner(settings, opened)),
+                started=lambda: typer.echo(banner(settings, opened, code)),
             )
 
 
@@ -98,14 +100,18 @@ async def _hosting(settings: Settings, opened: OpenServices) -> AsyncIterator[No
         yield
 
 
-def banner(settings: Settings, opened: OpenServices) -> str:
-    """Return where the server is, how to show it who one is, and where its calls are described."""
+def banner(settings: Settings, opened: OpenServices, code: str | None = None) -> str:
+    """Return where the server is, how to show it who one is, and where its calls are described.
+
+    ``code`` lets the person who opens the page's address first in.
+    """
     host = f"[{settings.server.host}]" if ":" in settings.server.host else settings.server.host
     url = f"http://{host}:{settings.server.port}"
     credential = f"$(cat {opened.local_token_file})" if opened.local_token_file else "KEY"
     kinds = "an API key (`context-builder keys create`)" + (", a JWT" if opened.services.authenticator.tokens else "")
     lines = [
         f"context-builder serves {url} · Ctrl-C stops",
+        f"  {'Page':<8} {page_address(url, code)}",
         f"  {'Docs':<8} {url}/docs",
         f'  {"Ask":<8} curl -H "Authorization: Bearer {credential}" {url}/sessions',
         f"  {'With':<8} {kinds}{', or the local token' if opened.local_token_file else ''}",
@@ -115,3 +121,8 @@ def banner(settings: Settings, opened: OpenServices) -> str:
     if settings.server.grpc_port is not None:
         lines.append(f"  {'gRPC':<8} grpc://{host}:{settings.server.grpc_port} (KNOWLEDGE_GRAPH_URL and the like)")
     return "\n".join(lines)
+
+
+def page_address(url: str, code: str | None) -> str:
+    """Return where the page is; with a code it can be opened once without a login."""
+    return f"{url}/ui/login?code={code} (lets you in once, for 15 minutes)" if code else f"{url}/ui/"

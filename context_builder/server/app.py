@@ -14,10 +14,11 @@ from starlette.middleware import Middleware
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError
 from context_builder.server import problem
-from context_builder.server.asgi.authentication import AuthenticationMiddleware, current_caller
+from context_builder.server.asgi.authentication import PAGE, AuthenticationMiddleware, current_caller
 from context_builder.server.asgi.body_limit import BodyLimitMiddleware
 from context_builder.server.asgi.failures import FailureMiddleware
 from context_builder.server.asgi.host_names import HostMiddleware
+from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,
     documentation,
@@ -85,6 +86,8 @@ def create_app(services: Services) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router, responses=_PROBLEMS)
     app.include_router(pages.router)
+    app.include_router(entrance)
+    app.mount(PAGE, page_app(services))
     app.include_router(documentation.router)
     documentation.describe(app)
     return app

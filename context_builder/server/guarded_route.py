@@ -13,11 +13,12 @@ from context_builder.server.access.caller import Role
 from context_builder.server.asgi.authentication import current_caller
 from context_builder.server.problem import Problem
 
-_ROLE: Final = "x-role"
+ROLE: Final = "x-role"
+"""Names a route's role among what it is given."""
 
-READER: Final[dict[str, Any]] = {_ROLE: Role.READER.value}
-WRITER: Final[dict[str, Any]] = {_ROLE: Role.WRITER.value}
-ADMIN: Final[dict[str, Any]] = {_ROLE: Role.ADMIN.value}
+READER: Final[dict[str, Any]] = {ROLE: Role.READER.value}
+WRITER: Final[dict[str, Any]] = {ROLE: Role.WRITER.value}
+ADMIN: Final[dict[str, Any]] = {ROLE: Role.ADMIN.value}
 """What a route is given as ``openapi_extra``; one without cannot be made."""
 
 
@@ -38,7 +39,7 @@ class GuardedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
-        needed = Role((self.openapi_extra or {})[_ROLE])
+        needed = Role((self.openapi_extra or {})[ROLE])
 
         async def guarded(request: Request) -> Response:
             if not current_caller().may(needed):

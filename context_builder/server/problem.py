@@ -88,17 +88,22 @@ def problem_response(problem: Problem) -> Response:
 
 async def answer(_: Request, error: Exception) -> Response:
     """Answer what a route, the framework or a store raised."""
+    return problem_response(as_problem(error))
+
+
+def as_problem(error: Exception) -> Problem:
+    """Return the answer to what a route, the framework or a store raised."""
     match error:
         case Problem():
-            return problem_response(error)
+            return error
         case HTTPException():
-            return problem_response(_of_framework(error))
+            return _of_framework(error)
         case RequestValidationError():
-            return problem_response(invalid(error.errors()))
+            return invalid(error.errors())
         case ContextBuilderError():
-            return problem_response(problem_of(error))
+            return problem_of(error)
         case _:
-            return problem_response(internal_error())
+            return internal_error()
 
 
 def _of_framework(error: HTTPException) -> Problem:

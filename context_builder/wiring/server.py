@@ -93,7 +93,9 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         builder, _ = await stack.enter_async_context(open_builder(settings))
         services = Services(
             names=HostNames.of(settings.server.host, settings.server.names.split(",")),
-            authenticator=Authenticator(CachedKeys(keys.caller), tokens, local),
+            authenticator=Authenticator(
+                CachedKeys(keys.caller), tokens, local, key_digests=CachedKeys(keys.caller_by_digest)
+            ),
             sessions=Sessions(servers, tenant_id),
             knowledge=knowledge.store,
             packages=packages,

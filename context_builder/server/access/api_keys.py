@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
 from typing import Any, Final
@@ -12,6 +11,7 @@ from typing import Any, Final
 from ulid import ULID
 
 from context_builder.server.access.caller import Caller, Role, caller_of
+from context_builder.server.access.credential_reference import digest_of
 from context_builder.storage.sql_functions import SqlFunctions
 
 _KEY: Final = re.compile(r"cbk_([0-9A-HJKMNP-TV-Z]{26})_[A-Za-z0-9_-]{43}")
@@ -37,19 +37,23 @@ class ApiKeys:
         """Store a new key of that tenant and return it."""
         key_id = str(ULID())
         secret = f"cbk_{key_id}_{token_urlsafe(32)}"
-        stored = {"key_id": key_id, "key_role": role.value, "key_name": name, "key_digest": _digest(secret)}
+        stored = {"key_id": key_id, "key_role": role.value, "key_name": name, "key_digest": digest_of(secret)}
         await self._functions.call("context_access_create", tenant_id, stored)
         return NewKey(key_id, secret)
 
     async def caller(self, secret: str) -> Caller | None:
         """Return whose key it is; None for one that is unknown or revoked, which cannot be told apart."""
-        if (parts := _KEY.fullmatch(secret)) is None:
-            return None
-        rows = await self._functions.call("context_access_find", self._tenant_id, {"key_id": parts[1]})
+        key_id = key_id_of(secret)
+        return None if key_id is None else await self.caller_by_digest(f"{key_id}:{digest_of(secret)}")
+
+    async def caller_by_digest(self, named: str) -> Caller | None:
+        """Return whose key it is that ``ID:DIGEST`` names."""
+        key_id, _, digest = named.partition(":")
+        rows = await self._functions.call("context_access_find", self._tenant_id, {"key_id": key_id})
         row = rows[0] if rows else {"digest": _NO_DIGEST}
-        if not compare_digest(row["digest"], _digest(secret)):
+        if not compare_digest(row["digest"], digest):
             return None
-        return caller_of(row["tenant_id"], f"key:{parts[1]}", frozenset({row["role"]}))
+        return caller_of(row["tenant_id"], f"key:{key_id}", frozenset({row["role"]}))
 
     async def listed(self, tenant_id: str | None = None) -> list[dict[str, Any]]:
         """Return the keys of a tenant, or of all, without their hashes, the newest first."""
@@ -65,5 +69,7 @@ class ApiKeys:
         return bool((await self._functions.call("context_access_any", self._tenant_id, {}))[0])
 
 
-def _digest(secret: str) -> str:
-    return sha256(secret.encode()).hexdigest()
+def key_id_of(secret: str) -> str | None:
+    """Return the id that is part of an API key; None for what is none."""
+    parts = _KEY.fullmatch(secret)
+    return None if parts is None else parts[1]

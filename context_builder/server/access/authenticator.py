@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from context_builder.server.access.caller import Caller
+from context_builder.clock import SystemClock
+from context_builder.server.access.api_keys import key_id_of
+from context_builder.server.access.caller import Caller, caller_of
+from context_builder.server.access.credential_reference import CredentialKind, CredentialReference, digest_of
 from context_builder.server.access.jwt_verifier import JwtVerifier
 from context_builder.server.access.local_token import LocalToken
 
@@ -20,7 +23,7 @@ class KeyCallers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Knows API keys and, where there are such, JWTs and the local token.
+    """Knows API keys, also by their digests, and, where there are such, JWTs and the local token.
 
     Raises :class:`~context_builder.errors.KnowledgeUnavailable` when the database of keys does not answer.
     """
@@ -28,6 +31,7 @@ class Authenticator:
     keys: KeyCallers
     tokens: JwtVerifier | None = None
     local: LocalToken | None = None
+    key_digests: KeyCallers | None = None
 
     async def caller(self, credential: str) -> Caller | None:
         """Return who asks; None for a credential that does not hold, whatever the reason."""
@@ -36,3 +40,40 @@ class Authenticator:
         if credential.startswith(API_KEY):
             return await self.keys.caller(credential)
         return await self.tokens.caller(credential) if self.tokens is not None else None
+
+    async def reference(self, credential: str) -> CredentialReference | None:
+        """Return a reference to a credential, by which :meth:`caller_of` tells who asks for as long as it holds; None
+        for one that does not hold.
+        """
+        if await self.caller(credential) is None:
+            return None
+        if self.local is not None and self.local.caller(credential) is not None:
+            return self.local_reference()
+        digest = digest_of(credential)
+        if credential.startswith(API_KEY):
+            return CredentialReference(CredentialKind.KEY, key_id_of(credential), digest)
+        jwt = await self.tokens.verified(credential) if self.tokens is not None else None
+        if jwt is None:
+            return None
+        tenant_id, sub, roles = jwt.caller.tenant_id, jwt.caller.sub, tuple(sorted(jwt.caller.agent.roles))
+        return CredentialReference(CredentialKind.JWT, jwt.signed_by, digest, tenant_id, sub, roles, jwt.expires_at)
+
+    def local_reference(self) -> CredentialReference | None:
+        """Return a reference to the local token; None where that lets nobody in."""
+        return None if self.local is None else CredentialReference(CredentialKind.LOCAL, None, self.local.digest)
+
+    async def caller_of(self, reference: CredentialReference) -> Caller | None:
+        """Return who asks by a credential that was referred to; None once it no longer holds."""
+        match reference.kind:
+            case CredentialKind.LOCAL:
+                return None if self.local is None else self.local.caller_by_digest(reference.digest)
+            case CredentialKind.KEY:
+                named = f"{reference.name}:{reference.digest}"
+                return None if self.key_digests is None else await self.key_digests.caller(named)
+            case CredentialKind.JWT:
+                expires_at = reference.expires_at or 0.0
+                if self.tokens is None or SystemClock().now().wall >= expires_at:
+                    return None
+                if not await self.tokens.has_key(reference.name):
+                    return None
+                return caller_of(reference.tenant_id, reference.sub, frozenset(reference.roles))

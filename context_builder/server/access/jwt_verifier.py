@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
@@ -19,6 +20,15 @@ MOST_ROLES: Final = 100
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
 
+@dataclass(frozen=True, slots=True)
+class VerifiedJwt:
+    """Holds what a JWT says, which the key ``signed_by`` signed; it expires at an epoch second."""
+
+    caller: Caller
+    signed_by: str | None
+    expires_at: float
+
+
 class JwtVerifier:
     """Verifies JWTs for ``audience`` by ``issuer``; both, and an expiry, must be in the token."""
 
@@ -29,6 +39,15 @@ class JwtVerifier:
 
     async def caller(self, token: str) -> Caller | None:
         """Return who asks; None for a token that does not hold, for whatever reason."""
+        verified = await self.verified(token)
+        return None if verified is None else verified.caller
+
+    async def has_key(self, name: str | None) -> bool:
+        """Return whether what that key signed is still taken."""
+        return await self._keys.find(name) is not None
+
+    async def verified(self, token: str) -> VerifiedJwt | None:
+        """Return what the token says; None for one that does not hold, for whatever reason."""
         if len(token) > MOST_CHARS or not token.isascii():
             return None
         try:
@@ -37,7 +56,11 @@ class JwtVerifier:
             if "crit" in header or not (name is None or isinstance(name, str)):
                 return None
             key = await self._keys.find(name)
-            return None if key is None else _caller(self._claims(token, key.key, key.algorithms))
+            if key is None:
+                return None
+            claims = self._claims(token, key.key, key.algorithms)
+            caller = _caller(claims)
+            return None if caller is None else VerifiedJwt(caller, name, float(claims["exp"]) + LEEWAY)
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
             return None
 

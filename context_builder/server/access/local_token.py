@@ -12,6 +12,7 @@ from typing import Final
 from context_builder.engines.home import make_home
 from context_builder.errors import SettingError
 from context_builder.server.access.caller import Caller, caller_of
+from context_builder.server.access.credential_reference import digest_of
 
 FILE: Final = "serve.token"
 _SHORTEST: Final = 32
@@ -27,6 +28,14 @@ class LocalToken:
     def caller(self, credential: str) -> Caller | None:
         same = compare_digest(self._token, credential.encode("utf-8", "surrogatepass"))
         return self._caller if same else None
+
+    @property
+    def digest(self) -> str:
+        """Return the hash that tells this token from one made later."""
+        return digest_of(self._token.decode())
+
+    def caller_by_digest(self, digest: str) -> Caller | None:
+        return self._caller if compare_digest(self.digest, digest) else None
 
 
 def local_caller(tenant_id: str) -> Caller:

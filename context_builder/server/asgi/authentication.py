@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -15,6 +16,9 @@ from context_builder.server.problem import Problem, problem_response
 PUBLIC: Final = ("/docs", "/openapi.json", "/livez", "/readyz")
 """Paths that anybody may read: they hold nobody's data."""
 
+PAGE: Final = "/ui"
+"""Paths of the page, which lets people in by its own logins: a cookie is no credential anywhere else."""
+
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
 _SCHEME: Final = b"bearer "
 
@@ -25,6 +29,16 @@ def current_caller() -> Caller:
     if caller is None:
         raise unauthenticated()
     return caller
+
+
+@contextmanager
+def asked_by(caller: Caller) -> Iterator[None]:
+    """Let what is inside be answered for this caller."""
+    token = _CALLER.set(caller)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
 
 
 def unauthenticated() -> Problem:
@@ -51,11 +65,8 @@ class AuthenticationMiddleware:
             await problem_response(unauthenticated())(scope, receive, send)
             return
         scope.setdefault("state", {})["still_holds"] = self._holds(credential, caller)
-        token = _CALLER.set(caller)
-        try:
+        with asked_by(caller):
             await self._app(scope, receive, send)
-        finally:
-            _CALLER.reset(token)
 
     def _holds(self, credential: str, caller: Caller) -> Callable[[], Awaitable[bool]]:
         async def holds() -> bool:
@@ -65,7 +76,7 @@ class AuthenticationMiddleware:
 
 
 def _is_public(path: str) -> bool:
-    return path in PUBLIC or path.startswith("/docs/")
+    return path in PUBLIC or path.startswith(("/docs/", f"{PAGE}/")) or path in ("/", PAGE)
 
 
 def _credential(scope: Scope) -> str:

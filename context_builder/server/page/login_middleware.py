@@ -1,0 +1,142 @@
+"""Who looks is settled by a cookie before a view is asked; what changes something must come from the page itself."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from context_builder.errors import ContextBuilderError
+from context_builder.server.asgi.authentication import PAGE, asked_by, unauthenticated
+from context_builder.server.page.logins import Login, Logins
+from context_builder.server.problem import Problem, problem_of, problem_response
+
+LOGIN_PATH: Final = f"{PAGE}/login"
+OPEN: Final = (f"{PAGE}/static/",)
+"""Of these everybody may have everything."""
+
+FOR_SCRIPTS: Final = (f"{PAGE}/live/", f"{PAGE}/data/")
+"""What scripts ask is answered 401 without a login, and not with a page."""
+
+_SAFE: Final = ("GET", "HEAD")
+_HEADERS: Final = {
+    b"content-security-policy": (
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
+}
+"""Of every answer of the page; a form that is sent without a referrer would have no origin, either."""
+
+
+class HardeningMiddleware:
+    """Lets nothing but the page's own scripts, styles and connections work in the page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_hardened(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS.items()]
+            await send(message)
+
+        await self._app(scope, receive, send_hardened)
+
+
+class LoginMiddleware:
+    """Finds the login of a request, and sends people without one to the form. ``scope["state"]["still_holds"]`` tells
+    a long answer whether the login holds yet.
+    """
+
+    def __init__(self, app: ASGIApp, logins: Logins) -> None:
+        self._app = app
+        self._logins = logins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if scope["method"] not in _SAFE and not _is_from_here(scope):
+            refused = Problem(403, "foreign_origin", "this was not sent by the page itself")
+            await problem_response(refused)(scope, receive, send)
+            return
+        path = scope["path"]
+        try:
+            login = None if path.startswith(OPEN) else await self._logins.find(cookie_of(scope))
+        except ContextBuilderError as error:
+            await problem_response(problem_of(error))(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        state["login"] = login
+        if login is not None:
+            state["still_holds"] = self._holds(login)
+            with asked_by(login.caller):
+                await self._app(scope, receive, send)
+        elif path.startswith(OPEN) or path == LOGIN_PATH:
+            await self._app(scope, receive, send)
+        elif path.startswith(FOR_SCRIPTS):
+            await problem_response(unauthenticated())(scope, receive, send)
+        else:
+            await RedirectResponse(_to_login(scope), 303)(scope, receive, send)
+
+    def _holds(self, login: Login) -> Callable[[], Awaitable[bool]]:
+        async def holds() -> bool:
+            found = await self._logins.find(login.cookie)
+            return found is not None and found.caller == login.caller
+
+        return holds
+
+
+def header_of(scope: Scope, wanted: bytes) -> str:
+    """Return the header; empty when it is not there, or there twice."""
+    found = [value for name, value in scope["headers"] if name == wanted]
+    return found[0].decode("latin-1") if len(found) == 1 else ""
+
+
+def is_https(scope: Scope) -> bool:
+    """Return whether the browser came by HTTPS, which a proxy before the server may have ended."""
+    return scope["scheme"] == "https" or header_of(scope, b"origin").startswith("https://")
+
+
+def cookie_names(scope: Scope) -> tuple[str, str]:
+    """Return the cookie's names by HTTPS and by HTTP; browsers do not keep ports apart, so one by HTTP says its own."""
+    try:
+        port = urlsplit(f"//{header_of(scope, b'host')}").port or 80
+    except ValueError:
+        port = 80
+    return "__Host-context_builder", f"context_builder_{port}"
+
+
+def cookie_of(scope: Scope) -> str:
+    """Return the cookie that the browser was given at login; empty without one."""
+    cookies = SimpleCookie()
+    for name, value in scope["headers"]:
+        if name == b"cookie":
+            try:
+                cookies.load(value.decode("latin-1"))
+            except CookieError:
+                return ""
+    return next((cookies[name].value for name in cookie_names(scope) if name in cookies), "")
+
+
+def _is_from_here(scope: Scope) -> bool:
+    """Return whether a page of this server sent it: browsers say so. A foreign origin never comes as far as this."""
+    if header_of(scope, b"origin"):
+        return True
+    return header_of(scope, b"sec-fetch-site") == "same-origin"
+
+
+def _to_login(scope: Scope) -> str:
+    query = scope["query_string"].decode("latin-1")
+    wanted = scope["path"] + (f"?{query}" if query else "")
+    is_known = scope["method"] in _SAFE and wanted not in (f"{PAGE}/", PAGE)
+    return f"{LOGIN_PATH}?next={quote(wanted, safe='/')}" if is_known else LOGIN_PATH

@@ -1,0 +1,19 @@
+"""What the page links to: the views of everything, and those of one session."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Link(NamedTuple):
+    """Names a view; ``path`` follows ``/ui/``, or a session's own address."""
+
+    name: str
+    path: str
+
+
+VIEWS: Final = (Link("Sessions", "sessions"),)
+"""In the head of every page."""
+
+SESSION_VIEWS: Final = (Link("Live", ""),)
+"""In the head of a session's pages: ``/ui/sessions/{id}`` and, where ``path`` is not empty, ``/{path}``."""

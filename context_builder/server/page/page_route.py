@@ -1,0 +1,60 @@
+"""Every route of the page says which role it takes; one that changes something checks the form's token, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Final
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.routing import APIRoute
+
+from context_builder.server.access.caller import Role
+from context_builder.server.asgi.authentication import current_caller
+from context_builder.server.guarded_route import ROLE
+from context_builder.server.page.logins import Login
+from context_builder.server.problem import Problem
+
+TOKEN_FIELD: Final = "csrf"  # noqa: S105 (a name)
+TOKEN_HEADER: Final = "x-csrf-token"  # noqa: S105
+_MOST_FIELDS: Final = 1_000
+
+
+def page_router() -> APIRouter:
+    """Return a router of views: each route is given ``openapi_extra=READER``, ``WRITER`` or ``ADMIN``."""
+    return APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class PageRoute(APIRoute):
+    """Answers 403 to people whose roles do not include the route's, and to forms that were made for another login."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+        needed = Role((self.openapi_extra or {})[ROLE])
+
+        async def guarded(request: Request) -> Response:
+            if not current_caller().may(needed):
+                raise Problem(403, "forbidden", f"this needs the role {needed.value}")
+            if request.method not in ("GET", "HEAD"):
+                login: Login = request.scope["state"]["login"]
+                token = request.headers.get(TOKEN_HEADER) or (await form_of(request)).get(TOKEN_FIELD, "")
+                if not login.is_form_token(token):
+                    raise Problem(
+                        403, "stale_form", "this form is of an earlier login: go back, reload, and send it again"
+                    )
+            return await handler(request)
+
+        return guarded
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Return the fields of a form that was sent; of a name that comes twice the last."""
+    try:
+        text = (await request.body()).decode("utf-8")
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise Problem(422, "invalid_request", "this is no form that can be read") from None
+
+
+FormHere = Annotated[dict[str, str], Depends(form_of)]
+"""The fields of the form that was sent."""

@@ -1,0 +1,96 @@
+"""Templates become pages; whatever they are given is text, and escaped."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+
+from fastapi import Request
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse, Response
+
+from context_builder.domains import DOMAINS
+from context_builder.server import problem
+from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.page.login_middleware import FOR_SCRIPTS
+from context_builder.server.page.navigation import SESSION_VIEWS, VIEWS
+from context_builder.server.trace import current_trace
+
+_NUMBER: Final = {name: number for number, name in enumerate(DOMAINS)}
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("context_builder.server.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "ago": ago,
+        "clock": clock,
+        "dollars": dollars,
+        "domain_class": domain_class,
+        "domain": short,
+    }
+    environment.globals |= {"PAGE": PAGE, "views": VIEWS, "session_views": SESSION_VIEWS}
+    return environment
+
+
+def render(request: Request, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return the page that a template makes of the values; ``title`` is what the browser's tab says."""
+    given = {"login": request.scope["state"].get("login"), "path": request.scope["path"], "title": title, **values}
+    return HTMLResponse(_templates().get_template(template).render(given), status)
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Answer what a view raised: to people with a page, to scripts with a problem document."""
+    document = await problem.answer(request, error)
+    if request.scope["path"].startswith(FOR_SCRIPTS):
+        return document
+    found = problem.problem_document(problem.as_problem(error), current_trace())
+    page = render(request, "error.html", title=found["title"], status=document.status_code, problem=found)
+    for name in ("retry-after",):
+        if name in document.headers:
+            page.headers[name] = document.headers[name]
+    return page
+
+
+def ago(moment: float | None) -> str:
+    """Return how long ago an epoch second was: ``5 min ago``."""
+    if moment is None:
+        return "never"
+    seconds = max(0, int(time.time() - moment))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def clock(moment: float | None) -> str:
+    """Return the time of day of an epoch second, in UTC; scripts show the reader's own."""
+    if moment is None:
+        return "–"
+    try:
+        return f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return "–"
+
+
+def dollars(amount: float) -> str:
+    """Return US dollars with as many places as say something."""
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
+
+
+def domain_class(name: str) -> str:
+    """Return the class that gives a domain its colour."""
+    return f"d{_NUMBER.get(name, len(_NUMBER))}"
+
+
+def short(name: str) -> str:
+    """Return a domain's name where there is little room."""
+    return name.split(" / ")[0].split(" (")[0]

@@ -1,0 +1,193 @@
+"""The sessions of a tenant as the page lists them: the registry's, with what each publishes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.fleet.sleepers import SLEEPERS
+from context_builder.session.keys import Keys
+from context_builder.session.servers import SessionServers
+from context_builder.session.store.lease import describe
+from context_builder.session.store.registry import RegisteredSession, SessionRegistry, most_recent_first
+from context_builder.storage.redis_availability import translated
+
+MOST_SHOWN: Final = 200
+"""Sessions whose published state is read; others are found by searching."""
+
+RATE_SECONDS: Final = 60.0
+MARK_BYTES: Final = 64
+MOST_SPEAKERS: Final = 6
+MOST_CHARS: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """Describes a session for people. ``rate`` is messages a minute; ``waiting`` how many messages it is behind;
+    ``last_spoke`` an epoch second; ``dead`` what could not be delivered.
+    """
+
+    session_id: str
+    status: str
+    owner: str
+    last_spoke: float | None
+    silent: bool
+    messages: int
+    rate: int
+    waiting: int
+    to_deliver: int
+    dead: int
+    speakers: tuple[str, ...]
+    domains: tuple[str, ...]
+    dollars: float
+    tokens: int
+    analyst: str
+
+    def fits(self, words: str) -> bool:
+        """Return whether each word of a search is in the name, a speaker, a domain or the status."""
+        text = " ".join((self.session_id, self.status, self.owner, *self.speakers, *self.domains)).casefold()
+        return all(word in text for word in words.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    """Holds the rows, the most recently active first, and how many sessions there are in all."""
+
+    rows: tuple[SessionRow, ...]
+    total: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {"rows": [asdict(row) for row in self.rows], "total": self.total}
+
+
+class SessionLister:
+    """Lists sessions; a published state is read again only when another one was published."""
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[str, str], tuple[bytes, dict[str, Any]]] = {}
+
+    async def find(self, servers: SessionServers, words: str = "") -> SessionList:
+        """Return the tenant's sessions; with ``words`` those alone that fit them. Raises :class:`StoreUnavailable`."""
+        parts = await asyncio.gather(*(self._rows(one.redis, one.name, words) for one in servers))
+        total = sum(count for _, count in parts)
+        found = {row.session_id: row for rows, _ in parts for row in rows}
+        order = sorted(found.values(), key=lambda row: row.last_spoke or float("inf"), reverse=True)
+        return SessionList(tuple(order[:MOST_SHOWN]), total)
+
+    async def _rows(self, redis: Redis, server: str, words: str) -> tuple[list[SessionRow], int]:
+        registered = await SessionRegistry(redis).sessions()
+        shown = most_recent_first(registered)
+        if words and len(shown) > MOST_SHOWN:  # first those whose names fit
+            named = [
+                one for one in shown if all(word in one.session_id.casefold() for word in words.casefold().split())
+            ]
+            shown = named + [one for one in shown if one not in named]
+        shown = shown[:MOST_SHOWN]
+        rows = await self._with_states(redis, server, shown)
+        return [row for row in rows if not words or row.fits(words)], len(registered)
+
+    async def _with_states(self, redis: Redis, server: str, shown: Sequence[RegisteredSession]) -> list[SessionRow]:
+        async with translated(), redis.pipeline(transaction=False) as pipe:
+            for one in shown:
+                keys = Keys(one.session_id)
+                pipe.getrange(keys.state, -MARK_BYTES, -1)
+                pipe.get(keys.conversation)
+                pipe.zscore(SLEEPERS, one.session_id)
+            answers = await pipe.execute()
+        marks, conversations, asleep = answers[::3], answers[1::3], answers[2::3]
+        await self._read_states(redis, server, [one.session_id for one in shown], marks)
+        now = time.time()
+        return [
+            _row(
+                one,
+                self._states.get((server, one.session_id), (b"", {}))[1],
+                _object(said),
+                is_asleep=is_asleep is not None,
+                now=now,
+            )
+            for one, said, is_asleep in zip(shown, conversations, asleep, strict=True)
+        ]
+
+    async def _read_states(self, redis: Redis, server: str, names: Sequence[str], marks: Sequence[bytes]) -> None:
+        held = {name: self._states.get((server, name), (b"", {}))[0] for name in names}
+        changed = [(name, mark) for name, mark in zip(names, marks, strict=True) if mark and mark != held[name]]
+        if not changed:
+            return
+        async with translated(), redis.pipeline(transaction=False) as pipe:
+            for name, _ in changed:
+                pipe.get(Keys(name).state)
+            states = await pipe.execute()
+        read = await asyncio.to_thread(lambda: [_brief(_object(raw)) for raw in states])
+        for (name, mark), state in zip(changed, read, strict=True):
+            self._states[server, name] = mark, state
+        while len(self._states) > 4 * MOST_SHOWN:
+            del self._states[next(iter(self._states))]
+
+
+def _brief(state: dict[str, Any]) -> dict[str, Any]:
+    """Return what rows are made of: a state may be megabytes."""
+    buffer = [one for one in _list(state.get("raw_recent_buffer")) if isinstance(one, dict)]
+    speakers = dict.fromkeys(str(one.get("speaker", ""))[:MOST_CHARS] for one in reversed(buffer))
+    if not buffer:
+        summary = state.get("rolling_summary")
+        points = _list(summary.get("points")) if isinstance(summary, dict) else []
+        named = [name for one in reversed(points) if isinstance(one, dict) for name in _list(one.get("speakers"))]
+        speakers = dict.fromkeys(str(name)[:MOST_CHARS] for name in named)
+    cost = state.get("cost") if isinstance(state.get("cost"), dict) else {}
+    tasks = [one for one in (cost or {}).get("tasks", {}).values() if isinstance(one, dict)]
+    analyst = state.get("analyst") if isinstance(state.get("analyst"), dict) else {}
+    return {
+        "speakers": tuple(filter(None, speakers))[:MOST_SPEAKERS],
+        "arrivals": [one.get("buffer_entry_time", 0.0) for one in buffer],
+        "domains": tuple(str(name)[:MOST_CHARS] for name in _list(state.get("current_domains"))),
+        "last": state.get("last_message_time"),
+        "dollars": float((cost or {}).get("dollars", 0.0)),
+        "tokens": sum(int(one.get("prompt_tokens", 0)) + int(one.get("completion_tokens", 0)) for one in tasks),
+        "analyst": str((analyst or {}).get("summary") or (analyst or {}).get("domains") or "")[:MOST_CHARS],
+    }
+
+
+def _row(
+    one: RegisteredSession,
+    state: dict[str, Any],
+    conversation: dict[str, Any],
+    *,
+    is_asleep: bool,
+    now: float,
+) -> SessionRow:
+    sleeping = is_asleep and one.owner is None
+    return SessionRow(
+        session_id=one.session_id,
+        status="sleeping" if sleeping else one.status,
+        owner=describe(one.owner)[:MOST_CHARS] if one.owner else "",
+        last_spoke=conversation.get("last_message_time") or one.last_active or state.get("last"),
+        silent=bool(conversation.get("silence")),
+        messages=one.messages,
+        rate=sum(at > now - RATE_SECONDS for at in state.get("arrivals", ())),
+        waiting=one.waiting,
+        to_deliver=one.undelivered + one.unremembered,
+        dead=one.dead_letters + sum(one.undeliverable.values()),
+        speakers=state.get("speakers", ()),
+        domains=state.get("domains", ()),
+        dollars=state.get("dollars", 0.0),
+        tokens=state.get("tokens", 0),
+        analyst=state.get("analyst", ""),
+    )
+
+
+def _object(raw: bytes | None) -> dict[str, Any]:
+    try:
+        found = orjson.loads(raw) if raw else {}
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,112 @@
+"""Logging in and out: with a credential of the API, or the address that ``serve`` prints."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response
+
+from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.guarded_route import READER
+from context_builder.server.page.login_middleware import LOGIN_PATH, cookie_names, is_https
+from context_builder.server.page.logins import WRONG_SECONDS, Logins, TooManyWrong
+from context_builder.server.page.page_route import FormHere, page_router
+from context_builder.server.page.rendering import render
+
+router = APIRouter(include_in_schema=False)
+inside = page_router()
+
+HOME: Final = f"{PAGE}/sessions"
+_OWN_PATH: Final = re.compile(rf"{PAGE}/[A-Za-z0-9._~/?=&%+:,-]*")
+"""Where a login may lead to: nowhere but into the page."""
+
+_MOST_CHARS: Final = 20_000
+
+
+async def _logins(request: Request) -> Logins:
+    logins: Logins = request.app.state.logins
+    return logins
+
+
+LoginsHere = Annotated[Logins, Depends(_logins)]
+
+
+@router.get("/login")
+async def ask(request: Request, logins: LoginsHere, code: str = "", next: str = "") -> Response:  # noqa: A002
+    """Ask for a credential; with a code that is still good, log in at once."""
+    if code:
+        try:
+            begun = await logins.by_code(code[:_MOST_CHARS], _address(request))
+        except TooManyWrong:
+            return _refused(request, next, _TOO_MANY, 429)
+        if begun is None:
+            return _refused(
+                request, next, "This address was used already, or is too old. Log in with a credential.", 401
+            )
+        return _let_in(request, begun, next)
+    return render(request, "login.html", title="Log in", error="", next=_own(next))
+
+
+@router.post("/login")
+async def log_in(request: Request, logins: LoginsHere, form: FormHere) -> Response:
+    """Log in with a credential of the API."""
+    wanted, credential = form.get("next", ""), form.get("credential", "").strip()
+    if not credential or len(credential) > _MOST_CHARS:
+        return _refused(request, wanted, "Paste an API key, a JWT, or the local token.", 422)
+    try:
+        begun = await logins.by_credential(credential, _address(request))
+    except TooManyWrong:
+        return _refused(request, wanted, _TOO_MANY, 429)
+    if begun is None:
+        return _refused(request, wanted, "This credential is unknown, expired or revoked.", 401)
+    return _let_in(request, begun, wanted)
+
+
+@inside.post("/logout", openapi_extra=READER)
+async def log_out(request: Request, logins: LoginsHere) -> Response:
+    """Log out, on every server."""
+    await logins.end(request.scope["state"]["login"].cookie)
+    response = RedirectResponse(LOGIN_PATH, 303)
+    secure, plain = cookie_names(request.scope)
+    response.delete_cookie(secure, path="/", secure=True, httponly=True, samesite="strict")
+    response.delete_cookie(plain, path=PAGE, httponly=True, samesite="strict")
+    return response
+
+
+@inside.get("/", openapi_extra=READER)
+async def home() -> Response:
+    """Lead to the first view."""
+    return RedirectResponse(HOME, 303)
+
+
+router.include_router(inside)
+
+_TOO_MANY: Final = f"Too many wrong logins from your address: wait {WRONG_SECONDS} seconds."
+
+
+def _refused(request: Request, wanted: str, error: str, status: int) -> Response:
+    page = render(request, "login.html", title="Log in", status=status, error=error, next=_own(wanted))
+    if status == 429:
+        page.headers["Retry-After"] = str(WRONG_SECONDS)
+    return page
+
+
+def _let_in(request: Request, begun: tuple[str, int], wanted: str) -> Response:
+    cookie, seconds = begun
+    response = RedirectResponse(_own(wanted) or HOME, 303)
+    secure, plain = cookie_names(request.scope)
+    if is_https(request.scope):
+        response.set_cookie(secure, cookie, max_age=seconds, path="/", secure=True, httponly=True, samesite="strict")
+    else:
+        response.set_cookie(plain, cookie, max_age=seconds, path=PAGE, httponly=True, samesite="strict")
+    return response
+
+
+def _own(wanted: str) -> str:
+    return wanted if _OWN_PATH.fullmatch(wanted) and "//" not in wanted else ""
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""

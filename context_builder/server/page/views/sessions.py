@@ -1,0 +1,50 @@
+"""The sessions: who speaks, how fast, about what, and which are behind; kept current while somebody looks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from context_builder.server.guarded_route import READER
+from context_builder.server.page.event_stream import event, stream
+from context_builder.server.page.page_route import page_router
+from context_builder.server.page.rendering import render
+from context_builder.server.page.session_list import SessionList, SessionLister
+from context_builder.server.page.shared_look import LooksHere, SharedLook
+from context_builder.server.services import CallerHere, ServicesHere
+
+router = page_router()
+
+INTERVAL: Final = 1.0
+"""Seconds between two looks at the sessions, at least."""
+
+Words = Annotated[str, Query(max_length=200, description="What is searched for.")]
+
+
+@router.get("/sessions", openapi_extra=READER)
+async def sessions(request: Request, services: ServicesHere, caller: CallerHere, q: Words = "") -> Response:
+    """Show the sessions."""
+    found = await SessionLister().find(services.sessions.servers.of_tenant(caller.tenant_id), q)
+    return render(request, "sessions.html", title="Sessions", found=found, q=q)
+
+
+@router.get("/live/sessions", openapi_extra=READER)
+async def live_sessions(
+    request: Request, services: ServicesHere, caller: CallerHere, looks: LooksHere, q: Words = ""
+) -> StreamingResponse:
+    """Tell of the sessions whenever something about them changes."""
+    lister = SessionLister()
+    servers = services.sessions.servers.of_tenant(caller.tenant_id)
+    told = 0
+
+    def news(look: SharedLook[SessionList]) -> bytes:
+        nonlocal told
+        if look.seen is None or look.number == told:
+            return b""
+        told = look.number
+        return event("sessions", {**look.seen.as_json(), "failing": look.failing}, look.number)
+
+    what = ("sessions", caller.tenant_id, q)
+    return stream(request, services, looks.watching(what, lambda: lister.find(servers, q), INTERVAL), news)

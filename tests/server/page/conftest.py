@@ -1,0 +1,55 @@
+"""Visitors of the page: people with a real browser, and programs that pretend to be one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from tests.services.api_server import ApiServer
+from tests.services.chromium import Chromium, Visitor, visiting
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """A real Chromium, one for the whole run."""
+    browser = Chromium()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(autouse=True)
+async def own_redis(redis: Redis) -> None:
+    """Each test begins with an empty Redis: without logins, and without wrong ones."""
+
+
+async def logged_in(api: ApiServer, client: httpx.AsyncClient, credential: str) -> None:
+    """Log a client in by the form."""
+    answer = await client.post("/ui/login", data={"credential": credential}, headers={"Origin": api.url})
+    assert answer.status_code == 303, answer.text
+
+
+@pytest.fixture
+async def reader(api: ApiServer, own_redis: None) -> AsyncIterator[httpx.AsyncClient]:
+    """A client that is logged in, as a browser would be."""
+    async with api.client() as client:
+        await logged_in(api, client, api.key())
+        yield client
+
+
+@pytest.fixture
+async def visitor(api: ApiServer, chromium: Chromium, own_redis: None) -> AsyncIterator[Visitor]:
+    """Somebody who looks at the page, and has logged in."""
+    async with visiting(chromium, api.url, viewport={"width": 1280, "height": 800}) as someone:
+        await log_in(someone, api.key())
+        yield someone
+
+
+async def log_in(visitor: Visitor, credential: str) -> None:
+    """Log in by the form."""
+    await visitor.page.goto("/ui/login")
+    await visitor.page.get_by_label("API key, JWT or local token").fill(credential)
+    await visitor.page.get_by_role("button", name="Log in").click()
+    await visitor.page.get_by_role("heading", name="Sessions", exact=True).wait_for()

@@ -1,0 +1,139 @@
+"""The list of sessions: current by itself, searched, readable without scripts, and each tenant's own."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from playwright.async_api import expect
+from redis.asyncio import Redis
+
+from tests.server.page.accessibility import check_in_every_dress
+from tests.server.page.conftest import log_in, logged_in
+from tests.server.page.hostile import TEXTS
+from tests.server.test_sessions import said
+from tests.services.api_server import ApiServer
+from tests.services.chromium import Chromium, Visitor, picture, visiting
+from tests.services.running import published, push, running
+from tests.services.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+
+async def test_a_session_appears_by_itself_and_is_kept_current(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    await expect(page.get_by_role("heading", name="No sessions yet")).to_be_visible()
+    async with running(redis):
+        await push(redis, said(1, "Whales sing.", "Ida"), said(2, "Where?", "Bo"))
+        row = page.get_by_role("row", name="monday")
+        await expect(row).to_contain_text("running")
+        await expect(row).to_contain_text("Bo, Ida".replace(", ", ""))
+        await expect(row.locator("[data-slot=messages]")).to_have_text("2")
+        await push(redis, said(3, "In the bay.", "Ida"))
+        await expect(row.locator("[data-slot=messages]")).to_have_text("3")
+        await expect(page.locator("[data-live]")).to_have_text("Live")
+    await expect(row).to_contain_text("stored")
+    await push(redis, said(1, "Hello", "Eve"), session_id="tuesday")
+    await expect(page.get_by_role("row", name="tuesday")).to_contain_text("new")
+    assert await page.locator("tbody tr").count() == 2
+
+
+async def test_one_searches_by_name_speaker_and_status(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    for name, speaker in (("monday", "Ida"), ("tuesday", "Bo"), ("kelp-forest", "Ida")):
+        async with running(redis, name):
+            await push(redis, said(1, "Whales sing.", speaker), session_id=name)
+            await wait_until(published(redis, lambda now: now["raw_recent_buffer"], name), "it is heard")
+    rows = page.locator("tbody tr")
+    await expect(rows).to_have_count(3)
+    search = page.get_by_role("searchbox")
+    for words, names in {"kelp": ["kelp-forest"], "bo": ["tuesday"], "IDA stored": ["kelp-forest", "monday"]}.items():
+        await search.fill(words)
+        await expect(rows.locator("th a")).to_have_text(names)
+    await search.fill("<b>nobody</b>")
+    await expect(page.get_by_role("heading")).to_have_text(["Sessions", "Nothing fits “<b>nobody</b>”"])
+    await page.reload()
+    await expect(search).to_have_value("<b>nobody</b>")
+    await expect(page.get_by_role("heading")).to_have_text(["Sessions", "Nothing fits “<b>nobody</b>”"])
+
+
+async def test_without_scripts_the_list_is_read_and_searched(api: ApiServer, redis: Redis, chromium: Chromium) -> None:
+    async with running(redis):
+        await push(redis, said(1, "Whales sing.", "Ida"))
+        await wait_until(published(redis, lambda now: now["raw_recent_buffer"]), "it is heard")
+    async with visiting(chromium, api.url, java_script_enabled=False) as visitor:
+        await log_in(visitor, api.key())
+        rows = visitor.page.locator("tbody tr")
+        await expect(rows).to_have_count(1)
+        await visitor.page.get_by_role("searchbox").fill("nobody")
+        await visitor.page.get_by_role("searchbox").press("Enter")
+        await expect(rows).to_have_count(0)
+        await visitor.page.get_by_role("button", name="Log out").click()
+        await expect(visitor.page.get_by_role("heading")).to_have_text("Log in")
+
+
+async def test_another_tenant_sees_none(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."), session_id="kelp")
+    async with api.client() as client:
+        await logged_in(api, client, api.key(tenant="other"))
+        answer = await client.get("/ui/sessions")
+        assert (answer.status_code, "kelp" in answer.text) == (200, False)
+        async with client.stream("GET", "/ui/live/sessions") as stream:
+            async for line in stream.aiter_lines():
+                if line.startswith("data: "):
+                    assert '"rows":[]' in line
+                    break
+
+
+async def test_the_stream_ends_with_the_login(api: ApiServer, reader: httpx.AsyncClient) -> None:
+    async with reader.stream("GET", "/ui/live/sessions") as stream:
+        lines = stream.aiter_lines()
+        assert await anext(lines)
+        page = (await reader.get("/ui/sessions")).text
+        csrf = page.split('name="csrf" value="')[1].split('"')[0]
+        await reader.post("/ui/logout", data={"csrf": csrf}, headers={"Origin": api.url})
+        async for _ in lines:
+            pass
+
+
+async def test_speakers_cannot_be_more_than_text(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    async with running(redis):
+        for number, name in enumerate(TEXTS, 1):
+            await push(redis, said(number, "Hello", name))
+        row = page.get_by_role("row", name="monday")
+        await expect(row.locator("[data-slot=messages]")).to_have_text(str(len(TEXTS)))
+        for _ in range(2):
+            assert await page.title() == "Sessions · context_builder"
+            assert await page.locator("tbody").locator("script, img, svg, iframe, b, #owned").count() == 0
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            await page.reload()
+            await row.wait_for()
+
+
+async def test_everybody_can_use_it(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    async with running(redis, "reef-survey"), running(redis, "kelp"):
+        await push(redis, said(1, "How does DNA replication work?", "Ida"), session_id="reef-survey")
+        await push(redis, said(1, "We count whales.", "Dr. Bo Nørgaard"), session_id="kelp")
+        await push(redis, said(1, "Hello", "Eve"), session_id="a-very-long-name-" * 6)
+        await expect(page.locator("tbody tr")).to_have_count(3)
+        await check_in_every_dress(page)
+        await picture(page, "sessions")
+        await page.keyboard.press("Tab")
+        await expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+        toggle = page.get_by_role("button", name="Switch between dark and light")
+        await toggle.click()
+        assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
+        await page.reload()
+        assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+async def test_the_login_can_be_used_by_everybody(api: ApiServer, chromium: Chromium) -> None:
+    async with visiting(chromium, api.url) as visitor:
+        await visitor.page.goto("/ui/login")
+        await check_in_every_dress(visitor.page)
+        await picture(visitor.page, "login")
+        await visitor.page.get_by_label("API key, JWT or local token").fill("wrong")
+        await visitor.page.get_by_role("button", name="Log in").click()
+        await expect(visitor.page.get_by_role("alert")).to_contain_text("unknown, expired or revoked")
+        visitor.complaints.clear()  # the browser reports a status of 401 as an error
