@@ -117,7 +117,7 @@ def tags_of(python: tuple[int, int], system: str, machine: str) -> Iterator[Tag]
         platforms = list(mac_platforms(MACOS, machine))
     else:
         platforms = [f"manylinux_{GLIBC[0]}_{minor}_{machine}" for minor in range(GLIBC[1], 4, -1)]
-        platforms += [f"manylinux2014_{machine}", f"linux_{machine}"]
+        platforms += [f"{name}_{machine}" for name in ("manylinux2014", "manylinux2010", "manylinux1", "linux")]
     yield from cpython_tags(python, platforms=platforms)
     yield from compatible_tags(python, interpreter=f"cp{python[0]}{python[1]}", platforms=platforms)
 
