@@ -1,9 +1,9 @@
 """Checks that each dependency has a wheel for every Python and platform that the project installs on.
 
-One without is built from source, which needs a compiler, and fails on machines that have none. All extras count, but
-for what their markers leave out. The package index is asked once for all (``uv pip compile --universal``), and again
-only when pyproject.toml, constraints.txt or this file changed. Where it does not answer, nothing is checked: that is
-said on a laptop, and fails in CI.
+One without is built from source, which needs a compiler, and fails on machines that have none. All extras count that
+exclude no others, but for what their markers leave out. The package index is asked once for all
+(``uv pip compile --universal``), and again only when pyproject.toml, constraints.txt or this file changed. Where it
+does not answer, nothing is checked: that is said on a laptop, and fails in CI.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ EXCEPTIONS: Final[frozenset[tuple[str, str]]] = frozenset()
 """Dependencies and platforms without a wheel, each with its reason. None now: markers leave out what has none."""
 
 
+APART: Final = frozenset({"pipecat"})
+"""Extras that exclude others. Pipecat itself needs what is built from source, and what Intel Macs have no wheels of."""
+
+
 class IndexAway(Exception):
     """The package index does not answer."""
 
@@ -63,14 +67,21 @@ def resolved() -> Pylock:
     """Every dependency with its files. Raises :class:`IndexAway`; ends the program when no versions fit together."""
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder) / "pylock.toml"
-        options = ("--all-extras", "--universal", "--constraint", "constraints.txt", "--output-file", str(lock))
-        command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *options, "--quiet"]
+        options = ("--universal", "--constraint", "constraints.txt", "--output-file", str(lock))
+        extras = [f"--extra={extra}" for extra in checked_extras()]
+        command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *extras, *options, "--quiet"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode != 0 and "No solution found" in done.stderr:
             sys.exit(f"wheels: {done.stderr}")
         if done.returncode != 0:
             raise IndexAway(done.stderr.strip().splitlines()[-1] if done.stderr else f"exit status {done.returncode}")
         return Pylock.from_dict(tomllib.loads(lock.read_text()))
+
+
+def checked_extras() -> list[str]:
+    """The extras that may be installed together."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    return [extra for extra in extras if extra not in APART]
 
 
 def lacking(lock: Pylock) -> Iterator[str]:

@@ -1,0 +1,135 @@
+"""For Pipecat: transcriptions are said in a conversation, and the model's context gets its record.
+
+Two processors, as a pipeline's user aggregator keeps transcriptions to itself: :class:`ConversationListener` before it,
+:class:`ConversationRecord` between it and the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from context_builder.errors import MissingExtra
+from context_builder.extras import needs_extra
+from context_builder.integrations.live_session import LiveSession, before_the_question
+from context_builder.integrations.outgoing import Outgoing
+from context_builder.session.config import SessionConfig
+from context_builder.timestamps import moment
+
+try:
+    from pipecat.frames.frames import (
+        BotStartedSpeakingFrame,
+        BotStoppedSpeakingFrame,
+        Frame,
+        LLMContextAssistantTurnFrame,
+        LLMContextFrame,
+        TranscriptionFrame,
+        VADUserStartedSpeakingFrame,
+        VADUserStoppedSpeakingFrame,
+    )
+    from pipecat.processors.aggregators.llm_context import LLMContext, LLMSpecificMessage, standard_message_text
+    from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
+except ModuleNotFoundError as error:
+    raise MissingExtra(needs_extra("pipecat", "Pipecat")) from error
+
+
+class ConversationListener(FrameProcessor):
+    """Says in the session what people and the bot say, in the background and in order; stands after the transcriber.
+
+    A speaker is the transcription's user id, or what ``names`` calls it. The event ``on_silence`` comes when nobody,
+    the bot included, has spoken for ``silence`` seconds by the frames of voice activity, once in each silence, with
+    these seconds. Every frame is passed on.
+    """
+
+    def __init__(
+        self,
+        live: LiveSession,
+        *,
+        names: Mapping[str, str] | None = None,
+        silence: float = SessionConfig().silence,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._outgoing = Outgoing(live)
+        self._names = dict(names or {})
+        self._seconds = silence
+        self._speaking: set[type[Frame]] = set()
+        self._silence: asyncio.Task[None] | None = None
+        self._register_event_handler("on_silence")
+
+    async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
+        await super().process_frame(frame, direction)
+        match frame:
+            case TranscriptionFrame():
+                speaker = self._names.get(frame.user_id, frame.user_id)
+                self._outgoing.hear(speaker, frame.text or "", _time(frame.timestamp))
+            case LLMContextAssistantTurnFrame():
+                self._outgoing.answer(frame.text or "")
+            case VADUserStartedSpeakingFrame() | BotStartedSpeakingFrame():
+                self._speaking.add(type(frame))
+                await self._stop_waiting()
+            case VADUserStoppedSpeakingFrame():
+                self._speaking.discard(VADUserStartedSpeakingFrame)
+                await self._wait(frame.stop_secs)  # for so long it has been silent already
+            case BotStoppedSpeakingFrame():
+                self._speaking.discard(BotStartedSpeakingFrame)
+                await self._wait(0.0)
+        await self.push_frame(frame, direction)
+
+    async def cleanup(self) -> None:
+        await self._stop_waiting()
+        await self._outgoing.close()
+        await super().cleanup()
+
+    async def _wait(self, silent_for: float) -> None:
+        await self._stop_waiting()
+        if not self._speaking:
+            self._silence = self.create_task(self._tell_silence(max(self._seconds - silent_for, 0.0)), "silence")
+
+    async def _stop_waiting(self) -> None:
+        if self._silence is not None:
+            task, self._silence = self._silence, None
+            await self.cancel_task(task)
+
+    async def _tell_silence(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._silence = None
+        await self._call_event_handler("on_silence", self._seconds)
+
+
+class ConversationRecord(FrameProcessor):
+    """Gives the model the conversation's record with each context, before the question; stands before the model.
+
+    The aggregators' own context stays as it is. Without Redis the frame is passed on as it came, and the log says so.
+    """
+
+    def __init__(self, live: LiveSession, **options: Any) -> None:
+        super().__init__(**options)
+        self._live = live
+
+    async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
+        await super().process_frame(frame, direction)
+        if isinstance(frame, LLMContextFrame) and direction is FrameDirection.DOWNSTREAM:
+            frame = LLMContextFrame(await with_record(self._live, frame.context), frame.speculation)
+        await self.push_frame(frame, direction)
+
+
+async def with_record(live: LiveSession, context: LLMContext) -> LLMContext:
+    """Return a context of the same tools with the conversation's record before the newest message of a user."""
+    messages = context.get_messages()
+    said = [(_role(message), standard_message_text(message)) for message in messages]
+    query = next((text for role, text in reversed(said) if role == "user" and text.strip()), "")
+    record = await live.record_or_nothing(query, [text for _, text in said])
+    told = [cast("Any", {"role": one["role"], "content": one["content"]}) for one in record]
+    return LLMContext(before_the_question(messages, told, _role), context.tools, context.tool_choice)
+
+
+def _role(message: Any) -> str:
+    return "" if isinstance(message, LLMSpecificMessage) else str(message.get("role") or "")
+
+
+def _time(timestamp: object) -> datetime | None:
+    """Return when it was said; None where the transcriber does not tell."""
+    return moment(timestamp) if isinstance(timestamp, str) else None

@@ -1,0 +1,144 @@
+"""What Pipecat does with a conversation, told as JSON by a program: Pipecat has an environment of its own.
+
+Run by ``test_pipecat.py`` as ``python pipecat_story.py REDIS_URL``, while the session ``monday`` runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pipecat.frames.frames import (
+    BotStartedSpeakingFrame,
+    BotStoppedSpeakingFrame,
+    InterimTranscriptionFrame,
+    LLMContextAssistantTurnFrame,
+    LLMContextFrame,
+    LLMFullResponseEndFrame,
+    LLMFullResponseStartFrame,
+    LLMTextFrame,
+    TranscriptionFrame,
+    VADUserStartedSpeakingFrame,
+    VADUserStoppedSpeakingFrame,
+)
+from pipecat.processors.aggregators.llm_context import LLMContext
+from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
+from pipecat.tests.utils import SleepFrame, run_test
+
+from context_builder import ContextBuilder
+from context_builder.integrations.live_session import LiveSession
+from context_builder.integrations.pipecat import ConversationListener, ConversationRecord, with_record
+from context_builder.memory.memory import Memory
+from context_builder.storage.redis import client_for
+from context_builder.testing import InMemoryStore
+
+EXAMPLE = Path(__file__).parents[2] / "docs/examples/pipecat_bot.py"
+AT = "2026-11-23T10:00:00+00:00"
+TOOL_CALL = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function"}]}
+
+
+class ScriptedLLM(FrameProcessor):
+    """Always says how deep it is, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[list[Any]] = []
+
+    async def process_frame(self, frame: Any, direction: FrameDirection) -> None:
+        await super().process_frame(frame, direction)
+        if isinstance(frame, LLMContextFrame) and direction is FrameDirection.DOWNSTREAM:
+            self.asked.append(list(frame.context.get_messages()))
+            await self.push_frame(LLMFullResponseStartFrame())
+            await self.push_frame(LLMTextFrame("Forty metres."))
+            await self.push_frame(LLMFullResponseEndFrame())
+        else:
+            await self.push_frame(frame, direction)
+
+
+async def transcriptions(live: LiveSession) -> dict[str, Any]:
+    """Odd and many transcriptions, and what the bot says."""
+    frames: list[Any] = [
+        TranscriptionFrame("We count.", "user-1", AT),
+        TranscriptionFrame("We stop. 🐳", "user-2", "no time"),
+        InterimTranscriptionFrame("We st", "user-2", AT),
+        TranscriptionFrame("", "user-1", AT),
+        TranscriptionFrame("Who is this?", "", AT),
+        *(TranscriptionFrame(f"Clip {place}", "user-3", AT) for place in range(500)),
+        LLMContextAssistantTurnFrame("Good.", AT),
+    ]
+    listener = ConversationListener(live, names={"user-1": "Ida"})
+    down, _ = await run_test(listener, frames_to_send=frames)
+    return {"passed_on": len(down), "sent": len(frames)}
+
+
+async def silence(live: LiveSession) -> dict[str, Any]:
+    """Nobody speaks, then somebody, then the bot beside somebody."""
+    told: list[float] = []
+    listener = ConversationListener(live, silence=0.3)
+
+    @listener.event_handler("on_silence")
+    async def on_silence(_: ConversationListener, seconds: float) -> None:
+        told.append(seconds)
+
+    counts = []
+    for frames in (
+        [VADUserStartedSpeakingFrame(), SleepFrame(0.6)],
+        [VADUserStartedSpeakingFrame(), VADUserStoppedSpeakingFrame(stop_secs=0.1), SleepFrame(0.6)],
+        [BotStartedSpeakingFrame(), VADUserStartedSpeakingFrame(), VADUserStoppedSpeakingFrame(), SleepFrame(0.6)],
+        [BotStartedSpeakingFrame(), BotStoppedSpeakingFrame(), SleepFrame(0.6)],
+    ):
+        await run_test(listener, frames_to_send=frames)
+        counts.append(len(told))
+        listener = ConversationListener(live, silence=0.3)
+        listener.add_event_handler("on_silence", on_silence)
+    return {"told": counts}
+
+
+async def record(live: LiveSession) -> dict[str, Any]:
+    """The model's context gets the record; the aggregators' own stays."""
+    context = LLMContext(
+        [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How deep is the mooring?"}, TOOL_CALL]
+    )
+    down, _ = await run_test(ConversationRecord(live), frames_to_send=[LLMContextFrame(context, speculation=True)])
+    (frame,) = down
+    empty = await with_record(live, LLMContext())
+    return {
+        "given": frame.context.get_messages(),
+        "speculation": frame.speculation,
+        "kept": len(context.get_messages()),
+        "of_nothing": empty.get_messages()[-1],
+    }
+
+
+async def example(live: LiveSession) -> dict[str, Any]:
+    """The documentation's pipeline answers a question."""
+    spec = importlib.util.spec_from_file_location("example", EXAMPLE)
+    assert spec is not None and spec.loader is not None  # noqa: PT018 (for mypy)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    llm = ScriptedLLM()
+    frames = [
+        VADUserStartedSpeakingFrame(),
+        TranscriptionFrame("How are clips labelled?", "user-1", AT),
+        VADUserStoppedSpeakingFrame(),
+        SleepFrame(6.0),
+    ]
+    await run_test(module.bot(live, [], llm, []), frames_to_send=frames, start_timeout=30.0)
+    return {"asked": llm.asked}
+
+
+async def main(redis_url: str) -> None:
+    store = InMemoryStore()
+    await store.remember("default", [Memory("depth", "The mooring is at forty metres", speaker="Ben")])
+    async with client_for(redis_url) as redis:
+        live = LiveSession(redis, "monday", ContextBuilder(store=store), turn={"tenant_id": "default"})
+        told = {part.__name__: await part(live) for part in (record, example, silence, transcriptions)}
+    sys.stdout.write(f"\n{json.dumps(told)}\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,90 @@
+"""Pipecat takes part in a conversation, in an environment of its own: its dependencies exclude the project's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from tests.integrations.conftest import heard
+from tests.services.daemon import ROOT
+from tests.services.redis_server import RedisServer
+from tests.services.running import state
+from tests.services.waiting import wait_until
+
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(900)]
+
+ENVIRONMENT = ROOT / ".venv-pipecat"
+CONSTRAINTS = ROOT / "constraints-pipecat.txt"
+
+
+@pytest.fixture(scope="session")
+def python() -> Path:
+    """The interpreter of that environment, 460 MB, which CI makes where it is missing, or made of something else."""
+    interpreter, made_of = ENVIRONMENT / "bin/python", ENVIRONMENT / "made-of"
+    wanted = sha256((ROOT / "pyproject.toml").read_bytes() + CONSTRAINTS.read_bytes()).hexdigest()
+    if not made_of.exists() or made_of.read_text() != wanted:
+        if not os.environ.get("CI"):
+            pytest.skip("CI=true makes the environment for Pipecat, of 460 MB")
+        _uv("venv", "--quiet", "--clear", "--python", sys.executable, str(ENVIRONMENT))
+        where = ("--python", str(interpreter), "--constraint", str(CONSTRAINTS))
+        _uv("pip", "install", "--quiet", *where, "--editable", f"{ROOT}[pipecat]")
+        made_of.write_text(wanted)
+    return interpreter
+
+
+def _uv(*arguments: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "uv", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def test_a_pipeline_takes_part_in_a_conversation(
+    python: Path, redis_server: RedisServer, meeting: Redis, tmp_path: Path
+) -> None:
+    told = await story(python, redis_server.url, tmp_path)
+    check_record(told["record"])
+    assert told["transcriptions"]["passed_on"] == told["transcriptions"]["sent"]
+    assert told["silence"]["told"] == [0, 1, 1, 2]
+    (asked,) = told["example"]["asked"]
+    assert asked[0]["content"].startswith("You take part")
+    assert {"role": "user", "content": "Alice: We label the clips by hand."} in asked
+    assert asked[-1] == {"role": "user", "content": "How are clips labelled?"}
+    await wait_until(lambda: heard(meeting, "Clip 499"), "all are heard", timeout=30)
+    published = await state(meeting)
+    said = [(one["speaker"], one["text"]) for one in published["raw_recent_buffer"]]
+    assert said.count(("Ida", "How are clips labelled?")) == 1
+    begin = said.index(("Ida", "We count."))
+    assert said[begin : begin + 3] == [("Ida", "We count."), ("user-2", "We stop. 🐳"), ("Unknown", "Who is this?")]
+    assert [text for _, text in said if text.startswith("Clip")] == [f"Clip {place}" for place in range(500)]
+    assert [one["text"] for one in published["consilience_responses"]] == ["Forty metres.", "Good."]
+
+
+def check_record(told: dict[str, Any]) -> None:
+    """The record is before the question, quoted, and what came after the question stays there."""
+    *record, question, call = told["given"][1:]
+    assert question == {"role": "user", "content": "How deep is the mooring?"}
+    assert call["role"] == "assistant"
+    assert any("forty metres" in one["content"] for one in record if one["role"] == "system")
+    alice = {"role": "user", "content": "Alice: We label the clips by hand."}
+    assert alice in record
+    assert (told["speculation"], told["kept"], told["of_nothing"]) == (True, 3, alice)
+
+
+async def story(python: Path, redis_url: str, folder: Path) -> dict[str, Any]:
+    """What the program tells."""
+    program = ROOT / "tests/integrations/pipecat_story.py"
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT)}
+    command = [str(python), str(program), redis_url]
+    done = await asyncio.to_thread(
+        subprocess.run, command, cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return dict(json.loads(done.stdout.splitlines()[-1]))
