@@ -10,6 +10,7 @@ ContextBuilderError
 ├── EngineError             an embedded Redis or PostgreSQL could not be started
 ├── TranscriptError         a transcript file cannot be read; names file and line
 ├── RecordingError          a session's recording cannot be read or replayed; names the file
+├── BackupError             a backup cannot be written, read or restored; names the file or what is in its way
 ├── StoreError              Redis
 │   ├── StoreUnavailable    cannot be reached or is not ready; worth another try
 │   │   └── WrongKeyType    somebody made one of our keys something else; names the key
@@ -104,6 +105,10 @@ class TranscriptError(ContextBuilderError):
 
 class RecordingError(ContextBuilderError):
     """Raised for a session's recording that cannot be read, replayed or compared."""
+
+
+class BackupError(ContextBuilderError):
+    """Raised for a backup that cannot be written, read or restored."""
 
 
 class StoreError(ContextBuilderError):

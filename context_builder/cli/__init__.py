@@ -45,6 +45,8 @@ COMMANDS: Final = {
     "engines": ("engines", "engines", _KEEP),
     "local-model": ("local_model", "local_model", _KEEP),
     "migrate": ("migrate", "migrate", _KEEP),
+    "backup": ("backup", "backup", _KEEP),
+    "restore": ("backup", "restore", _KEEP),
     "settings": ("settings", "settings", _KEEP),
 }
 """Of each command: the module here that holds it, its function or group, and in which part of the help it stands."""

@@ -28,24 +28,13 @@ def migrate(
 
 
 async def _migrate(*, show: bool) -> None:
-    import asyncio
-
-    from context_builder.engines.postgres import PostgresEngine
-    from context_builder.errors import SettingError
     from context_builder.storage.migrations import apply, render
-    from context_builder.wiring.embedded import home_of
+    from context_builder.wiring.stores import owners_url
 
     if show:
         typer.echo(render())
         return
-    settings = settings_in_force()
-    if settings.archive.database_url is not None:
-        url = settings.archive.database_url.get_secret_value()
-    elif settings.archive.supabase_url is not None:
-        raise SettingError("DATABASE_URL: set it to your Supabase database's address, or use `migrate --print`")
-    else:
-        url = (await asyncio.to_thread(PostgresEngine(home_of(settings)).ensure)).url
-    applied = await apply(url)
+    applied = await apply(await owners_url(settings_in_force(), "use `migrate --print`"))
     typer.echo(
         "\n".join(f"applied {name}" for name in applied) if applied else "Nothing to do: the tables are up to date."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Final, TypedDict
 
@@ -9,6 +10,8 @@ import structlog
 
 from context_builder.archive.archive import Archive, DeferredArchive
 from context_builder.engines.embeddings import MODEL
+from context_builder.engines.postgres import PostgresEngine
+from context_builder.errors import SettingError
 from context_builder.memory.embedder import CachedEmbedder, Embedder
 from context_builder.memory.engine_embedder import EngineEmbedder
 from context_builder.memory.memory import DeferredMemory, MemoryStore
@@ -26,6 +29,20 @@ WORDS_ALONE: Final = "found by words alone"
 class _Rules(TypedDict):
     query_time: float
     in_background: bool
+
+
+async def owners_url(settings: Settings, otherwise: str = "") -> str:
+    """Return the address of the database itself, for what only the tables' owner may do; the embedded one is started.
+
+    Raises :class:`~context_builder.errors.SettingError`, which says what else to do, where only Supabase's API is set.
+    """
+    if settings.archive.database_url is not None:
+        return settings.archive.database_url.get_secret_value()
+    if settings.archive.supabase_url is not None:
+        advice = ", or ".join(filter(None, ("DATABASE_URL: set it to your Supabase database's address", otherwise)))
+        raise SettingError(advice)
+    require_postgres()
+    return (await asyncio.to_thread(PostgresEngine(home_of(settings)).ensure)).url
 
 
 def memory_of(settings: Settings) -> tuple[MemoryStore, Described]:

@@ -1,0 +1,171 @@
+"""A backup file: a ZIP archive whose last member, the manifest, has the SHA-256 of each of the others.
+
+Members are written and read as streams. Without its end a ZIP archive is none, so a truncated file is refused at once.
+The digests tell damage, not forgery: whoever can write the file can also write the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Final, Self
+from uuid import uuid4
+
+import orjson
+
+from context_builder import __version__
+from context_builder.errors import BackupError
+
+FORMAT: Final = 1
+KIND: Final = "context_builder backup"
+MANIFEST: Final = "manifest.json"
+PART: Final = 2**20
+"""Bytes that are read at once."""
+
+MANIFEST_MOST: Final = 64 * 2**20
+LINE_MOST: Final = 256 * 2**20
+"""Bytes of a line, of which Redis would take no more than twice."""
+
+_BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+class BackupWriter:
+    """Writes a file that is not there, private to its owner; it appears under its name once it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._partial = path.with_name(f".{path.name}.{uuid4().hex[:8]}.partial")
+        self._digests: dict[str, str] = {}
+        self.notes: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        if self._path.exists():
+            raise BackupError(f"{self._path}: is there already; choose another name")
+        try:
+            number = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise BackupError(f"{self._path}: cannot be written: {error.strerror}") from None
+        self._file = os.fdopen(number, "wb")
+        self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=3)
+        return self
+
+    @contextmanager
+    def member(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a member to write it; one at a time."""
+        with self._zip.open(name, "w", force_zip64=True) as stream:
+            digesting = _Digesting(stream)
+            yield digesting  # type: ignore[misc]
+        self._digests[name] = digesting.digest.hexdigest()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                header = {"kind": KIND, "format": FORMAT, "version": __version__, "members": self._digests}
+                self._zip.writestr(MANIFEST, orjson.dumps({**header, **self.notes}))
+                self._zip.close()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+                self._partial.rename(self._path)
+        finally:
+            self._zip.fp = None  # or it would be ended when it is collected
+            with suppress(OSError, ValueError):
+                self._file.close()
+            self._partial.unlink(missing_ok=True)
+
+
+class _Digesting:
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        return self._stream.write(data)
+
+
+class BackupReader:
+    """Reads a backup file. Raises :class:`~context_builder.errors.BackupError` for whatever is none, or is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> Self:
+        try:
+            self._zip = zipfile.ZipFile(self._path)
+        except OSError as error:
+            raise BackupError(f"{self._path}: {error.strerror or 'cannot be read'}") from None
+        except _BROKEN:
+            raise self._error("is no backup, or not a whole one") from None
+        try:
+            self.manifest = self._read_manifest()
+        except BaseException:
+            self._zip.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def verify(self) -> None:
+        """Read all of it, and compare it with the manifest."""
+        for name, expected in self.manifest["members"].items():
+            digest = hashlib.sha256()
+            for part in self.parts(name):
+                digest.update(part)
+            if digest.hexdigest() != expected:
+                raise self._error(f"is damaged: {name} is not what was written")
+
+    def parts(self, name: str) -> Iterator[bytes]:
+        """Yield the bytes of a member."""
+        try:
+            with self._zip.open(name) as stream:
+                while part := stream.read(PART):
+                    yield part
+        except (*_BROKEN, OSError):
+            raise self._error(f"is damaged: {name} cannot be read") from None
+
+    def lines(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the JSON objects of a member, one a line."""
+        rest = b""
+        for part in self.parts(name):
+            *lines, rest = (rest + part).split(b"\n")
+            if len(rest) > LINE_MOST:
+                raise self._error(f"is damaged: {name} has a line of more than {LINE_MOST} bytes")
+            yield from (self._decoded(name, line) for line in lines)
+        if rest:
+            raise self._error(f"is damaged: {name} ends in the middle of a line")
+
+    def _decoded(self, name: str, line: bytes) -> dict[str, Any]:
+        try:
+            value = orjson.loads(line)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise self._error(f"is damaged: {name} has a line that is no JSON object")
+        return value
+
+    def _read_manifest(self) -> dict[str, Any]:
+        names = [info.filename for info in self._zip.infolist()]
+        if MANIFEST not in names or self._zip.getinfo(MANIFEST).file_size > MANIFEST_MOST:
+            raise self._error("is no backup of context_builder")
+        manifest = self._decoded(MANIFEST, b"".join(self.parts(MANIFEST)))
+        if manifest.get("kind") != KIND:
+            raise self._error("is no backup of context_builder")
+        if manifest.get("format") != FORMAT:
+            raise self._error(
+                f"has format {manifest.get('format')!r}; this version ({__version__}) reads format {FORMAT}: "
+                "use the version that wrote it, or a later one"
+            )
+        members = manifest.get("members")
+        if not isinstance(members, dict) or sorted([*members, MANIFEST]) != sorted(names):
+            raise self._error("is damaged: its parts are not those of its manifest")
+        return manifest
+
+    def _error(self, what: str) -> BackupError:
+        return BackupError(f"{self._path}: {what}")

@@ -1,0 +1,203 @@
+"""A restore reads the whole file first; then it fills empty engines, or none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+
+from context_builder.backup.backup import SESSIONS
+from context_builder.backup.container import BackupReader
+from context_builder.backup.sessions import Progressed, read_shared_counts, restore_sessions
+from context_builder.backup.tables import LEDGER, check_tables, clear, connected, filled, trim, write_tables
+from context_builder.errors import BackupError
+from context_builder.session.keys import Keys
+from context_builder.session.servers import SessionServer, SessionServers
+from context_builder.session.store.lease import describe
+from context_builder.session.store.registry import SessionRegistry
+from context_builder.session.store.session_copy import SharedCounts, restore_shared
+from context_builder.storage.migrations import apply, migrations
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUpServer:
+    """Describes a Redis as the backup has it; ``forgotten`` are fields of sessions forgotten while it was made."""
+
+    name: str
+    tenant_id: str
+    forgotten: frozenset[str]
+    counts: SharedCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Counts what was restored; ``migrations`` are those applied afterwards."""
+
+    sessions: int
+    rows: int
+    migrations: list[str]
+
+
+async def restore(
+    path: Path, servers: SessionServers, url: str, told: Callable[[str], None], *, force: bool = False
+) -> Restored:
+    """Restore the file into Redis and a database that are empty, or with ``force`` in place of what they hold.
+
+    The database is filled in one transaction, which ends once all sessions are in their places; when anything fails
+    before, those are taken out again. Raises :class:`BackupError` before anything was changed for a file that is
+    damaged, none, or of a newer version, and for engines that are not empty.
+    """
+    with BackupReader(path) as reader:
+        reader.verify()
+        told("the file is whole")
+        held = _servers(reader.manifest)
+        described = _named(path, lambda: check_tables(reader.manifest.get("tables")))
+        listed: list[dict[str, Any]] = []
+        left_out: set[str] = set()
+
+        def look(session_id: str, server: int, at: Progressed) -> None:
+            if Keys(session_id).forgotten_field in held[server].forgotten:
+                left_out.add(session_id)
+            else:
+                listed.append(_progressed(session_id, held[server].tenant_id, at))
+
+        await _read(path, reader, None, len(held), frozenset(), look)
+        _check_version(path, reader, described)
+        places = _places(held, servers)
+        await _check_sessions(servers, force=force)
+        await apply(url)
+        async with connected(url) as connection:
+            if (rows := await filled(connection)) and not force:
+                raise BackupError(
+                    f"the database is not empty: {', '.join(rows[:3])} has rows; restore into an empty one, or replace "
+                    "what it holds with --force"
+                )
+            async with connection.transaction():
+                if force:
+                    await clear(connection)
+                await write_tables(connection, described, reader.parts, told)
+                await trim(connection, listed)
+                await _put_sessions(path, reader, held, places, servers, frozenset(left_out), force=force)
+                told(f"sessions: {len(listed)}")
+        applied = await apply(url)
+        return Restored(len(listed), sum(one["rows"] for one in described.values()), applied)
+
+
+def _servers(manifest: Mapping[str, Any]) -> list[BackedUpServer]:
+    try:
+        return [
+            BackedUpServer(
+                str(one["name"]), str(one["tenant"]), frozenset(map(str, one["forgotten"])), read_shared_counts(one)
+            )
+            for one in manifest["servers"]
+        ]
+    except (KeyError, TypeError):
+        raise BackupError("the description of its Redis servers cannot be read") from None
+
+
+def _named(path: Path, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except BackupError as error:
+        raise BackupError(f"{path}: {error}") from None
+
+
+def _check_version(path: Path, reader: BackupReader, described: Mapping[str, Any]) -> None:
+    columns = described.get(LEDGER, {"columns": ()})["columns"]
+    if "name" not in columns:
+        raise BackupError(f"{path}: does not say which migrations its database had")
+    at = columns.index("name")
+    text = b"".join(reader.parts(LEDGER)).decode("utf-8", "replace")
+    newer = sorted({line.split("\t")[at] for line in text.splitlines()} - {*migrations()})
+    if newer:
+        raise BackupError(
+            f"{path}: version {reader.manifest.get('version')} wrote it, whose database has {newer[0]}; "
+            "this version does not know that: upgrade first"
+        )
+
+
+def _places(held: list[BackedUpServer], servers: SessionServers) -> dict[int, Redis]:
+    """Return where the sessions of each server come to: the server of its name, else one of the same tenant."""
+    present = [*servers]
+    places = {}
+    for number, one in enumerate(held):
+        tenants = [server for server in present if server.tenant_id == one.tenant_id]
+        same = [server for server in tenants if server.name == one.name]
+        if not tenants:
+            raise BackupError(
+                f"sessions of tenant {one.tenant_id!r} have no Redis here: set TENANT_ID, or REDIS_URLS with tenant="
+            )
+        places[number] = (same or tenants)[0].redis
+    return places
+
+
+async def _check_sessions(servers: SessionServers, *, force: bool) -> None:
+    sessions = await servers.sessions()
+    for session in sessions:
+        if session.owner is not None:
+            raise BackupError(f"session {session.session_id} is run by {describe(session.owner)}; stop it first")
+    if sessions and not force:
+        named = ", ".join(session.session_id for session in sessions[:3])
+        raise BackupError(
+            f"Redis is not empty: there are {len(sessions)} sessions ({named}); restore into an empty one, or replace "
+            "what it holds with --force"
+        )
+
+
+async def _put_sessions(
+    path: Path,
+    reader: BackupReader,
+    held: list[BackedUpServer],
+    places: Mapping[int, Redis],
+    servers: SessionServers,
+    left_out: frozenset[str],
+    *,
+    force: bool,
+) -> None:
+    if force:
+        for server in servers:
+            await _forget_all(server)
+    put: list[tuple[str, int]] = []
+    try:
+        for number, one in enumerate(held):
+            await restore_shared(places[number], one.counts)
+        await _read(
+            path, reader, places, len(held), left_out, lambda session_id, server, _: put.append((session_id, server))
+        )
+    except BaseException:
+        for session_id, number in put:
+            await SessionRegistry(places[number]).forget(session_id)
+        raise
+
+
+async def _forget_all(server: SessionServer) -> None:
+    registry = SessionRegistry(server.redis)
+    for session in await registry.sessions():
+        await registry.forget(session.session_id)
+
+
+async def _read(
+    path: Path,
+    reader: BackupReader,
+    places: Mapping[int, Redis] | None,
+    count: int,
+    left_out: frozenset[str],
+    done: Callable[[str, int, Progressed], None],
+) -> None:
+    try:
+        await restore_sessions(reader.lines(SESSIONS), places, count, left_out=left_out, done=done)
+    except BackupError as error:
+        raise error if str(error).startswith(str(path)) else BackupError(f"{path}: {error}") from None
+
+
+def _progressed(session_id: str, tenant_id: str, at: Progressed) -> dict[str, Any]:
+    return {
+        "tenant": tenant_id,
+        "session": session_id,
+        "message": at.message,
+        "summary": at.summary,
+        "point": at.point,
+    }

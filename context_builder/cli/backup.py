@@ -1,0 +1,83 @@
+"""``backup`` and ``restore``: everything that sessions and database hold, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from context_builder.cli.command import confirm, run, settings_in_force
+from context_builder.cli.view.palette import plain
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="File to write; it must not be there.", show_default=False)],
+) -> None:
+    """Write all sessions and the whole database into one file, while everything goes on.
+
+    It holds what people said, and hashes of API keys: only its owner may read it. Sessions of every server in
+    REDIS_URLS, archive, memory, documents, packages with their audit record, and policies are in it; recordings and
+    what SomaBrain keeps are not. Only Supabase's database itself gives all that: set DATABASE_URL to its address.
+
+    Examples:
+
+        context-builder backup monday.backup
+
+        context-builder backup "backups/$(date +%F).backup"
+    """
+    run(_backup(file))
+    typer.echo(f"Wrote {plain(file)}, {file.stat().st_size:,} bytes; only you can read it.")
+
+
+async def _backup(file: Path) -> None:
+    from context_builder.backup.backup import back_up
+    from context_builder.wiring.servers import open_servers
+    from context_builder.wiring.stores import owners_url
+
+    settings = settings_in_force()
+    url = await owners_url(settings)
+    async with open_servers(settings) as servers:
+        await back_up(file, servers, url, _tell)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="File that `backup` wrote.", show_default=False)],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace what Redis and the database hold of ours, for good.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --force: do not ask.")] = False,
+) -> None:
+    """Restore a backup into an empty Redis and an empty database.
+
+    The file is read and checked as a whole first; one that is damaged, not whole, or written by a newer version
+    changes nothing. A backup of an older version is restored and then migrated. Afterwards `context-builder run`, or
+    a fleet, continues each session. Processes that ran one before cannot write to it any more.
+
+    Examples:
+
+        context-builder restore monday.backup
+
+        DATABASE_URL=postgresql://owner:secret@new/memories REDIS_URL=redis://new context-builder restore monday.backup
+    """
+    if force:
+        confirm("Replace everything that this Redis and this database hold of ours?", yes=yes)
+    run(_restore(file, force=force))
+
+
+async def _restore(file: Path, *, force: bool) -> None:
+    from context_builder.backup.restore import restore as restored_from
+    from context_builder.wiring.servers import open_servers
+    from context_builder.wiring.stores import owners_url
+
+    settings = settings_in_force()
+    url = await owners_url(settings)
+    async with open_servers(settings) as servers:
+        restored = await restored_from(file, servers, url, _tell, force=force)
+    typer.echo(f"Restored {restored.sessions} sessions and {restored.rows:,} rows.")
+    if restored.migrations:
+        typer.echo(f"Applied {', '.join(restored.migrations)}.")
+
+
+def _tell(what: str) -> None:
+    typer.echo(f"  {what}", err=True)
