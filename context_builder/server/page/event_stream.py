@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
@@ -40,7 +40,7 @@ def stream(
     request: Request,
     services: Services,
     watching: AbstractAsyncContextManager[Changing],
-    news: Callable[[Any], bytes],
+    news: Callable[[Any], Awaitable[bytes]],
 ) -> StreamingResponse:
     """Answer with events: ``news`` returns what there is to send of what is watched, or nothing."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -52,7 +52,7 @@ async def _events(
     request: Request,
     services: Services,
     watching: AbstractAsyncContextManager[Changing],
-    news: Callable[[Any], bytes],
+    news: Callable[[Any], Awaitable[bytes]],
 ) -> AsyncGenerator[bytes, None]:
     still_holds = request.scope["state"]["still_holds"]
     yield RETRY
@@ -60,7 +60,7 @@ async def _events(
     async with watching as watched:
         while not services.stopping.is_set():
             changed = watched.changed
-            if piece := news(watched):
+            if piece := await news(watched):
                 yield piece
                 sent_at = time.monotonic()
             now = time.monotonic()

@@ -36,6 +36,7 @@ def _templates() -> Environment:
         "dollars": dollars,
         "domain_class": domain_class,
         "domain": short,
+        "speaker_class": speaker_class,
     }
     environment.globals |= {"PAGE": PAGE, "views": VIEWS, "session_views": SESSION_VIEWS}
     return environment
@@ -89,6 +90,11 @@ def dollars(amount: float) -> str:
 def domain_class(name: str) -> str:
     """Return the class that gives a domain its colour."""
     return f"d{_NUMBER.get(name, len(_NUMBER))}"
+
+
+def speaker_class(name: str) -> str:
+    """Return the class that gives a speaker a colour, the same everywhere."""
+    return f"s{sum(map(ord, name)) % 8}"
 
 
 def short(name: str) -> str:

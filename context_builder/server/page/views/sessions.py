@@ -39,7 +39,7 @@ async def live_sessions(
     servers = services.sessions.servers.of_tenant(caller.tenant_id)
     told = 0
 
-    def news(look: SharedLook[SessionList]) -> bytes:
+    async def news(look: SharedLook[SessionList]) -> bytes:
         nonlocal told
         if look.seen is None or look.number == told:
             return b""

@@ -1,0 +1,275 @@
+"""A session's conversation as the page shows it: what there is, then only what changed, message by message."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from secrets import token_hex
+from typing import Any, Final, NamedTuple
+
+import orjson
+from redis.asyncio import Redis
+
+from context_builder.server.page.domain_history import DomainChart, DomainHistory
+from context_builder.server.session_messages import SessionMessages
+from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.keys import Keys
+from context_builder.session.store.lease import describe
+from context_builder.storage.redis_availability import translated
+from context_builder.timestamps import epoch
+
+FIRST: Final = 300
+"""Messages that somebody who begins to look is shown."""
+
+CHARTED: Final = 2_000
+"""Messages before those that count in the chart."""
+
+MOST_CHANGES: Final = 100
+"""Changes that are remembered for those who come back."""
+
+CHART_SECONDS: Final = 2.0
+MARK_BYTES: Final = 64
+MOST_TEXT: Final = 8_000
+"""Characters of a message that are shown."""
+
+_MOST_NAME: Final = 120
+_PAGE: Final = 1_000
+
+
+class Seen(NamedTuple):
+    """Holds a reader as it was after so many changes."""
+
+    reader: ConversationReader
+    number: int
+
+
+class ConversationReader:
+    """Reads one session. ``number`` counts changes; ``gone`` says that there is no such session any more."""
+
+    def __init__(self, redis: Redis, session_id: str, messages: SessionMessages) -> None:
+        self._redis = redis
+        self._client = SessionClient(redis, session_id)
+        self._keys = Keys(session_id)
+        self._messages = messages
+        self._session_id = session_id
+        self._run = token_hex(4)
+        self._mark: bytes | None = None
+        self._shown: dict[int, JsonObject] = {}
+        self._head: JsonObject = {}
+        self._points: list[JsonObject] = []
+        self._before: dict[int, int] = {}
+        self._history = DomainHistory()
+        self._charted_at = 0.0
+        self._chart_is_old = False
+        self._chart: JsonObject | None = None
+        self._last_id = 0
+        self._changes: deque[tuple[int, JsonObject]] = deque(maxlen=MOST_CHANGES)
+        self.number = 0
+        self.gone = False
+
+    async def look(self) -> Seen:
+        """Read what is new. Raises what Redis and the database raise."""
+        async with translated(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.getrange(self._keys.state, -MARK_BYTES, -1)
+            pipe.get(self._keys.conversation)
+            pipe.get(self._keys.owner)
+            pipe.llen(self._keys.input)
+            mark, conversation, owner, waiting = await pipe.execute()
+        change: JsonObject = {}
+        if mark != self._mark or not self.number:
+            state = await self._client.remembered()
+            if state is None and not waiting:
+                self.number += not self.gone
+                self.gone = True
+                return Seen(self, self.number)
+            self.gone = False
+            if not self.number:
+                await self._begin()
+            change |= self._take_state(state or {})
+            self._mark = mark
+        head = {**self._head, **_clock(conversation), "owner": _owner(owner), "waiting": waiting}
+        if head != self._head:
+            change["head"] = self._head = head
+        if self._chart_is_old and time.monotonic() - self._charted_at > CHART_SECONDS:
+            change |= await self._charted()
+        if change or not self.number:
+            self.number += 1
+            self._changes.append((self.number, change))
+        return Seen(self, self.number)
+
+    async def _begin(self) -> None:
+        """Read what was said before: for the chart, which needs no more than the domains of it."""
+        async with translated():
+            head: Any = await self._redis.hget(self._keys.checkpoint, "head")
+        self._last_id = int(orjson.loads(head).get("last_id", 0)) if head else 0
+        after = max(-1, self._last_id - CHARTED)
+        while found := await self._messages.after(self._session_id, after, _PAGE):
+            for one in found:
+                self._note(one)
+            after = found[-1]["id"]
+            if len(found) < _PAGE:
+                break
+
+    def _take_state(self, state: JsonObject) -> JsonObject:
+        buffer = [one for one in _list(state.get("raw_recent_buffer")) if isinstance(one.get("id"), int)]
+        self._before = _late(buffer)
+        changed = [one for one in buffer if self._shown.get(one["id"]) != one]
+        for one in changed:
+            self._note(one)
+        self._shown = {one["id"]: one for one in buffer}
+        self._last_id = max([self._last_id, *self._shown])
+        change: JsonObject = {}
+        if changed:
+            change["messages"] = [shown_message(one, self._before.get(one["id"])) for one in changed]
+        points = [_point(one) for one in _list(_object(state.get("rolling_summary")).get("points"))]
+        if points != self._points:
+            change["points"] = self._points = points
+        self._head = {**self._head, **_topic(state)}
+        if change or not self.number:
+            change["head"] = self._head
+        return change
+
+    def _note(self, one: JsonObject) -> None:
+        confidence = one.get("domain_confidence")
+        domains = [name for name in one.get("domains") or () if isinstance(name, str)]
+        at = _said_at(one)
+        if at is not None and self._history.note(
+            one["id"], at, domains, confidence if isinstance(confidence, dict) else {}
+        ):
+            self._chart_is_old = True
+
+    async def _charted(self) -> JsonObject:
+        self._charted_at, self._chart_is_old = time.monotonic(), False
+        chart = await asyncio.to_thread(self._history.chart)
+        self._chart = chart.as_json() if chart else None
+        return {"chart": self._chart}
+
+    async def whole(self) -> JsonObject:
+        """Return everything at present: the newest messages, the points, the head and the chart."""
+        found = await self._messages.after(self._session_id, max(-1, self._last_id - FIRST), FIRST) or []
+        if self._chart is None and self._chart_is_old:
+            await self._charted()
+        messages = [shown_message(self._shown.get(one["id"], one), self._before.get(one["id"])) for one in found]
+        return {"messages": messages, "points": self._points, "head": self._head, "chart": self._chart}
+
+    @property
+    def chart(self) -> DomainChart | None:
+        """Return what was talked about over time."""
+        return self._history.chart()
+
+    def token(self, number: int) -> str:
+        """Return what a browser that was told of a change says when it comes back."""
+        return f"{self._run}-{number}"
+
+    def since(self, number: int) -> JsonObject | None:
+        """Return what changed after that change; None where that is not all known."""
+        missed = [change for one, change in self._changes if one > number]
+        if len(missed) != self.number - number:
+            return None
+        merged: JsonObject = {}
+        messages: dict[int, JsonObject] = {}
+        for change in missed:
+            merged |= change
+            messages |= {one["id"]: one for one in change.get("messages", ())}
+        return {**merged, "messages": list(messages.values())} if messages else merged
+
+    def number_of(self, token: str) -> int | None:
+        """Return the change that a browser had last; None where another process, or another time, told it."""
+        run, _, number = token.partition("-")
+        known = run == self._run and number.isascii() and number.isdigit() and len(number) < 10
+        return int(number) if known and int(number) <= self.number else None
+
+
+def _late(buffer: list[JsonObject]) -> dict[int, int]:
+    """Return of each message that came late the one it belongs before."""
+    found: dict[int, int] = {}
+    lowest: int | None = None
+    for one in reversed(buffer):
+        if lowest is not None and one["id"] > lowest:
+            found[one["id"]] = lowest
+        else:
+            lowest = one["id"]
+    return found
+
+
+def shown_message(one: JsonObject, before: int | None) -> JsonObject:
+    """Return a message as it is shown; ``before`` is the message that one which came late belongs before."""
+    text = str(one.get("text") or "")
+    shown = {
+        "id": one["id"],
+        "number": one.get("message_number"),
+        "speaker": str(one.get("speaker") or "Unknown")[:_MOST_NAME],
+        "text": text[:MOST_TEXT] + ("…" if len(text) > MOST_TEXT else ""),
+        "time": _said_at(one),
+        "assistant": one.get("type") == "consilience",
+        "keywords": [str(word)[:_MOST_NAME] for word in one.get("keywords") or ()][:8],
+        "domains": [str(name)[:_MOST_NAME] for name in one.get("domains") or ()][:4],
+    }
+    return shown if before is None else {**shown, "before": before}
+
+
+def _point(one: JsonObject) -> JsonObject:
+    return {
+        "id": one.get("id"),
+        "text": str(one.get("text") or ""),
+        "kind": str(one.get("kind") or "claim")[:_MOST_NAME],
+        "speakers": [str(name)[:_MOST_NAME] for name in one.get("speakers") or ()],
+        "ids": [cited for cited in one.get("ids") or () if isinstance(cited, int)],
+        "time": one.get("time"),
+    }
+
+
+def _topic(state: JsonObject) -> JsonObject:
+    """Return what the head of the page says of a state."""
+    cost = _object(state.get("cost"))
+    summary = _object(state.get("rolling_summary"))
+    return {
+        "domains": [
+            [str(name)[:_MOST_NAME], _object(state.get("domain_confidence")).get(name)]
+            for name in state.get("current_domains") or ()
+        ],
+        "keywords": [str(word)[:_MOST_NAME] for word in state.get("current_keywords") or ()][:12],
+        "messages": state.get("received_messages") or 0,
+        "summarized": summary.get("message_count") or 0,
+        "ended_at": state.get("ended_at"),
+        "dollars": cost.get("dollars") or 0.0,
+        "analysts": sorted({str(name)[:_MOST_NAME] for name in _object(state.get("analyst")).values() if name}),
+        "last": state.get("last_message_time"),
+    }
+
+
+def _clock(raw: bytes | None) -> JsonObject:
+    """Return the silence clock; ``kept`` says whether a process keeps it."""
+    try:
+        conversation = _object(orjson.loads(raw)) if raw else {}
+    except orjson.JSONDecodeError:
+        conversation = {}
+    clock: JsonObject = {"kept": bool(conversation), "silent": bool(conversation.get("silence"))}
+    last = conversation.get("last_message_time")
+    return clock | ({"last": last} if isinstance(last, int | float) else {})
+
+
+def _owner(raw: bytes | None) -> str:
+    try:
+        holder = _object(orjson.loads(raw)) if raw else {}
+    except orjson.JSONDecodeError:
+        holder = {}
+    return describe(holder)[:_MOST_NAME] if holder else ""
+
+
+def _said_at(one: JsonObject) -> float | None:
+    at = one.get("time")
+    if isinstance(at, int | float):
+        return float(at)
+    arrived = one.get("buffer_entry_time")
+    said = epoch(one.get("timestamp"), near=arrived if isinstance(arrived, int | float) else None)
+    return said if said is not None else arrived if isinstance(arrived, int | float) else None
+
+
+def _list(value: object) -> list[JsonObject]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,121 @@
+"""A session as it happens: what is said and about what, the silence, and what the summary holds of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Annotated, Final
+
+import orjson
+from fastapi import Header, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from context_builder.server.guarded_route import READER
+from context_builder.server.page.conversation_reader import ConversationReader, Seen, shown_message
+from context_builder.server.page.event_stream import event, stream
+from context_builder.server.page.page_route import page_router
+from context_builder.server.page.rendering import render
+from context_builder.server.page.shared_look import LooksHere, SharedLook
+from context_builder.server.problem import not_found
+from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
+from context_builder.server.session_messages import SessionMessages
+from context_builder.server.session_points import explained_points
+
+router = page_router()
+
+INTERVAL: Final = 0.1
+"""Seconds between two looks at a session."""
+
+READ_AT_ONCE: Final = 100
+"""Messages of a page without scripts."""
+
+MOST_MESSAGES: Final = 1_000
+MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
+
+
+@router.get("/sessions/{session_id}", openapi_extra=READER)
+async def session(
+    session_id: SessionId,
+    request: Request,
+    services: ServicesHere,
+    caller: CallerHere,
+    redis: OwnRedis,
+    before: MessageId = None,
+) -> Response:
+    """Show a session; ``before`` leads to older messages where no script loads them."""
+    messages = SessionMessages(redis, services.functions, caller.tenant_id)
+    reader = ConversationReader(redis, session_id, messages)
+    await reader.look()
+    if reader.gone:
+        raise not_found()
+    whole = await reader.whole()
+    shown = whole["messages"][-READ_AT_ONCE:]
+    if before is not None:
+        found = await messages.after(session_id, max(-1, before - READ_AT_ONCE - 1), READ_AT_ONCE) or []
+        shown = [shown_message(one, None) for one in found if one["id"] < before]
+    points = await explained_points(redis, session_id)
+    return render(
+        request,
+        "session.html",
+        title=session_id,
+        session_id=session_id,
+        head=whole["head"],
+        chart=reader.chart,
+        messages=shown,
+        points=points[::-1],
+        is_past=before is not None,
+        now=time.time(),
+    )
+
+
+@router.get("/live/sessions/{session_id}", openapi_extra=READER)
+async def live_session(
+    session_id: SessionId,
+    request: Request,
+    services: ServicesHere,
+    caller: CallerHere,
+    redis: OwnRedis,
+    looks: LooksHere,
+    last_event_id: Annotated[str, Header()] = "",
+) -> StreamingResponse:
+    """Tell what there is, then what changes; to who comes back, what changed meanwhile, where that is known."""
+    reader = ConversationReader(redis, session_id, SessionMessages(redis, services.functions, caller.tenant_id))
+    told: int | None = None
+
+    async def news(look: SharedLook[Seen]) -> bytes:
+        nonlocal told
+        if look.seen is None:
+            return b""
+        shared = look.seen.reader
+        if told is None:
+            told = shared.number_of(last_event_id)
+        if told == shared.number:
+            return b""
+        change = None if told is None else shared.since(told)
+        told = shared.number
+        if shared.gone:
+            return event("gone", {})
+        name = "change"
+        if change is None:
+            change, name = await shared.whole(), "begin"
+        return event(name, {**change, "now": time.time()}, shared.token(told)) if change else b""
+
+    what = ("session", caller.tenant_id, session_id)
+    return stream(request, services, looks.watching(what, reader.look, INTERVAL), news)
+
+
+@router.get("/data/sessions/{session_id}/messages", openapi_extra=READER)
+async def earlier_messages(
+    session_id: SessionId,
+    services: ServicesHere,
+    caller: CallerHere,
+    redis: OwnRedis,
+    after: Annotated[int, Query(ge=-1, lt=2**53)] = -1,
+    limit: Annotated[int, Query(ge=1, le=MOST_MESSAGES)] = 200,
+) -> Response:
+    """Return messages in the order in which they arrived."""
+    found = await SessionMessages(redis, services.functions, caller.tenant_id).after(session_id, after, limit)
+    if found is None:
+        raise not_found()
+    body = await asyncio.to_thread(lambda: orjson.dumps([shown_message(one, None) for one in found]))
+    return Response(body, media_type="application/json")

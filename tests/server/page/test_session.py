@@ -1,0 +1,164 @@
+"""A session as it happens, in a real browser: what is said, the silence, the summary, and where each belongs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from playwright.async_api import expect
+from redis.asyncio import Redis
+
+from context_builder.testing import StubAnalyst
+from tests.server.page.accessibility import check_in_every_dress
+from tests.server.page.conftest import log_in, logged_in
+from tests.server.page.hostile import TEXTS
+from tests.server.test_sessions import said
+from tests.services.api_server import ApiServer
+from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.running import parts_of, published, push, running, state
+from tests.services.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+ADDRESS = "/ui/sessions/monday"
+
+
+async def test_what_is_said_appears_and_silence_is_counted(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    await push(redis, said(1, "Whales sing.", "Ida"))
+    async with running(redis, silence=1.0):
+        await page.goto(ADDRESS)
+        rows = page.locator(".message")
+        await expect(rows).to_have_count(1)
+        await push(redis, said(2, "Where do they sing?", "Bo"))
+        await expect(rows).to_have_count(2)
+        await expect(rows.nth(1)).to_contain_text("Where do they sing?")
+        await expect(page.locator("[data-head=messages]")).to_have_text("2")
+        await expect(page.locator("[data-head=silence]")).to_have_class("value clock is-silent")
+        await push(redis, said(3, "In the bay.", "Ida"))
+        await expect(page.locator("[data-head=silence]")).to_have_class("value clock")
+
+
+async def test_a_late_message_goes_where_it_belongs(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    async with running(redis):
+        await push(redis, said(1, "First."), said(3, "Third."))
+        await page.goto(ADDRESS)
+        texts = page.locator(".message .said")
+        await expect(texts).to_have_text(["First.", "Third."])
+        await push(redis, said(2, "Second."))
+        await expect(texts).to_have_text(["First.", "Second.", "Third."])
+        await expect(page.locator(".message").nth(1)).to_contain_text("came late")
+        await push(redis, said(4, "Fourth."))
+        await expect(texts).to_have_text(["First.", "Second.", "Third.", "Fourth."])
+        await page.reload()
+        await expect(texts).to_have_text(["First.", "Second.", "Third.", "Fourth."])
+
+
+async def test_points_light_what_they_cite_and_messages_the_points_that_cite_them(
+    redis: Redis, visitor: Visitor
+) -> None:
+    page = visitor.page
+    async with running(redis, parts=parts_of(StubAnalyst()), buffer_window=0.3):
+        await push(redis, said(1, "We decide to place the hydrophone in the bay.", "Ida"))
+        await page.goto(ADDRESS)
+        point = page.locator(".point-button").first
+        await point.wait_for()
+        assert (await state(redis))["rolling_summary"]["points"][0]["speakers"] == ["Ida"]
+        await expect(point).to_contain_text("Ida")
+        await point.click()
+        await expect(point).to_have_attribute("aria-pressed", "true")
+        await expect(page.locator(".message.lit")).to_contain_text("hydrophone")
+        await point.click()
+        await expect(page.locator(".message.lit")).to_have_count(0)
+        await page.locator(".message .cites").first.click()
+        await expect(page.locator(".point.lit")).to_have_count(1)
+
+
+async def test_it_comes_back_by_itself_and_lacks_nothing(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    async with running(redis):
+        await push(redis, said(1, "Before."))
+        await page.goto(ADDRESS)
+        await expect(page.locator(".message")).to_have_count(1)
+        await visitor.context.set_offline(True)
+        cdp = await visitor.context.new_cdp_session(page)
+        await cdp.send("Network.enable")
+        await visitor.context.set_offline(False)
+        await push(redis, *(said(number, f"Meanwhile {number}.") for number in range(2, 30)))
+        await expect(page.locator("[data-head=messages]")).to_have_text("29")
+        await expect(page.locator(".message").last).to_contain_text("Meanwhile 29.")
+
+
+async def events_of(client: httpx.AsyncClient, headers: dict[str, str] | None = None) -> tuple[str, str, Any]:
+    """The first event's name, id and data."""
+    async with client.stream("GET", "/ui/live/sessions/monday", headers=headers) as stream:
+        fields: dict[str, str] = {}
+        async for line in stream.aiter_lines():
+            if not line and "event" in fields:
+                return fields["event"], fields.get("id", ""), orjson.loads(fields["data"])
+            name, _, value = line.partition(": ")
+            fields[name] = value
+    raise AssertionError("the stream has ended")
+
+
+async def test_the_last_event_id_continues_while_somebody_watches(redis: Redis, reader: httpx.AsyncClient) -> None:
+    await push(redis, said(1, "Before."))
+    async with running(redis), reader.stream("GET", "/ui/live/sessions/monday") as watched:
+        lines = watched.aiter_lines()
+        await anext(lines)
+        name, token, data = await events_of(reader)
+        assert (name, [one["text"] for one in data["messages"]]) == ("begin", ["Before."])
+        await push(redis, said(2, "Meanwhile."))
+        await wait_until(published(redis, lambda now: len(now["raw_recent_buffer"]) == 2), "it is heard")
+        name, _, data = await events_of(reader, {"Last-Event-ID": token})
+        assert (name, [one["text"] for one in data["messages"]]) == ("change", ["Meanwhile."])
+        assert (await events_of(reader, {"Last-Event-ID": "other-1"}))[0] == "begin"
+
+
+async def test_another_tenants_session_is_not_there(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    async with running(redis), api.client() as client:
+        await logged_in(api, client, api.key(tenant="other"))
+        for path in (ADDRESS, "/ui/live/sessions/monday", "/ui/data/sessions/monday/messages"):
+            assert (await client.get(path)).status_code == 404
+        assert (await client.get("/ui/sessions/never")).status_code == 404
+
+
+async def test_whatever_is_said_stays_text(api: ApiServer, redis: Redis, visitor: Visitor, chromium: Chromium) -> None:
+    page = visitor.page
+    async with running(redis, buffer_window=2.0, parts=parts_of(StubAnalyst())):
+        await page.goto(ADDRESS)
+        await page.locator("[data-live=on]").wait_for()
+        await push(redis, *(said(number, text, text[:100]) for number, text in enumerate(TEXTS, 1)))
+        await expect(page.locator(".message")).to_have_count(len(TEXTS))
+        await page.locator(".point").first.wait_for()
+        shown = await page.locator(".message .said").all_text_contents()
+        assert [text[:40] for text in shown] == [text[:40] for text in TEXTS]
+        await _is_unharmed(page)
+        async with visiting(chromium, api.url, java_script_enabled=False) as other:
+            await log_in(other, api.key())
+            await other.page.goto(ADDRESS)
+            await expect(other.page.locator(".message")).to_have_count(len(TEXTS))
+            await expect(other.page.locator(".message").nth(8)).to_contain_text("{{ 7*7 }}")
+            assert await other.page.title() == "monday · context_builder"
+
+
+async def _is_unharmed(page: Any) -> None:
+    assert await page.title() == "monday · context_builder"
+    inside = page.locator(".messages, .points")
+    assert await inside.locator("script, img, svg, iframe, b, a, #owned, style, textarea").count() == 0
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    inline = "[...document.querySelectorAll('.messages *, .points *')].flatMap(one => one.getAttributeNames())"
+    assert not [name for name in await page.evaluate(inline) if name.startswith("on") or name == "style"]
+
+
+async def test_everybody_can_use_it(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    async with running(redis, parts=parts_of(StubAnalyst()), buffer_window=0.5):
+        await push(redis, *(said(number, f"How does DNA replication work, part {number}?") for number in range(1, 20)))
+        await page.goto(ADDRESS)
+        await page.locator(".point").first.wait_for()
+        await check_in_every_dress(page)
