@@ -87,7 +87,7 @@ async def _follow(feed: Feed, source: str | None, authorization: str | None, por
         speech = LiveSpeech()  # one for all connections: what comes again after a new one is known
         await sources.from_websocket(source, authorization, lambda messages: feed.follow(messages, speech), _say)
     elif port is not None:
-        async with sources.relays(port, follow) as bound:
+        async with sources.relays(port, follow, _say) as bound:
             _say(f"relays may connect to ws://{sources.LOOPBACK}:{bound}; Ctrl-C stops")
             await asyncio.Event().wait()
     else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from context_builder.errors import MissingExtra
 from context_builder.extras import needs_extra
@@ -18,6 +19,10 @@ try:
     from livekit.agents.voice import ModelSettings
 except ModuleNotFoundError as error:
     raise MissingExtra(needs_extra("livekit", "LiveKit Agents")) from error
+
+
+MOST_HEARD: Final = 100
+"""Newest transcripts by which a message of a user is known not to have been typed."""
 
 
 class ConversationFeed:
@@ -35,7 +40,7 @@ class ConversationFeed:
         Who speaks is the ``participant``, by identity; without one, whom the transcriber tells apart, else the
         participant that the session is linked to. Where several take part, each has a session of its own.
         """
-        heard: list[str] = []
+        heard: deque[str] = deque(maxlen=MOST_HEARD)
         session.on("user_input_transcribed", partial(self._transcribed, session, participant, heard))
         session.on("conversation_item_added", partial(self._added, session, participant, heard))
 
@@ -44,14 +49,14 @@ class ConversationFeed:
         await self._outgoing.close()
 
     def _transcribed(
-        self, session: AgentSession[Any], participant: str | None, heard: list[str], event: UserInputTranscribedEvent
+        self, session: AgentSession[Any], participant: str | None, heard: deque[str], event: UserInputTranscribedEvent
     ) -> None:
         if event.is_final and event.transcript.strip():
             heard.append(event.transcript)
             self._outgoing.hear(participant or event.speaker_id or _linked(session), event.transcript)
 
     def _added(
-        self, session: AgentSession[Any], participant: str | None, heard: list[str], event: ConversationItemAddedEvent
+        self, session: AgentSession[Any], participant: str | None, heard: deque[str], event: ConversationItemAddedEvent
     ) -> None:
         item = event.item
         if not isinstance(item, ChatMessage):

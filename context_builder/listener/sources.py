@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from threading import Thread
 from typing import BinaryIO, Final
 
 from websockets.asyncio.client import ClientConnection, connect, process_exception
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI, WebSocketException
+from websockets.frames import CloseCode
 
 from context_builder.errors import SettingError, TranscriptError
 from context_builder.storage.urls import printable
@@ -47,7 +48,7 @@ async def from_websocket(url: str, authorization: str | None, follow: Follow, on
     server, pause = printable(url), FIRST_PAUSE
     headers = {"Authorization": authorization} if authorization else {}
     while True:
-        told = _Told()
+        told = _Told(on_state)
         try:
             async with _Connect(url, additional_headers=headers, max_size=LARGEST) as connection:
                 on_state(f"connected to {server}")
@@ -74,14 +75,14 @@ def _refused(server: str, error: Exception) -> Exception:
 
 
 @asynccontextmanager
-async def relays(port: int, follow: Follow) -> AsyncIterator[int]:
+async def relays(port: int, follow: Follow, on_state: Callable[[str], None]) -> AsyncIterator[int]:
     """Serve a WebSocket for relays on this machine, and give its port; ``follow`` is given each one's messages.
 
     Pages in a browser, which name their origin, are refused. Raises :class:`SettingError` for a port that is taken.
     """
 
     async def take(connection: ServerConnection) -> None:
-        await follow(_Told().messages(connection))
+        await follow(_Told(on_state).messages(connection))
 
     try:
         server = await serve(take, LOOPBACK, port, origins=[None], max_size=LARGEST)
@@ -111,11 +112,15 @@ async def from_lines(source: BinaryIO | None = None) -> AsyncIterator[str | byte
 class _Told:
     """Passes a connection's messages on until it ends; ``any`` says whether there was one."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_state: Callable[[str], None]) -> None:
         self.any = False
+        self._on_state = on_state
 
     async def messages(self, connection: ClientConnection | ServerConnection) -> AsyncIterator[str | bytes]:
-        with suppress(ConnectionClosed):
+        try:
             async for message in connection:
                 self.any = True
                 yield message
+        except ConnectionClosed as error:
+            if error.sent is not None and error.sent.code == CloseCode.MESSAGE_TOO_BIG:
+                self._on_state(f"skipped a message of more than {LARGEST // 2**20} MiB, and ended its connection")

@@ -187,7 +187,7 @@ async def test_hostile_messages_are_skipped_and_thousands_come_through(
 
 
 async def test_several_relays_share_one_numbering_and_pages_of_a_browser_are_refused(feed: Feed, redis: Redis) -> None:
-    async with sources.relays(0, lambda messages: feed.follow(messages, LiveSpeech())) as port:
+    async with sources.relays(0, lambda messages: feed.follow(messages, LiveSpeech()), print) as port:
         url = f"ws://127.0.0.1:{port}"
         async with connect(url) as first, connect(url) as second:
             await first.send('{"text": "From the first.", "speaker": "Ida"}')
@@ -197,12 +197,24 @@ async def test_several_relays_share_one_numbering_and_pages_of_a_browser_are_ref
         with pytest.raises(InvalidStatus):
             await connect(url, origin="https://evil.test")  # type: ignore[arg-type]
         with pytest.raises(SettingError, match=f"--port {port}"):
-            async with sources.relays(port, lambda messages: feed.follow(messages, LiveSpeech())):
+            async with sources.relays(port, lambda messages: feed.follow(messages, LiveSpeech()), print):
                 pass
     assert [(one["message_number"], one["text"]) for one in await queued(redis)] == [
         (1, "From the first."),
         (2, "From the second."),
     ]
+
+
+async def test_a_message_that_is_too_large_is_told_and_others_go_on(feed: Feed, redis: Redis) -> None:
+    states: list[str] = []
+    async with sources.relays(0, lambda messages: feed.follow(messages, LiveSpeech()), states.append) as port:
+        async with connect(f"ws://127.0.0.1:{port}") as relay:
+            await relay.send("x" * (sources.LARGEST + 1))
+            await relay.wait_closed()
+        async with connect(f"ws://127.0.0.1:{port}") as relay:
+            await relay.send('{"text": "Still here."}')
+            await wait_until(lambda: feed.pushed, "it is pushed")
+    assert states == ["skipped a message of more than 16 MiB, and ended its connection"]
 
 
 async def test_what_is_held_back_is_pushed_when_nothing_comes_and_when_the_lines_end(feed: Feed, redis: Redis) -> None:
