@@ -57,10 +57,12 @@ def listen(
 
 
 async def _listen(session_id: str, source: str | None, port: int | None) -> None:
+    from context_builder import log
     from context_builder.listener.feed import Feed
     from context_builder.wiring.app import open_redis
 
     settings = await settings_for(session_id)
+    log.configure("error", settings.process.log_format)  # what is waited for is said below
     authorization = settings.listener.authorization
     async with open_redis(settings) as redis:
         report = _Report(session_id)

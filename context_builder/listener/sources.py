@@ -98,12 +98,13 @@ async def from_lines(source: BinaryIO | None = None) -> AsyncIterator[str | byte
     lines: asyncio.Queue[bytes] = asyncio.Queue(_WAITING)
 
     def read() -> None:
-        stream = source or sys.stdin.buffer
+        stream = source or open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (see below)
         while line := stream.readline(LARGEST):
             asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
         asyncio.run_coroutine_threadsafe(lines.put(b""), loop).result()
 
-    Thread(target=read, name="lines", daemon=True).start()  # a read cannot be interrupted, and dies with the program
+    # A read cannot be interrupted, and dies with the program, which at its end would wait for sys.stdin's own lock.
+    Thread(target=read, name="lines", daemon=True).start()
     while line := await lines.get():
         if line.strip():
             yield line

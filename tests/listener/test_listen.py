@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -277,6 +279,23 @@ async def test_the_command_listens_until_ctrl_c(redis_server: RedisServer, redis
             status, seconds = await asyncio.to_thread(listener.stop, signal.SIGINT)
             assert (status, "1 pushed to monday, 1 could not be read" in listener.output) == (0, True)
             assert seconds < 5
+
+
+async def test_ctrl_c_ends_the_reading_of_a_pipe(redis_server: RedisServer, redis: Redis, tmp_path: Path) -> None:
+    environ = {**os.environ, "REDIS_URL": redis_server.url, "CONTEXT_BUILDER_HOME": str(tmp_path)}
+    listener = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "context_builder", "listen", "monday"),
+        stdin=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environ,
+    )
+    assert listener.stdin is not None
+    listener.stdin.write(b'{"text": "We count.", "speaker": null}\n{"error": "\\u001b[31mred"}\n')
+    await wait_until(lambda: redis.llen("context_builder:monday:input"), "it is pushed", timeout=20)
+    listener.send_signal(signal.SIGINT)
+    _, told = await asyncio.wait_for(listener.communicate(), 10)
+    assert (listener.returncode, told.decode().splitlines()[-1].partition(",")[0]) == (0, "1 pushed to monday")
+    assert b"\x1b" not in told
 
 
 def test_the_command_says_what_is_wrong(redis_server: RedisServer, tmp_path: Path) -> None:
