@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from inspect import cleandoc
 from typing import Annotated, Any, Final
 
 import orjson
@@ -192,7 +193,7 @@ def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[
         tools.explain_point,
         tools.send_message,
     ):
-        server.tool()(tool)
+        server.tool(description=cleandoc(tool.__doc__ or "").replace("``", "`"))(tool)
     server.resource("session://{id}/state", name="session state", mime_type="application/json")(tools.state_resource)
     server.resource("package://{id}", name="context package", mime_type="application/json")(tools.package_resource)
     return server

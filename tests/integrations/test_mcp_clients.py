@@ -58,6 +58,7 @@ async def test_what_an_inspector_checks(client: Connect, meeting: Redis) -> None
         for tool in tools.values():
             Draft202012Validator.check_schema(tool.input_schema)
             assert tool.description
+            assert "  " not in tool.description
             if tool.output_schema:
                 Draft202012Validator.check_schema(tool.output_schema)
         told = await connected.call_tool("session_state", {"session_id": "monday"})
