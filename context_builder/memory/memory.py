@@ -50,7 +50,8 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """Restricts which memories count; what is empty does not restrict. ``tags`` must all be there.
+    """Restricts which memories count; what is empty does not restrict. ``tags`` must all be there. ``ids`` are those of
+    memories, of which each may be one; ``speaker`` is a whole name.
 
     ``with_unowned`` lets through what belongs to the user and the persona named here or to none, as what was said in a
     session does; where none is named, only the latter. Without it, a filter that names nobody lets through everybody's.
@@ -64,12 +65,16 @@ class MemoryFilter:
     since: datetime | None = None
     until: datetime | None = None
     with_unowned: bool = False
+    speaker: str | None = None
+    ids: tuple[str, ...] = ()
 
     def passes(self, memory: Memory) -> bool:
         """Return whether the memory meets the filter."""
         time = memory.time and in_utc(memory.time)
         return (
             self.session_id in (None, memory.session_id)
+            and self.speaker in (None, memory.speaker)
+            and (not self.ids or memory.id in self.ids)
             and self._passes_owners(memory)
             and (not self.kinds or memory.kind in self.kinds)
             and set(self.tags) <= set(memory.tags)

@@ -89,6 +89,8 @@ def as_condition(where: MemoryFilter) -> Row:
         "since": where.since and in_utc(where.since),
         "until": where.until and in_utc(where.until),
         "with_unowned": where.with_unowned or None,
+        "speaker": where.speaker,
+        "ids": where.ids or None,
     }
     return {name: storable(value) for name, value in restricting.items() if value is not None}
 

@@ -26,7 +26,7 @@ NOW = datetime(2025, 1, 1, tzinfo=UTC)
 MINE, THEIRS, SAID = (
     Memory("mine", "my tortoise", "preference", "s-1", "ann", time=NOW),
     Memory("theirs", "their tortoise", "preference", "s-1", "bob", time=NOW),
-    Memory("said", "a tortoise for all", session_id="s-1", time=NOW),
+    Memory("said", "a tortoise for all", session_id="s-1", speaker="Kai", time=NOW),
 )
 SAGES = Memory("sage's", "its tortoise", time=NOW, metadata={"persona_id": "sage"})
 
@@ -93,6 +93,10 @@ async def test_the_preference_stated_last_holds_also_when_an_earlier_one_arrives
         (MemoryFilter(persona_id="sage"), {"sage's"}),
         (MemoryFilter(session_id="s-1", with_unowned=True), {"said"}),
         (MemoryFilter(kinds=("preference",), user_id="bob", with_unowned=True), {"theirs"}),
+        (MemoryFilter(ids=("mine", "said", "nobody's")), {"mine", "said"}),
+        (MemoryFilter(ids=("mine",), user_id="bob"), set()),
+        (MemoryFilter(speaker="Kai"), {"said"}),
+        (MemoryFilter(speaker="ka' OR true --"), set()),
     ],
 )
 async def test_what_belongs_to_others_is_not_found(store: MemoryStore, where: MemoryFilter, met: set[str]) -> None:
