@@ -40,7 +40,7 @@ class Recording:
         try:
             with self.path.open("rb") as file:
                 for number, raw in enumerate(file, start=1):
-                    line = _parse(number, raw)
+                    line = parse(number, raw)
                     if line is None:
                         continue
                     if line.event == "begin":
@@ -74,7 +74,8 @@ class Recording:
             )
 
 
-def _parse(number: int, raw: bytes) -> Line | None:
+def parse(number: int, raw: bytes) -> Line | None:
+    """Return the line; None for one that was cut off or damaged."""
     try:
         fields = orjson.loads(raw)
         wall, monotonic = fields.pop("at")

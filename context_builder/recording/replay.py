@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -46,10 +47,12 @@ class Player:
     def __init__(self, begin: Line) -> None:
         written = begin.more
         fields = {name: orjson.dumps(value) for name, value in written["fields"].items()}
-        rules, count = read_rules(written["rules"]), TokenCounter(written["tokens"]).count
+        rules, self._counter = read_rules(written["rules"]), TokenCounter(written["tokens"])
         self.session_id: str = written["session_id"]
         self._version: str = written["version"]
-        self._conversation = checkpoint.restore(self.session_id, fields, written["pending"], rules, begin.at, count)
+        self._conversation = checkpoint.restore(
+            self.session_id, fields, written["pending"], rules, begin.at, self._counter.count
+        )
         self._tasks = RecordedTasks(begin)
         self._under_way: dict[int, tuple[str, AnalysisTask]] = {}
 
@@ -75,9 +78,18 @@ class Player:
             case _:
                 pass
 
+    def pass_over(self) -> None:
+        """Go past a ``published`` line whose state is not wanted, which takes most of the time."""
+        self._conversation.take_changes()  # were written down then
+
+    def copied(self) -> Player:
+        """Return a player that plays on from here by itself. What is never changed, or only added to, is shared."""
+        shared = (self._tasks, self._counter)
+        return copy.deepcopy(self, {id(one): one for one in shared})
+
     def published(self, line: Line) -> RebuiltState:
         """Return the state that a ``published`` line is about."""
-        self._conversation.take_changes()  # were written down then
+        self.pass_over()
         revision = line.more["revision"]
         state = bytes(session_state(self._conversation, revision, line.at))
         shown = conversation_state(self._conversation, line.at)
