@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.proximity import proximity
@@ -114,12 +114,24 @@ class LocalVectors:
                 for where in filters
             )
         )
-        return [(ref, one) for results in found for one in results if (ref := said_ref(one)) is not None]
+        return [(ref, one) for results in found for one in results if (ref := said_ref(one.memory)) is not None]
 
 
-def said_ref(found: SearchResult) -> str | None:
-    """Return the ref of a message or point that was found; None for what cannot be referred to."""
-    memory = found.memory
+class _Said(Protocol):
+    """Holds what tells a memory of a session from the others."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def session_id(self) -> str | None: ...
+    @property
+    def position(self) -> int | None: ...
+
+
+def said_ref(memory: _Said) -> str | None:
+    """Return the ref of a message or point; None for a memory that cannot be referred to."""
     if memory.session_id is None:
         return None
     if memory.kind == "message":

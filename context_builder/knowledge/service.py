@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -298,6 +298,12 @@ class PackageService:
         while entries := await self._record.listing(tenant_id, "ref", ref, limit=_PAGE, before=before):
             await self._cache.delete([one.package_id for one in entries])
             before = entries[-1].package_id
+
+    async def forget(self, tenant_id: str, refs: Iterable[str]) -> None:
+        """Erase what packages show of sources that are no longer remembered."""
+        for ref in refs:
+            await self._record.erase(tenant_id, ref)
+            await self.uncache(tenant_id, ref)
 
     def for_turn(self, agent: Agent, scope: Scope) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope take part in it."""

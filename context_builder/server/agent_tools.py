@@ -21,6 +21,7 @@ from context_builder.errors import ContextBuilderError, PinnedOverBudget, Sessio
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import Trace
+from context_builder.memory.memory import MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
 from context_builder.server.routes.memories import found_memories
@@ -54,7 +55,7 @@ class AgentTools:
     async def search_memory(self, query: str, limit: Annotated[int, Field(ge=1, le=100)] = 8) -> dict[str, Any]:
         """Find what was said, decided or written before that is like the query; an empty query finds the newest."""
         with _told():
-            found = await found_memories(self._services, self._may(Role.READER), query, limit)
+            found = await found_memories(self._services, self._may(Role.READER), MemoryQuery(query, limit))
             return {"memories": [one.model_dump(mode="json", by_alias=True) for one in found]}
 
     async def session_state(self, session_id: SessionName) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SessionIdError
+from context_builder.knowledge.audit_chain import AuditReport
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.policies import PolicyStore
 from context_builder.knowledge.request import Scope
@@ -19,6 +20,7 @@ from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.memory.memory import MemoryStore
+from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.authentication import current_caller
@@ -56,6 +58,12 @@ class BuildTurn(Protocol):
     ) -> BuiltContext: ...
 
 
+class VerifyAudit(Protocol):
+    """Verifies the audit chain of a tenant, as far back as the record is kept."""
+
+    async def __call__(self, tenant_id: str) -> AuditReport: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sessions:
     """Holds the Redis servers; to tenants other than a server's its sessions do not exist. ``tenant_id`` is that of
@@ -85,7 +93,7 @@ class Services:
     """Holds everything that routes use.
 
     ``after_put`` is done for a tenant whose documents changed. ``stopping`` is set when the server is about to stop:
-    long answers end then.
+    long answers end then. ``recordings`` are those of this process's own tenant; None where nothing is recorded.
     """
 
     names: HostNames
@@ -97,6 +105,8 @@ class Services:
     memory: MemoryStore
     build_turn: BuildTurn
     policies: PolicyStore
+    verify_audit: VerifyAudit
+    recordings: RecordingLibrary | None
     after_put: tuple[TenantBackground, ...]
     max_message_bytes: int
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

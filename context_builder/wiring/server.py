@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
@@ -15,10 +16,12 @@ from context_builder.assembly.background import Background
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
+from context_builder.knowledge.audit_chain import AuditReport, verify
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import document_space
 from context_builder.knowledge.tenant_background import TenantBackground
+from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.jwt_verifier import JwtVerifier
@@ -26,9 +29,10 @@ from context_builder.server.access.key_cache import CachedKeys
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
 from context_builder.server.access.local_token import LocalToken, local_token
 from context_builder.server.asgi.host_names import HostNames, is_loopback
-from context_builder.server.services import Knowing, Services, Sessions
+from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
 from context_builder.session.client import SessionClient
 from context_builder.settings.settings import Settings
+from context_builder.storage.sql_functions import SqlFunctions
 from context_builder.wiring.app import open_builder
 from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.events import relaying_events
@@ -103,6 +107,8 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             memory=memory,
             build_turn=_turns(builder, packages),
             policies=knowledge.policies,
+            verify_audit=_audits(functions, settings.record.retention),
+            recordings=RecordingLibrary(folder) if (folder := settings.process.record_dir) else None,
             after_put=after_put,
             max_message_bytes=settings.session.max_message_bytes,
         )
@@ -149,6 +155,14 @@ def jwt_verifier(settings: Settings) -> JwtVerifier | None:
     else:
         return None
     return JwtVerifier(keys, where.audience, where.issuer)
+
+
+def _audits(functions: SqlFunctions, retention_days: int) -> VerifyAudit:
+    async def verify_audit(tenant_id: str) -> AuditReport:
+        oldest = datetime.now(UTC).date() - timedelta(days=retention_days)
+        return await verify(functions, tenant_id, oldest=oldest)
+
+    return verify_audit
 
 
 def _turns(builder: ContextBuilder, packages: PackageService) -> Any:

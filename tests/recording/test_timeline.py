@@ -47,7 +47,7 @@ def test_each_instant_is_what_a_replay_from_the_beginning_gives(written: Written
 def test_every_state_is_sought_as_it_was_published(written: WrittenRecording, spacing: int) -> None:
     timeline = Timeline(written.path)
     timeline.refresh()
-    last = {wall: state for wall, state in written.states}
+    last = dict(written.states)
     assert {wall: timeline.seek(wall).state for wall in last} == last
 
 

@@ -37,10 +37,12 @@ class ApiServer:
         grpc_port = free_port()
         self.grpc_url = f"grpc://{LOOPBACK}:{grpc_port}"
         self.issuer = JwtIssuer()
+        self.recordings = folder / "recordings"
         self.settings: dict[str, Any] = {
             "redis_url": redis_url,
             "database_url": database_url,
             "tenant_id": TENANT,
+            "record_dir": folder / "recordings",
             "retrieval_time": 5,  # what is tested is what is answered, on a machine that may be busy
             "context_deadline": 8,
             "auth_jwks_file": self.issuer.write(folder / "jwks.json"),

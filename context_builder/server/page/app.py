@@ -17,11 +17,20 @@ from context_builder.server.page.login_middleware import HardeningMiddleware, Lo
 from context_builder.server.page.logins import Logins
 from context_builder.server.page.rendering import answer_error
 from context_builder.server.page.shared_look import SharedLooks
-from context_builder.server.page.views import login, session, sessions
+from context_builder.server.page.views import login, memory, packages, prompts, recordings, session, sessions
 from context_builder.server.problem import Problem
 from context_builder.server.services import Services
 
-VIEWS: Final = (login.router, static_files.router, sessions.router, session.router)
+VIEWS: Final = (
+    login.router,
+    static_files.router,
+    sessions.router,
+    session.router,
+    recordings.router,
+    prompts.router,
+    packages.router,
+    memory.router,
+)
 """Routers whose paths follow ``/ui``."""
 
 entrance = APIRouter(include_in_schema=False)

@@ -12,7 +12,13 @@ class Link(NamedTuple):
     path: str
 
 
-VIEWS: Final = (Link("Sessions", "sessions"),)
+VIEWS: Final = (
+    Link("Sessions", "sessions"),
+    Link("Back in time", "recordings"),
+    Link("Prompt", "prompt"),
+    Link("Packages", "packages"),
+    Link("Memory", "memory"),
+)
 """In the head of every page."""
 
 SESSION_VIEWS: Final = (Link("Live", ""),)

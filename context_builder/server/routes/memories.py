@@ -49,12 +49,12 @@ async def search_memories(
     limit: Annotated[int, Query(ge=1, le=100)] = 8,
 ) -> MemoriesAnswer:
     """Return what the caller's tenant remembers that is like the query."""
-    return MemoriesAnswer(memories=await found_memories(services, caller, q, limit))
+    return MemoriesAnswer(memories=await found_memories(services, caller, MemoryQuery(q, limit)))
 
 
-async def found_memories(services: Services, caller: Caller, query: str, limit: int) -> list[FoundMemory]:
+async def found_memories(services: Services, caller: Caller, query: MemoryQuery) -> list[FoundMemory]:
     """Return the best memories that the caller may see."""
-    found = await services.memory.search(caller.tenant_id, MemoryQuery(query, limit))
+    found = await services.memory.search(caller.tenant_id, query)
     sources = [memory_source(caller.tenant_id, one.memory) for one in found]
     access = await services.packages.viewer.access(caller.agent, sources) if found else []
     return [

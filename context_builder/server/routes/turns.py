@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
 from pydantic import Field
+from redis.asyncio import Redis
 
 from context_builder.assembly.budget.receipt import Outcome, Receipt
+from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import ContextError, StoreError, StoreUnavailable, TokenLimitExceeded
 from context_builder.knowledge.artifact import CamelModel, Name, Text, Whole
 from context_builder.knowledge.request import MAX_BUDGET, Scope
+from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import Problem, not_found
-from context_builder.server.services import CallerHere, Knowing, OwnRedis, ServicesHere, SessionId
+from context_builder.server.services import CallerHere, Knowing, OwnRedis, Services, ServicesHere, SessionId
 
 router = guarded_router("sessions")
 
@@ -45,12 +50,37 @@ async def build_turn(
     session_id: SessionId, turn: TurnRequest, redis: OwnRedis, services: ServicesHere, caller: CallerHere
 ) -> TurnAnswer:
     """Build the prompt of a session's next turn from what it publishes and what is remembered."""
+    with refusals():
+        built = await built_turn(session_id, turn, redis, services, caller)
+    return TurnAnswer(
+        messages=built.messages,
+        tokens_used=built.token_counts["total"],
+        receipts=[_receipt(one) for one in shown_receipts(built)],
+        debug=built.debug,
+    )
+
+
+async def built_turn(
+    session_id: str, turn: TurnRequest, redis: Redis, services: Services, caller: Caller
+) -> BuiltContext:
+    """Return the prompt of a turn, in which knowledge takes part as far as the caller may see it."""
     named = {"tenant_id": caller.tenant_id} | ({"user_id": turn.user_id} if turn.user_id is not None else {})
     knowledge = None if turn.package_scope is None else Knowing(caller.agent, turn.package_scope)
+    return await services.build_turn(
+        redis, session_id, turn.query, max_prompt_tokens=turn.token_budget, knowledge=knowledge, **named
+    )
+
+
+def shown_receipts(built: BuiltContext) -> list[Receipt]:
+    """Return the receipts that a caller is told: not of what is denied, which is as if it were not there."""
+    return [one for one in built.receipts if one.outcome is not Outcome.DENIED]
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Answer what stops a turn's prompt as a problem."""
     try:
-        built = await services.build_turn(
-            redis, session_id, turn.query, max_prompt_tokens=turn.token_budget, knowledge=knowledge, **named
-        )
+        yield
     except StoreUnavailable:
         raise
     except StoreError:
@@ -60,12 +90,6 @@ async def build_turn(
         raise Problem(422, "token_limit_exceeded", detail, requested=error.requested, limit=error.limit) from None
     except ContextError as error:
         raise Problem(422, "context_error", f"no context can be built: {type(error).__name__}") from None
-    return TurnAnswer(
-        messages=built.messages,
-        tokens_used=built.token_counts["total"],
-        receipts=[_receipt(one) for one in built.receipts if one.outcome is not Outcome.DENIED],
-        debug=built.debug,
-    )
 
 
 def _receipt(receipt: Receipt) -> dict[str, Any]:

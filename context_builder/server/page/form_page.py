@@ -1,0 +1,25 @@
+"""A page with a form says what is wrong with what was sent, and keeps it."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi import Request, Response
+
+from context_builder.server.page.rendering import render
+from context_builder.server.problem import Problem
+
+
+def form_page(
+    request: Request, template: str, *, title: str, problem: Problem | None = None, **values: Any
+) -> Response:
+    """Return the page, with the status of the problem, if there is one, and its text as ``problem``."""
+    status, detail = (200, "") if problem is None else (problem.status, problem.detail)
+    return render(request, template, title=title, status=status, problem=detail, **values)
+
+
+async def values_of(request: Request, name: str) -> list[str]:
+    """Return all values that a form sent under a name, such as those of ticked boxes."""
+    sent = (await request.body()).decode("utf-8", "replace")
+    return [value for key, value in parse_qsl(sent, keep_blank_values=True) if key == name]

@@ -1,0 +1,171 @@
+"""A search of the memory as its form has it, and what was found, with what replaced what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final, Self
+from urllib.parse import urlencode
+
+from context_builder.knowledge.governance import Access
+from context_builder.knowledge.local import said_ref
+from context_builder.memory.memory import MemoryFilter, MemoryQuery
+from context_builder.server.access.caller import Caller
+from context_builder.server.problem import Problem
+from context_builder.server.routes.memories import FoundMemory, found_memories
+from context_builder.server.services import Services
+
+KINDS: Final = {
+    "message": "Messages",
+    "point": "Points of summaries",
+    "preference": "Preferences",
+    "session_summary": "Summaries of what left a prompt",
+}
+"""Kinds of memory, as people are offered them."""
+
+PAGE: Final = 30
+"""Memories that are shown at first; each further page adds as many."""
+
+MOST: Final = 300
+LONGEST_QUERY: Final = 8_000
+_LONGEST_NAME: Final = 500
+_LONGEST_SHOWN: Final = 100_000
+_FIELDS: Final = ("q", "speaker", "domain", "kind", "session", "since", "until")
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySearch:
+    """Holds the fields of the form as they were sent; days are in UTC."""
+
+    q: str = ""
+    speaker: str = ""
+    domain: str = ""
+    kind: str = ""
+    session: str = ""
+    since: str = ""
+    until: str = ""
+    most: int = PAGE
+
+    @classmethod
+    def read(cls, sent: Mapping[str, str]) -> Self:
+        """Return the search in a request's query."""
+        most = sent.get("most", "")
+        shown = int(most) if most.isascii() and most.isdigit() and len(most) < 6 else PAGE
+        fields = {name: sent.get(name, "").strip() for name in _FIELDS}
+        return cls(**fields, most=min(max(shown, 1), MOST))
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Return whether anything is looked for."""
+        return any(getattr(self, name) for name in _FIELDS)
+
+    def query(self) -> MemoryQuery:
+        """Return what the memory is asked: one more than is shown, which tells whether there are more.
+
+        Raises a :class:`Problem` that says which field cannot be used.
+        """
+        if len(self.q) > LONGEST_QUERY:
+            raise _unusable(f"what is looked for is longer than {LONGEST_QUERY:,} characters")
+        for name in ("speaker", "domain", "session", "kind"):
+            if len(getattr(self, name)) > _LONGEST_NAME:
+                raise _unusable(f"{name} is longer than {_LONGEST_NAME} characters")
+        since, until = _day("since", self.since), _day("until", self.until)
+        if since is not None and until is not None and until < since:
+            raise _unusable("the first day is after the last one")
+        where = MemoryFilter(
+            session_id=self.session or None,
+            kinds=(self.kind,) if self.kind else (),
+            tags=(self.domain,) if self.domain else (),
+            since=since,
+            until=None if until is None else until + timedelta(days=1),
+            speaker=self.speaker or None,
+        )
+        return MemoryQuery(self.q, self.most + 1, filter=where)
+
+    def address(self, **changed: object) -> str:
+        """Return the query of the address that shows the same, but for what is ``changed``."""
+        fields = {name: getattr(self, name) for name in _FIELDS} | changed
+        return urlencode({name: value for name, value in fields.items() if value})
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMemory:
+    """Holds a memory that was found, with the text that replaced it, and the one that it replaced.
+
+    None where nothing did; empty for a text that is gone, or not to be shown.
+    """
+
+    memory: FoundMemory
+    replaced_by: str | None = None
+    replaces: str | None = None
+
+    @property
+    def takes_back(self) -> str:
+        """Return the preference that it takes back; empty where it takes none back."""
+        return str(self.memory.metadata.get("withdrawn") or "")
+
+
+async def searched(services: Services, caller: Caller, search: MemorySearch) -> tuple[list[ShownMemory], bool]:
+    """Return what was found that the caller may see, and whether there is more."""
+    query = search.query()
+    found = await found_memories(services, caller, query)
+    has_more = len(found) > search.most and search.most < MOST
+    return await with_replacements(services, caller, found[: search.most]), has_more
+
+
+async def memories_of(services: Services, caller: Caller, ids: Sequence[str]) -> list[FoundMemory]:
+    """Return the memories of these ids that the caller may see."""
+    if not ids:
+        return []
+    wanted = tuple(dict.fromkeys(ids))
+    found = await found_memories(services, caller, MemoryQuery("", len(wanted), filter=MemoryFilter(ids=wanted)))
+    return [one for one in found if one.id in wanted]
+
+
+async def with_replacements(services: Services, caller: Caller, found: Sequence[FoundMemory]) -> list[ShownMemory]:
+    """Return the memories with what replaced what, as far as the caller may see it."""
+    refs = {one.id: ref for one in found if one.kind == "point" and (ref := said_ref(one)) is not None}
+    older = {
+        one.id: f"point:{one.session_id}/{number}"
+        for one in found
+        if one.id in refs and isinstance(number := one.metadata.get("supersedes"), int)
+    }
+    nodes = await services.knowledge.nodes(caller.tenant_id, list(refs.values()), 0)
+    newer = {name: nodes[ref].superseded_by for name, ref in refs.items() if ref in nodes}
+    shown = await _shown(services, caller, [*filter(None, newer.values()), *older.values()])
+
+    def text_of(ref: str | None) -> str | None:
+        return shown.get(ref, "") if ref else None
+
+    return [ShownMemory(one, text_of(newer.get(one.id)), text_of(older.get(one.id))) for one in found]
+
+
+async def _shown(services: Services, caller: Caller, refs: Sequence[str]) -> dict[str, str]:
+    """Return the texts of what the refs name, of those that the caller may see."""
+    nodes = await services.knowledge.nodes(caller.tenant_id, list(dict.fromkeys(refs)), _LONGEST_SHOWN)
+    if not nodes:
+        return {}
+    viewer = services.packages.viewer
+    asked = list(nodes.values())
+    access = await viewer.access(caller.agent, [one.governed(caller.tenant_id) for one in asked])
+    shown = {}
+    for node, how in zip(asked, access, strict=True):
+        if how is not Access.DENIED:
+            text = node.content or node.title
+            shown[node.ref] = text if how is Access.READ else (await viewer.redacted(text))[0]
+    return shown
+
+
+def _day(name: str, text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        day = datetime.combine(date.fromisoformat(text), time.min, UTC)
+        return day.replace(year=min(day.year, 9_000))  # there is a day after it
+    except ValueError:
+        raise _unusable(f"{name} is not a day, such as 2026-03-02") from None
+
+
+def _unusable(detail: str) -> Problem:
+    return Problem(422, "invalid_request", detail)

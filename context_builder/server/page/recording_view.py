@@ -1,0 +1,148 @@
+"""An instant of a recording as people look at it: what was published, and when there was talk. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from context_builder.recording.library import Moment
+from context_builder.timestamps import epoch
+
+SPEEDS: Final = (1, 2, 5, 10, 30, 60)
+"""Seconds of a recording that are played in one."""
+
+_WIDTH: Final = 960
+_HEIGHT: Final = 56
+_TOP: Final = 10
+"""Room for the signs of summaries, above the bars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Holds a bar of the strip."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Holds when there was talk, as bars, and where summaries were finished."""
+
+    bars: tuple[Bar, ...]
+    summaries: tuple[float, ...]
+    width: int = _WIDTH
+    height: int = _HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMessage:
+    """Holds a message of the buffer; its time is that of the day, as it was said."""
+
+    speaker: str
+    text: str
+    time: str
+    keywords: tuple[str, ...]
+    domains: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPoint:
+    """Holds a point of the summary."""
+
+    kind: str
+    text: str
+    speakers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenState:
+    """Holds what readers of a state see; a recording is a file, so any of it may be missing."""
+
+    messages: tuple[SeenMessage, ...]
+    points: tuple[SeenPoint, ...]
+    domains: tuple[tuple[str, float], ...]
+    keywords: tuple[str, ...]
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> SeenState:
+        """Return what is to be seen of a published state."""
+        summary = state.get("rolling_summary")
+        confidence = _object(state.get("domain_confidence"))
+        domains = [(name, _number(confidence.get(name))) for name in _strings(state.get("current_domains"))]
+        return cls(
+            tuple(map(_message, _objects(state.get("raw_recent_buffer")))),
+            tuple(map(_point, _objects(_object(summary).get("points")))),
+            tuple(sorted(domains, key=lambda one: -one[1])),
+            _strings(state.get("current_keywords")),
+        )
+
+
+def strip(moment: Moment) -> Strip:
+    """Return the strip of a recording's time."""
+    highest, width = max(moment.talk, default=0) or 1, _WIDTH / max(1, len(moment.talk))
+    bars = []
+    for place, count in enumerate(moment.talk):
+        if count:
+            height = max(2.0, count / highest * (_HEIGHT - _TOP))
+            bars.append(Bar(round(place * width, 1), round(_HEIGHT - height, 1), round(width - 1, 1), round(height, 1)))
+    return Strip(tuple(bars), tuple(round(share * _WIDTH, 1) for share in moment.summaries))
+
+
+def silence(moment: Moment) -> str:
+    """Return how long nobody had said anything by then, in words."""
+    last = moment.state.get("last_message_time")
+    if not moment.state.get("received_messages") or not isinstance(last, int | float):
+        return "nobody had said anything"
+    seconds = max(0.0, moment.at - last)
+    return f"the last message was {seconds:,.0f} s before" if seconds >= 1 else "somebody was speaking"
+
+
+def seconds_of(tenths: int | None) -> str | None:
+    """Return where an instant is on the slider."""
+    return None if tenths is None else f"{tenths / 10:.1f}"
+
+
+def in_utc(wall: float) -> datetime:
+    """Return the moment in UTC."""
+    return datetime.fromtimestamp(wall, UTC)
+
+
+def _message(entry: Mapping[str, Any]) -> SeenMessage:
+    arrived = _number(entry.get("buffer_entry_time"))
+    said = epoch(entry.get("timestamp"), near=arrived)
+    try:
+        time = in_utc(arrived if said is None else said).strftime("%H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        time = ""
+    return SeenMessage(
+        str(entry.get("speaker") or "Unknown"),
+        str(entry.get("text") or ""),
+        time,
+        _strings(entry.get("keywords")),
+        _strings(entry.get("domains")),
+    )
+
+
+def _point(point: Mapping[str, Any]) -> SeenPoint:
+    return SeenPoint(str(point.get("kind", "claim")), str(point.get("text", "")), _strings(point.get("speakers")))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> Sequence[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()

@@ -1,0 +1,35 @@
+// Dragging the budget shows at once what comes in and goes out. Without this, "Show the prompt" does.
+import { replaced } from "./refresh.js";
+
+const PATIENCE = 150; // milliseconds of standing still before the server is asked
+
+const form = document.querySelector("#asking");
+const number = form.elements.budget;
+const drag = form.querySelector("#drag");
+let timer = null;
+let busy = false;
+let again = false;
+
+async function show() {
+  if (busy) {
+    again = true;
+    return;
+  }
+  busy = true;
+  do {
+    again = false;
+    const body = new URLSearchParams(new FormData(form));
+    await replaced(form.action, { method: "POST", body }, ["#result", "#before"]);
+  } while (again);
+  busy = false;
+}
+
+for (const one of form.querySelectorAll(".enhanced")) one.hidden = false;
+drag.addEventListener("input", () => {
+  number.value = drag.value;
+  clearTimeout(timer);
+  if (form.elements.session.value !== "") timer = setTimeout(show, PATIENCE);
+});
+number.addEventListener("input", () => {
+  drag.value = number.value;
+});

@@ -1,0 +1,25 @@
+// Parts of a page are replaced by those of the page as the server gives it now. The server has escaped everything that
+// people said; what it sends is parsed as a document of its own, in which no script runs.
+
+export async function replaced(address, options, selectors) {
+  let answer;
+  try {
+    answer = await fetch(address, { credentials: "same-origin", ...options });
+  } catch {
+    return false;
+  }
+  const type = answer.headers.get("content-type") ?? "";
+  if (answer.redirected) {
+    location.reload(); // to the login, which has ended
+    return false;
+  }
+  if (!type.startsWith("text/html")) return false;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const selector of selectors) {
+    const old = document.querySelector(selector);
+    const now = page.querySelector(selector);
+    if (old === null || now === null) return false;
+    old.replaceWith(document.importNode(now, true));
+  }
+  return answer.ok;
+}

@@ -1,0 +1,181 @@
+"""Packages of context: built, found, opened with why each candidate is in or out, rated; and the audit verified."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self
+from urllib.parse import quote, urlencode
+
+from fastapi import Request, Response
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse
+
+from context_builder.errors import PackageUnknown, PinnedOverBudget
+from context_builder.knowledge.audit import PackageAudit
+from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.service import Trace
+from context_builder.server.access.caller import Caller, Role
+from context_builder.server.guarded_route import ADMIN, READER
+from context_builder.server.page.form_page import form_page, values_of
+from context_builder.server.page.graph_drawing import GraphDrawing, drawn
+from context_builder.server.page.page_route import FormHere, page_router
+from context_builder.server.problem import Problem, invalid, problem_of
+from context_builder.server.routes.packages import Feedback, PackageId
+from context_builder.server.services import CallerHere, Services, ServicesHere
+from context_builder.server.trace import current_trace
+
+KINDS: Final[Mapping[str, str]] = {"id": "Package id", "task": "Task", "trace": "Trace", "ref": "Source"}
+"""What packages are found by."""
+
+_LISTED: Final[Mapping[str, Literal["task", "trace", "ref"]]] = {"task": "task", "trace": "trace", "ref": "ref"}
+_LONGEST: Final = 512
+
+PAGE: Final = 50
+
+_OUTCOMES: Final = {"good": 1.0, "fair": 0.5, "bad": 0.0}
+
+FEW: Final = 15
+"""Candidates that are shown at once; the others behind a click."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildForm:
+    """Holds the fields of a build as they were sent."""
+
+    intent: str = ""
+    budget: str = "4000"
+    project: str = ""
+    sessions: str = ""
+    pinned: str = ""
+    task: str = ""
+
+    @classmethod
+    def read(cls, sent: Mapping[str, Any]) -> Self:
+        return cls(**{name: str(sent.get(name, "")).strip() for name in cls.__slots__})
+
+    def request(self) -> ContextBuildRequest:
+        """Return what is asked for. Raises a :class:`Problem` that says what is wrong with it."""
+        if not (self.budget.isascii() and self.budget.isdigit() and len(self.budget) < 10):
+            raise Problem(422, "invalid_request", "the tokens are not a whole number")
+        fields = {
+            "intent": self.intent,
+            "token_budget": int(self.budget),
+            "task_id": self.task,
+            "scope": {"project_id": self.project, "session_ids": self.sessions.split()},
+            "pinned": self.pinned.split(),
+        }
+        try:
+            return ContextBuildRequest.model_validate(fields)
+        except ValidationError as error:
+            raise invalid(error.errors()) from None
+
+
+router = page_router()
+
+
+@router.get("/packages", openapi_extra=READER)
+async def packages_page(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
+    """Show the form of a new package, and those that were looked for."""
+    asked = request.query_params
+    by, value = asked.get("by", "id"), asked.get("value", "").strip()
+    if by == "id" and value:
+        return RedirectResponse(f"/ui/packages/{quote(value, safe='')}", 303)
+    kind = _LISTED.get(by)
+    found, following = None, ""
+    if kind is not None and value:
+        before = asked.get("before", "")[:_LONGEST] or None
+        found = await services.packages.listing(caller.agent, kind, value[:_LONGEST], PAGE + 1, before)
+        if len(found) > PAGE:
+            found = found[:PAGE]
+            following = urlencode({"by": by, "value": value, "before": found[-1].package_id})
+    known = by if by in KINDS else "id"
+    return _packages_page(request, caller, BuildForm(), by=known, value=value, found=found, next=following)
+
+
+@router.post("/packages", openapi_extra=READER)
+async def build_package(request: Request, sent: FormHere, services: ServicesHere, caller: CallerHere) -> Response:
+    """Build a package, and go on to it."""
+    form = BuildForm.read(sent)
+    try:
+        trace = Trace(current_trace().trace_id, current_trace().traceparent)
+        built = await services.packages.build(caller.agent, form.request(), trace)
+    except Problem as problem:
+        return _packages_page(request, caller, form, problem)
+    except PinnedOverBudget as error:
+        sizes = {"sizes": error.sizes, "budget": error.limit}
+        return _packages_page(request, caller, form, problem_of(error), **sizes)
+    return RedirectResponse(f"/ui/packages/{built.context_package_id}", 303)
+
+
+def _packages_page(
+    request: Request, caller: Caller, form: BuildForm, problem: Problem | None = None, **shown: Any
+) -> Response:
+    known = {"by": "id", "value": "", "found": None, "next": "", "sizes": None, "budget": 0}
+    values = {"form": form, "kinds": KINDS, "is_admin": caller.may(Role.ADMIN), **known, **shown}
+    return form_page(request, "packages.html", title="Packages of context", problem=problem, **values)
+
+
+@router.get("/packages/{package_id}", openapi_extra=READER)
+async def package_page(package_id: PackageId, request: Request, services: ServicesHere, caller: CallerHere) -> Response:
+    """Show a package as the caller may see it now, and how it came about where it is the caller's, or for an admin."""
+    package, _ = await services.packages.get(caller.agent, package_id)
+    audit = await _audit(services, caller, package_id)
+    titles = {one.ref: one.title for one in package.sources}
+    return form_page(
+        request,
+        "package.html",
+        title="Package",
+        package=package,
+        audit=audit,
+        intent=str(audit.request.get("intent", "")) if audit else "",
+        drawing=_drawing(audit, titles) if audit else None,
+        prompt=services.packages.prompt(package),
+        titles=defaultdict(str, titles),
+        few=FEW,
+        noted="noted" in request.query_params,
+    )
+
+
+@router.post("/packages/{package_id}/feedback", openapi_extra=READER)
+async def rate_package(
+    package_id: PackageId, request: Request, sent: FormHere, services: ServicesHere, caller: CallerHere
+) -> Response:
+    """Note what helped; of each caller the latest counts."""
+    fields = {
+        "outcome": _OUTCOMES.get(sent.get("outcome", "")),
+        "helped": dict.fromkeys(await values_of(request, "helped"), 1.0),
+        "note": sent.get("note", ""),
+    }
+    try:
+        said = Feedback.model_validate(fields)
+    except ValidationError as error:
+        raise invalid(error.errors()) from None
+    await services.packages.feedback(caller.agent, package_id, said.outcome, said.helped, said.note)
+    return RedirectResponse(f"/ui/packages/{package_id}?noted", 303)
+
+
+@router.get("/audit", openapi_extra=ADMIN)
+async def audit_page(request: Request) -> Response:
+    """Tell what the audit is, and offer to verify it."""
+    return form_page(request, "audit.html", title="Audit", report=None)
+
+
+@router.post("/audit", openapi_extra=ADMIN)
+async def verify_audit(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
+    """Verify the chain of the caller's tenant."""
+    report = await services.verify_audit(caller.tenant_id)
+    return form_page(request, "audit.html", title="Audit", report=report)
+
+
+async def _audit(services: Services, caller: Caller, package_id: str) -> PackageAudit | None:
+    try:
+        return await services.packages.audit(caller.agent, package_id, of_others=caller.may(Role.ADMIN))
+    except PackageUnknown:
+        return None
+
+
+def _drawing(audit: PackageAudit, titles: Mapping[str, str]) -> GraphDrawing | None:
+    graph = audit.revisions[-1].graph
+    return drawn(graph, titles, frozenset(titles)) if graph else None

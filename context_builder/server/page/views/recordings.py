@@ -1,0 +1,93 @@
+"""Back in time: what readers saw of a recorded session at any instant, and two recordings compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fastapi import Request, Response
+
+from context_builder.errors import RecordingError
+from context_builder.recording.library import RecordingLibrary
+from context_builder.server.access.caller import Caller
+from context_builder.server.guarded_route import READER
+from context_builder.server.page.comparison_view import comparison_view
+from context_builder.server.page.page_route import page_router
+from context_builder.server.page.recording_view import SPEEDS, SeenState, in_utc, seconds_of, silence, strip
+from context_builder.server.page.rendering import render
+from context_builder.server.problem import Problem, not_found
+from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
+
+router = page_router()
+
+
+def _library(services: Services, caller: Caller) -> RecordingLibrary | None:
+    """Return the recordings, which are of this process's own tenant; none for another tenant's caller."""
+    return services.recordings if caller.tenant_id == services.sessions.tenant_id else None
+
+
+@router.get("/recordings", openapi_extra=READER)
+async def recordings_page(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
+    """List the recordings."""
+    library = _library(services, caller)
+    listed = await library.recordings() if library is not None else []
+    rows = [{"session_id": one.session_id, "size": one.size, "written": in_utc(one.changed_at)} for one in listed]
+    return render(request, "recordings.html", title="Back in time", recordings=rows, records=library is not None)
+
+
+@router.get("/comparison", openapi_extra=READER)
+async def compare_recordings(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
+    """Show two recordings side by side."""
+    left, right = (request.query_params.get(name, "") for name in ("left", "right"))
+    library = _library(services, caller)
+    with _readable():
+        compared = await library.compared(left, right) if library is not None else None
+    if compared is None:
+        raise not_found()
+    view = comparison_view(compared, left, right)
+    return render(request, "recordings_compared.html", title="Two recordings compared", view=view)
+
+
+@router.get("/recordings/{session_id}", openapi_extra=READER)
+async def recording_page(
+    session_id: SessionId, request: Request, services: ServicesHere, caller: CallerHere
+) -> Response:
+    """Show what readers saw at an instant; at the recording's end, where none is named."""
+    library = _library(services, caller)
+    second = _second(request.query_params.get("at", "end"))
+    with _readable():
+        moment = await library.moment(session_id, second) if library is not None else None
+    if moment is None or library is None:
+        raise not_found()
+    return render(
+        request,
+        "recording.html",
+        title=f"{session_id}, back in time",
+        moment=moment,
+        second=moment.at - moment.span.begin,
+        at=in_utc(moment.at),
+        seen=SeenState.of(moment.state),
+        strip=strip(moment),
+        silence=silence(moment),
+        before=seconds_of(moment.before),
+        after=seconds_of(moment.after),
+        speeds=SPEEDS,
+        others=[one.session_id for one in await library.recordings() if one.session_id != session_id],
+    )
+
+
+def _second(text: str) -> float:
+    try:
+        second = float(text)
+    except ValueError:
+        return math.inf
+    return math.inf if math.isnan(second) else second
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except RecordingError as error:
+        raise Problem(409, "unreadable_recording", f"the recording cannot be followed: {error}") from None

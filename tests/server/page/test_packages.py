@@ -1,0 +1,194 @@
+"""The packages' story: built, opened with why each candidate is in or out, rated, audited; and each tenant's own."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import asyncpg
+import httpx
+import pytest
+from playwright.async_api import expect
+
+from context_builder.server.access.caller import Role
+from tests.server.page.accessibility import check_in_every_dress
+from tests.server.page.conftest import log_in, logged_in
+from tests.server.page.hostile import TEXTS
+from tests.server.page.test_login import token_in
+from tests.services.api_server import ApiServer
+from tests.services.chromium import Chromium, Visitor, picture, visiting
+
+pytestmark = pytest.mark.engines
+
+INTENT = "How are urchins surveyed?"
+
+
+@pytest.fixture
+def tenant() -> str:
+    return f"cove-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+async def program(api: ApiServer, own_redis: None, tenant: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with api.client(api.key(Role.WRITER, tenant)) as client:
+        yield client
+
+
+@pytest.fixture
+async def visitor(api: ApiServer, chromium: Chromium, own_redis: None, tenant: str) -> AsyncIterator[Visitor]:
+    async with visiting(chromium, api.url, viewport={"width": 1280, "height": 800}) as someone:
+        await log_in(someone, api.key(Role.ADMIN, tenant))
+        yield someone
+
+
+async def put(program: httpx.AsyncClient, name: str, content: str, **fields: Any) -> str:
+    ref = f"artifact:{name}"
+    described = {"kind": "document", "title": name.title(), "content": content, "status": "approved", **fields}
+    (await program.put(f"/knowledge/artifacts/{ref}", json=described)).raise_for_status()
+    return ref
+
+
+async def built(program: httpx.AsyncClient, **fields: Any) -> str:
+    asked = {"intent": INTENT, "tokenBudget": 1000, **fields}
+    answer = await program.post("/knowledge/context/build", json=asked)
+    return str(answer.raise_for_status().json()["contextPackageId"])
+
+
+async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, visitor: Visitor) -> None:
+    await put(program, "protocol", "Urchins are surveyed in both coves, every week.")
+    await put(program, "labels", "Urchins are surveyed by Ines, ines@example.org.", sensitivity="confidential")
+    await put(program, "long", "Urchins are surveyed by divers. " * 900)
+    edges = [{"from": "artifact:protocol", "to": "artifact:labels", "type": "mentions"}]
+    (await program.put("/knowledge/edges", json=edges)).raise_for_status()
+    page = visitor.page
+    await page.goto("/ui/packages")
+    await check_in_every_dress(page)
+    await page.get_by_label("What it is for").fill(INTENT)
+    await page.get_by_label("Tokens at most").fill("300")
+    await page.get_by_label("Task", exact=True).fill("t-1")
+    await page.get_by_role("button", name="Build").click()
+    await expect(page.get_by_role("heading", name=INTENT)).to_be_visible()
+    sources = page.locator("li.source")
+    await expect(sources.filter(has_text="Protocol").locator(".verdict")).to_have_text("full")
+    await expect(sources.filter(has_text="Labels").locator(".verdict")).to_have_text("redacted")
+    await sources.filter(has_text="Labels").locator("summary").click()
+    await expect(sources.filter(has_text="Labels").locator("pre")).not_to_contain_text("ines@example.org")
+    candidates = page.get_by_role("row").filter(has=page.get_by_text("artifact:labels", exact=True))
+    await expect(candidates.first).to_contain_text("redacted")
+    drawing = page.get_by_role("img", name="Neighbourhood in the graph")
+    await expect(drawing.locator(".node.held")).not_to_have_count(0)
+    await expect(drawing.locator("path.edge")).to_have_count(1)
+    await picture(page, "package")
+    await check_in_every_dress(page)
+    await page.get_by_label("It helped").first.check()
+    await page.get_by_label("How good it was as a whole").select_option("good")
+    await page.get_by_role("button", name="Say what helped").click()
+    await expect(page.get_by_role("status")).to_contain_text("Noted")
+    await page.goto("/ui/packages")
+    await page.locator("[name=by]").select_option("task")
+    await page.get_by_label("which is").fill("t-1")
+    await page.get_by_role("button", name="Find").click()
+    await page.get_by_role("link", name="cpk_").click()
+    await expect(page.get_by_role("heading", name=INTENT)).to_be_visible()
+
+
+async def test_an_audit_is_verified_and_what_was_altered_is_named(
+    api: ApiServer, program: httpx.AsyncClient, visitor: Visitor, tenant: str
+) -> None:
+    await put(program, "protocol", "Urchins are surveyed in both coves.")
+    await built(program)
+    page = visitor.page
+    await page.goto("/ui/packages")
+    await page.get_by_role("link", name="Verify the chain").click()
+    await page.get_by_role("button", name="Verify it now").click()
+    await expect(page.get_by_role("status")).to_contain_text("The audit is intact")
+    await check_in_every_dress(page)
+    connection = await asyncpg.connect(api.database_url)
+    try:
+        async with connection.transaction():  # what a superuser does who knows his way
+            await connection.execute("SET LOCAL session_replication_role = replica")
+            await connection.execute("UPDATE policy_audit SET access = 'denied' WHERE tenant_id = $1", tenant)
+    finally:
+        await connection.close()
+    await page.get_by_role("button", name="Verify it now").click()
+    await expect(page.get_by_role("alert")).to_contain_text("was altered")
+
+
+async def test_pinned_sources_over_the_budget_are_told_with_their_sizes(
+    program: httpx.AsyncClient, visitor: Visitor
+) -> None:
+    ref = await put(program, "protocol", "Urchins are surveyed in both coves.")
+    page = visitor.page
+    await page.goto("/ui/packages")
+    await page.get_by_label("What it is for").fill(INTENT)
+    await page.get_by_label("Tokens at most").fill("3")
+    await page.get_by_label("Pinned sources").fill(ref)
+    await page.get_by_role("button", name="Build").click()
+    await expect(page.get_by_role("alert")).to_contain_text("pinned sources exceed")
+    await expect(page.get_by_role("row", name=ref)).to_be_visible()
+    await expect(page.get_by_label("What it is for")).to_have_value(INTENT)
+    visitor.complaints.clear()  # the browser reports the status
+
+
+async def test_whatever_a_document_says_is_text(program: httpx.AsyncClient, visitor: Visitor) -> None:
+    for number, text in enumerate(TEXTS):
+        title = "".join(char for char in text[:200] if unicodedata.category(char)[0] != "C") or "Nothing"
+        await put(program, f"hostile-{number}", f"Urchins are surveyed. {text}".replace("\x00", ""), title=title)
+    package_id = await built(program, tokenBudget=30_000, taskId="<b id=owned>")
+    page = visitor.page
+    for path in (f"/ui/packages/{package_id}", f"/ui/packages?by=task&value={quote('<b id=owned>')}"):
+        await page.goto(path)
+        assert "owned" not in await page.title()
+        assert await page.locator("main").locator("script, img, iframe, b, #owned").count() == 0
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await page.locator("main").get_by_role("link", name=package_id).count() == 1
+
+
+async def test_another_tenants_package_is_not_there(api: ApiServer, program: httpx.AsyncClient, tenant: str) -> None:
+    await put(program, "protocol", "Urchins are surveyed in both coves.")
+    package_id = await built(program, taskId="t-9")
+    async with api.client() as stranger, api.client() as reader:
+        await logged_in(api, stranger, api.key(Role.ADMIN, f"{tenant}-club"))
+        csrf = token_in((await stranger.get("/ui/packages")).text)
+        assert (await stranger.get(f"/ui/packages/{package_id}")).status_code == 404
+        sent = {"csrf": csrf, "helped": "artifact:protocol"}
+        rated = await stranger.post(f"/ui/packages/{package_id}/feedback", data=sent, headers={"Origin": api.url})
+        assert rated.status_code == 404
+        for query in ("by=task&value=t-9", "by=ref&value=artifact:protocol"):
+            assert package_id not in (await stranger.get(f"/ui/packages?{query}")).text
+        await logged_in(api, reader, api.key(Role.READER, tenant))
+        opened = await reader.get(f"/ui/packages/{package_id}")
+        assert "Somebody else asked for this package" in opened.text
+        assert INTENT not in opened.text
+        assert (await reader.get("/ui/audit")).status_code == 403
+
+
+async def test_nothing_is_built_or_noted_without_the_forms_token(api: ApiServer, program: httpx.AsyncClient) -> None:
+    package_id = await built(program)
+    async with api.client() as client:
+        await logged_in(api, client, api.key(Role.ADMIN))
+        for path in ("/ui/packages", f"/ui/packages/{package_id}/feedback", "/ui/audit"):
+            fields = {"intent": INTENT, "budget": "100", "csrf": "guessed"}
+            assert (await client.post(path, data=fields, headers={"Origin": api.url})).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"intent": "x", "budget": "2000001"}, "less than or equal to 2000000"),
+        ({"intent": "x", "budget": "1e9"}, "not a whole number"),
+        ({"intent": "x" * 8_001, "budget": "10"}, "longer than 8,000"),
+        ({"intent": "x", "budget": "10", "pinned": "a&lt;b"}, "pinned"),
+    ],
+)
+async def test_what_cannot_be_built_is_told(
+    api: ApiServer, own_redis: None, tenant: str, fields: dict[str, str], told: str
+) -> None:
+    async with api.client() as client:
+        await logged_in(api, client, api.key(Role.READER, tenant))
+        csrf = token_in((await client.get("/ui/packages")).text)
+        answer = await client.post("/ui/packages", data={"csrf": csrf, **fields}, headers={"Origin": api.url})
+        assert (answer.status_code, told in answer.text) == (422, True), answer.text

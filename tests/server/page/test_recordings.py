@@ -1,0 +1,158 @@
+"""Back in time: any instant of a recording, played at speed, two compared; this tenant's, in the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from context_builder.server.access.caller import Role
+from tests.recording.written import ECOLOGY, LEARNING, WrittenRecording
+from tests.server.page.accessibility import check_in_every_dress
+from tests.server.page.conftest import log_in, logged_in
+from tests.server.page.hostile import TEXTS
+from tests.services.api_server import ApiServer
+from tests.services.chromium import Chromium, Visitor, picture, visiting
+
+pytestmark = pytest.mark.engines
+
+SAID = [f"Urchin survey {number} of the northern cove" for number in range(1, 61)]
+
+
+@pytest.fixture
+def folder(api: ApiServer) -> Iterator[Path]:
+    api.recordings.mkdir(exist_ok=True)
+    yield api.recordings
+    for path in api.recordings.iterdir():
+        path.unlink()
+
+
+@pytest.fixture
+def monday(folder: Path) -> WrittenRecording:
+    written = WrittenRecording(folder / "monday.jsonl", "monday")
+    written.say(SAID)
+    written.write()
+    return written
+
+
+async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, visitor: Visitor) -> None:
+    page = visitor.page
+    await page.goto("/ui/recordings")
+    await check_in_every_dress(page)
+    await page.get_by_role("link", name="monday").click()
+    messages = page.locator(".messages")
+    await expect(messages).to_contain_text("survey 60 of")
+    await expect(page.locator(".points")).to_contain_text("Said: Urchin survey 1 of")
+    await page.locator("#at").fill("40")
+    await expect(messages.locator("li")).to_have_count(10)
+    await expect(messages).not_to_contain_text("survey 11 of")
+    await expect(page.locator(".clock")).to_contain_text("22:14:00 UTC")
+    await picture(page, "recording")
+    await check_in_every_dress(page)
+    await page.get_by_role("link", name="One message on").click()
+    await expect(messages.locator("li")).to_have_count(11)
+    await page.get_by_role("link", name="One message back").click()
+    await expect(messages.locator("li")).to_have_count(10)
+    await page.get_by_label("Speed").select_option("60×")
+    await page.get_by_role("button", name="Play").click()
+    await expect(messages).to_contain_text("survey 60 of")
+    await expect(page.get_by_role("button", name="Play")).to_be_visible()  # it stops at the end by itself
+    assert "at=240.0" in page.url
+    await page.locator("#at").focus()
+    await page.keyboard.press("Home")
+    await expect(page.locator(".clock")).to_contain_text("22:13:20 UTC")
+
+
+async def test_it_works_without_scripts(api: ApiServer, chromium: Chromium, monday: WrittenRecording) -> None:
+    async with visiting(chromium, api.url, java_script_enabled=False) as visitor:
+        await log_in(visitor, api.key())
+        page = visitor.page
+        await page.goto("/ui/recordings/monday?at=40")
+        await expect(page.locator(".messages li")).to_have_count(10)
+        await page.get_by_role("link", name="One message on").click()
+        await expect(page.locator(".messages li")).to_have_count(11)
+        await page.get_by_role("button", name="Go there").click()
+        await expect(page.locator(".messages li")).to_have_count(11)
+        await expect(page.get_by_role("button", name="Play")).to_be_hidden()
+
+
+async def test_two_are_compared_side_by_side(monday: WrittenRecording, folder: Path, visitor: Visitor) -> None:
+    again = WrittenRecording(folder / "again.jsonl", "again", domains=(LEARNING, ECOLOGY))
+    again.say(SAID)
+    again.write()
+    page = visitor.page
+    await page.goto("/ui/recordings/monday")
+    await page.get_by_label("Compare with").select_option("again")
+    await page.get_by_role("button", name="Compare").click()
+    await expect(page.get_by_role("heading", name="Domains that differ")).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="survey 10 of")
+    await expect(row.locator("mark")).to_have_text([LEARNING, ECOLOGY])
+    await picture(page, "comparison")
+    await check_in_every_dress(page)
+
+
+async def test_whatever_was_said_is_text(folder: Path, visitor: Visitor) -> None:
+    for name in ("hostile", "as-hostile"):
+        written = WrittenRecording(folder / f"{name}.jsonl", name)
+        speakers = tuple(text.replace("\x00", "")[:100] for text in TEXTS)
+        written.say([text.replace("\x00", "") for text in TEXTS], speakers=speakers)
+        written.write()
+    page = visitor.page
+    for path in ("/ui/recordings/hostile", "/ui/comparison?left=hostile&right=as-hostile"):
+        await page.goto(path)
+        assert "owned" not in await page.title()
+        assert await page.locator("main").locator("script, img, iframe, b, #owned").count() == 0
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await page.goto("/ui/recordings/hostile")
+    await page.locator("#at").fill("20")
+    await expect(page.locator(".messages li")).to_have_count(5)
+    assert await page.locator("#moment").locator("script, img, iframe, b, #owned, svg").count() == 0
+
+
+async def test_recordings_are_those_of_the_servers_own_tenant(api: ApiServer, monday: WrittenRecording) -> None:
+    async with api.client() as client:
+        await logged_in(api, client, api.key(Role.ADMIN, "club"))
+        assert "monday" not in (await client.get("/ui/recordings")).text
+        for path in ("/ui/recordings/monday", "/ui/comparison?left=monday&right=monday"):
+            assert (await client.get(path)).status_code == 404
+
+
+async def test_nothing_outside_of_the_folder_is_opened(api: ApiServer, monday: WrittenRecording, folder: Path) -> None:
+    monday.path.rename(folder.parent / "outside.jsonl")
+    (folder / "linked.jsonl").symlink_to(folder.parent / "outside.jsonl")
+    async with api.client() as client:
+        await logged_in(api, client, api.key())
+        assert "linked" not in (await client.get("/ui/recordings")).text
+        for name in (
+            "linked",
+            "..%2Foutside",
+            "../outside",
+            "..",
+            "%2Fetc%2Fpasswd",
+            "outside.jsonl",
+            "a" * 200,
+            "%00",
+        ):
+            assert (await client.get(f"/ui/recordings/{name}")).status_code in (303, 404, 422), name
+            query = {"left": name.replace("%2F", "/"), "right": name}
+            assert (await client.get("/ui/comparison", params=query)).status_code == 404
+    (folder.parent / "outside.jsonl").unlink()
+
+
+async def test_what_is_no_recording_is_told(api: ApiServer, folder: Path) -> None:
+    (folder / "broken.jsonl").write_text("a secret that is no recording\n")
+    async with api.client() as client:
+        await logged_in(api, client, api.key())
+        for path in ("/ui/recordings/broken", "/ui/comparison?left=broken&right=broken"):
+            answer = await client.get(path)
+            assert (answer.status_code, "is no recording" in answer.text) == (409, True)
+            assert str(folder) not in answer.text
+
+
+@pytest.mark.parametrize("at", ["-5", "1e308", "nan", "inf", "-inf", "x", "", "9" * 400])
+async def test_any_instant_is_within_the_recording(api: ApiServer, monday: WrittenRecording, at: str) -> None:
+    async with api.client() as client:
+        await logged_in(api, client, api.key())
+        assert (await client.get("/ui/recordings/monday", params={"at": at})).status_code == 200

@@ -1,0 +1,117 @@
+"""What views are drawn from, without a server: the graph, the prompt's parts and changes, a search's form."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_builder.assembly.budget.receipt import Outcome, Receipt
+from context_builder.assembly.candidate import Signal
+from context_builder.recording.comparison import compare
+from context_builder.recording.library import ComparedRecordings
+from context_builder.recording.understanding import RecordedMessage, Understanding
+from context_builder.server.page.comparison_view import comparison_view
+from context_builder.server.page.graph_drawing import MOST, drawn
+from context_builder.server.page.memory_search import MemorySearch
+from context_builder.server.page.prompt_view import changes, is_rated
+from context_builder.server.problem import Problem
+
+GRAPH = {
+    "nodes": [
+        {"ref": "point:monday/1", "proximity": 1.0},
+        {"ref": "message:monday/7", "proximity": 0.5},
+        {"ref": "artifact:protocol", "proximity": 0.4},
+        {"ref": "point:monday/2", "proximity": 0.3},
+    ],
+    "edges": [
+        {"from": "point:monday/1", "to": "message:monday/7", "type": "cites", "weight": 1.0},
+        {"from": "point:monday/2", "to": "point:monday/1", "type": "follows", "weight": 0.5},
+        {"from": "point:monday/1", "to": "artifact:protocol", "type": "about", "weight": 1.0},
+    ],
+}
+
+
+def test_a_graph_is_drawn_in_columns_by_what_its_nodes_are() -> None:
+    drawing = drawn(GRAPH, {"artifact:protocol": "The protocol"}, frozenset({"artifact:protocol"}))
+    assert [one.text for one in drawing.headings] == ["Documents", "Points", "Messages"]
+    columns = {one.ref: one.x for one in drawing.nodes}
+    assert columns["artifact:protocol"] < columns["point:monday/1"] == columns["point:monday/2"]
+    assert columns["point:monday/2"] < columns["message:monday/7"]
+    assert len({(one.x, one.y) for one in drawing.nodes}) == 4
+    assert [one.label for one in drawing.nodes if one.is_in] == ["The protocol"]
+    assert len(drawing.edges) == 3
+    assert drawing == drawn(GRAPH, {"artifact:protocol": "The protocol"}, frozenset({"artifact:protocol"}))
+
+
+def test_of_a_large_graph_the_nearest_are_drawn_and_all_are_listed() -> None:
+    nodes = [{"ref": f"artifact:{number}", "proximity": 1 / (number + 1)} for number in range(200)]
+    edges = [{"from": "artifact:0", "to": f"artifact:{number}", "type": "x", "weight": 1} for number in range(1, 200)]
+    drawing = drawn({"nodes": nodes, "edges": edges}, {}, frozenset({"artifact:199"}))
+    assert len(drawing.nodes) == MOST
+    assert drawing.left_out == 200 - MOST
+    assert {"artifact:0", "artifact:199"} <= {one.ref for one in drawing.nodes}  # what the package holds comes first
+    assert len(drawing.links) == 199
+    assert len(drawing.edges) == MOST - 1
+
+
+def test_an_empty_graph_and_loose_ends_are_drawn() -> None:
+    assert drawn({"nodes": [], "edges": []}, {}, frozenset()).nodes == ()
+    loose = {"nodes": [{"ref": "x:1", "proximity": 0}], "edges": [{"from": "x:1", "to": "x:1", "type": "y"}]}
+    assert drawn(loose, {}, frozenset()).edges == ()
+
+
+def test_a_comparison_is_shown_side_by_side() -> None:
+    said = RecordedMessage("Ines", "Urchins graze the kelp")
+    left, right = Understanding({1: said}), Understanding({1: said})
+    left.keywords, right.keywords = {said: ("urchin", "kelp")}, {said: ("Kelp", "cove")}
+    view = comparison_view(ComparedRecordings(left, right, compare(left, right)), "monday", "again")
+    (part,) = view.parts
+    (row,) = part.rows
+    assert [(one.text, one.only) for one in row.left] == [("urchin", True), ("kelp", False)]
+    assert [(one.text, one.only) for one in row.right] == [("Kelp", False), ("cove", True)]
+    assert view.agreement[0].share == pytest.approx(1 / 3)
+
+
+def test_what_another_budget_changes_is_told_of_each_candidate_once() -> None:
+    def receipt(name: str, tokens: int) -> Receipt:
+        return Receipt(name, "memory", Outcome.INCLUDED if tokens else Outcome.DROPPED, tokens=tokens)
+
+    before = [receipt("a", 10), receipt("b", 0), receipt("c", 5), receipt("c", 0), receipt("d", 7)]
+    after = [receipt("a", 10), receipt("b", 8), receipt("c", 0), receipt("d", 3)]
+    assert [(one.receipt.id, one.kind) for one in changes(before, after)] == [("b", "in"), ("c", "out"), ("d", "less")]
+    assert changes(after, after) == []
+
+
+def test_only_memories_in_the_prompt_are_rated() -> None:
+    held = Receipt("m", "memory", Outcome.INCLUDED, tokens=5, signals=(Signal("x", 1.0, 0.5),), origins=("words",))
+    assert is_rated(held)
+    assert not is_rated(held._replace(outcome=Outcome.DROPPED))
+    assert not is_rated(held._replace(section="history"))
+    assert not is_rated(held._replace(origins=("knowledge", "graph")))
+
+
+def test_a_search_of_days_reaches_to_the_end_of_the_last_one() -> None:
+    query = MemorySearch.read({"since": "2026-03-02", "until": "2026-03-02", "speaker": " Ines "}).query()
+    assert query.filter.since is not None
+    assert query.filter.until is not None
+    assert (query.filter.until - query.filter.since).days == 1
+    assert query.filter.speaker == "Ines"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"since": "yesterday"},
+        {"since": "2026-03-02", "until": "2026-03-01"},
+        {"q": "x" * 8_001},
+        {"speaker": "x" * 501},
+    ],
+)
+def test_a_search_that_cannot_be_used_says_why(sent: dict[str, str]) -> None:
+    with pytest.raises(Problem) as refused:
+        MemorySearch.read(sent).query()
+    assert refused.value.status == 422
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01"])
+def test_the_last_and_the_first_day_of_the_calendar_are_days(day: str) -> None:
+    assert MemorySearch.read({"since": day, "until": day, "most": "99999999999999"}).query().limit <= 301
