@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from context_builder.cli.command import SESSION_ID, confirm, no_session, run, settings_for, settings_in_force
-from context_builder.errors import MemoryRejected
+from context_builder.errors import MemoryRejected, StoreUnavailable
 
 if TYPE_CHECKING:
     from context_builder.archive.archive import Archive
@@ -56,7 +56,11 @@ async def _forget(session_id: str) -> None:
         before = await catalog.mark(session_id)
         for other in tenants:  # packages that show what was said may be cached there
             if other.name != settings.redis.server_name:
-                await SessionRegistry(other.redis).forget(session_id)
+                try:
+                    await SessionRegistry(other.redis).forget(session_id)
+                except StoreUnavailable as error:
+                    again = "packages that show what was said may be cached there; run forget again once it is back"
+                    raise StoreUnavailable(f"{other.name}: {error}; {again}") from None
         keys = await catalog.forget(session_id)
         if owner is not None:  # it notices with its next commit; until then it may still deliver something
             typer.echo(f"Waiting until {describe(owner)} leaves …", err=True)

@@ -45,6 +45,9 @@ REDELIVERY: Final = timedelta(seconds=2)
 LEASE: Final = 3.0
 """Seconds that a session's lease lives in a fleet: it has run out, or nearly, when docket delivers its task again."""
 
+LEAVE: Final = 5.0
+"""Seconds that docket may take to end once the worker is to stop; after that it waits for a Redis that is frozen."""
+
 POLL: Final = timedelta(milliseconds=100)
 HEARTBEAT: Final = timedelta(seconds=1)
 MISSED_HEARTBEATS: Final = 3
@@ -113,6 +116,7 @@ class FleetWorker:
         self._sleepers = Sleepers(redis, self.name, rules.conversation_state_ttl)
         self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep)
         self._discovery = Discovery(redis, config.scan, self._start, self._runner.__contains__)
+        self._ending: asyncio.Task[None] | None = None
 
     @property
     def is_served(self) -> bool:
@@ -150,7 +154,7 @@ class FleetWorker:
             message_batch=BATCH,
         )
         async with docket_worker:
-            tasks.create_task(docket_worker.run_forever(), name="fleet.docket")
+            serving = tasks.create_task(docket_worker.run_forever(), name="fleet.docket")
             telling = tasks.create_task(self._tell_workload(docket_worker), name="fleet.workload")
             log.info("fleet.ready", worker=self.name, server=self.server)
             try:
@@ -158,7 +162,21 @@ class FleetWorker:
             finally:
                 telling.cancel()
                 self._runner.drain()  # and the worker stops reading, at once
+                # None of the tasks: those are cancelled only once when the worker is.
+                self._ending = asyncio.create_task(self._end(serving), name="fleet.end")
         log.info("fleet.stopped", worker=self.name, server=self.server)
+
+    async def _end(self, serving: asyncio.Task[None]) -> None:
+        """End docket's loop, which waits without bound for a Redis that is frozen.
+
+        It waits for a read, for tasks that it retries, and to say goodbye.
+        """
+        await asyncio.wait([serving], timeout=LEAVE)
+        if not serving.done():
+            log.warning("fleet.server_silent", server=self.server)
+        while not serving.done():
+            serving.cancel()
+            await asyncio.wait([serving], timeout=1.0)
 
     async def _tell_workload(self, docket_worker: Worker) -> None:
         """Publish how busy this process is, and take no session while it is overloaded, for ever.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +55,24 @@ def status(folder: Path, urls: str) -> dict[str, Any]:
     assert code == 0, output
     found: dict[str, Any] = orjson.loads(output)
     return found
+
+
+async def test_a_worker_stops_though_a_server_is_frozen(
+    start_worker: StartWorker, fleet: Fleet, second: Fleet, second_server: RedisServer, urls: str
+) -> None:
+    worker = start_worker(redis_urls=urls, redis_url="")
+    await ready(worker)
+    await fleet.say("monday")
+    await second.say("lab-1")
+    await fleet.hears("monday")
+    await second.hears("lab-1")
+    os.kill(second_server.pid, signal.SIGSTOP)
+    try:
+        code, _ = await asyncio.to_thread(worker.stop)
+    finally:
+        os.kill(second_server.pid, signal.SIGCONT)
+    assert code == 0, worker.output
+    assert said(worker, "fleet.server_silent")
 
 
 async def test_a_server_that_is_away_stops_its_own_sessions_until_it_is_back(
