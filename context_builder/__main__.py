@@ -14,7 +14,7 @@ def main() -> None:
             sys.argv.insert(1, first := "run")
         if first in COMMANDS:
             load(first)  # here, because typer would take an interrupt for a failure
-        app()
+        app(prog_name="context-builder")
     except KeyboardInterrupt:
         sys.exit(130)
     finally:

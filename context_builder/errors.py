@@ -60,6 +60,12 @@ if TYPE_CHECKING:
 class ContextBuilderError(Exception):
     """Serves as the base of every error this package raises on purpose."""
 
+    @property
+    def page(self) -> str:
+        """Return where the documentation says what to do about it."""
+        documented = next(one for one in type(self).__mro__ if one.__module__ == __name__)
+        return f"docs/reference/errors.md#{documented.__name__.lower()}"
+
 
 class SettingError(ContextBuilderError):
     """Raised for a setting that cannot be used; the message begins with its name."""

@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "audit": ("audit", "audit", _KEEP),
     "dead": ("dead", "dead", _KEEP),
     "forget": ("forget", "forget", _KEEP),
+    "init": ("init", "init", _KEEP),
     "engines": ("engines", "engines", _KEEP),
     "local-model": ("local_model", "local_model", _KEEP),
     "migrate": ("migrate", "migrate", _KEEP),

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import legible, print_json, run, settings_for
+from context_builder.cli.completion import session_ids
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.extras import require_extra
 from context_builder.session.client import SessionClient
@@ -49,7 +50,9 @@ _LONGEST_NAME: Final = 200
 
 
 def build(
-    session_id: Annotated[str, typer.Argument(help="Session that the prompt is for.", show_default=False)],
+    session_id: Annotated[
+        str, typer.Argument(help="Session that the prompt is for.", show_default=False, autocompletion=session_ids)
+    ],
     query: Annotated[
         str,
         typer.Option("--query", "-q", help="What it should help with; else the newest thing said.", callback=legible),

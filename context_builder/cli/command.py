@@ -15,6 +15,7 @@ import typer
 from redis.asyncio import Redis
 from rich.console import Console
 
+from context_builder.cli.completion import session_ids
 from context_builder.cli.view.palette import plain
 from context_builder.errors import ContextBuilderError, SessionOwned, SettingError, StoreError
 from context_builder.session.client import SessionClient
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from context_builder.session.store.registry import RegisteredSession
     from context_builder.settings.settings import Settings
 
-SESSION_ID = Annotated[str, typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -")]
+SESSION_ID = Annotated[
+    str,
+    typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -", autocompletion=session_ids),
+]
 
 T = TypeVar("T")
 
@@ -125,6 +129,8 @@ def run(
         raise typer.Exit(interrupted) from None
     except ContextBuilderError as error:
         typer.echo(f"context-builder: {plain(error)}", err=True)
+        if sys.stderr.isatty():  # programs get one line
+            typer.echo(f"  more: {error.page}", err=True)
         raise typer.Exit(_status(error)) from None
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run
+from context_builder.cli.completion import session_ids
 from context_builder.cli.view.palette import plain
 from context_builder.cli.view.status import dollars
 from context_builder.errors import StoreError
@@ -17,7 +18,7 @@ from context_builder.session.client import JsonObject, SessionClient
 
 
 def cost(
-    session_id: Annotated[str, typer.Argument(help="Session to read.", show_default=False)],
+    session_id: Annotated[str, typer.Argument(help="Session to read.", show_default=False, autocompletion=session_ids)],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show tokens and estimated cost of a session's model calls, by task.

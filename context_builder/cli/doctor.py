@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
@@ -45,14 +46,45 @@ class CheckAnswer:
     ok: bool = True
 
 
-def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend what can be mended first; ask before changing a server.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --fix: do not ask.")] = False,
+) -> None:
     """Check everything from Redis to the clock, and say what to do about each. Exit status 1 if something fails.
 
-    Example:
+    With --fix it mends what it can: a missing .env, private files that others can read, migrations that the database
+    lacks, and a Redis that evicts keys, is not append-only, or does not tell a fleet of pushes. It says what it did,
+    and then checks what remains.
+
+    Examples:
 
         context-builder doctor
+
+        context-builder doctor --fix
     """
+    if fix:
+        _mend(yes=yes)
     run(_doctor(as_json=json))
+
+
+def _mend(*, yes: bool) -> None:
+    """Mend what can be mended; what fails, or is not wanted, is told and left."""
+    from context_builder import log
+    from context_builder.cli.repairs import repairs
+
+    settings = settings_in_force()
+    log.configure("error", settings.process.log_format)
+    for repair in run(repairs(settings)):
+        if repair.asks and not yes and not (sys.stdin.isatty() and typer.confirm(f"{plain(repair.what)}. Mend it?")):
+            typer.echo(f"left  {plain(repair.what)}" + ("" if sys.stdin.isatty() else "; --yes mends it"), err=True)
+            continue
+        try:
+            typer.echo(f"fixed {plain(repair.what)}: {plain(asyncio.run(repair.mend()))}", err=True)
+        except ContextBuilderError as error:
+            typer.echo(f"left  {plain(repair.what)}: {plain(error)}", err=True)
 
 
 async def _doctor(*, as_json: bool) -> None:

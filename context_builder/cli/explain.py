@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run
+from context_builder.cli.completion import session_ids
 from context_builder.cli.view.memory import KINDS
 from context_builder.cli.view.palette import ASSISTANT, SpeakerColours, plain
 from context_builder.session.keys import Keys
@@ -20,7 +21,9 @@ from context_builder.storage.redis_availability import translated
 
 
 def explain_command(
-    session_id: Annotated[str, typer.Argument(help="Session to explain.", show_default=False)],
+    session_id: Annotated[
+        str, typer.Argument(help="Session to explain.", show_default=False, autocompletion=session_ids)
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Show each point of the summary with the messages behind it.

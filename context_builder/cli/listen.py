@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from context_builder.cli.command import run, settings_for
+from context_builder.cli.completion import session_ids
 from context_builder.cli.signals import stopping_signals
 from context_builder.cli.view.palette import plain
 from context_builder.session.client import SessionClient
@@ -23,7 +24,9 @@ MOST_REASONS: Final = 20
 
 
 def listen(
-    session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
+    session_id: Annotated[
+        str, typer.Argument(help="Session that hears it.", show_default=False, autocompletion=session_ids)
+    ],
     source: Annotated[
         str | None, typer.Option("--from", help="WebSocket to read from, as ws://HOST:PORT/PATH.", show_default=False)
     ] = None,

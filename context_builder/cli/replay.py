@@ -22,6 +22,7 @@ from rich.progress import (
 )
 
 from context_builder.cli.command import INTERRUPTED, connected, live_console, run
+from context_builder.cli.completion import session_ids
 from context_builder.cli.signals import stopped, stopping_signals
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.transcript import Utterance, read_transcript
@@ -97,7 +98,9 @@ def replay_command(
     file: Annotated[
         Path, typer.Argument(help="Transcript: .jsonl, .vtt, .srt, .json, or a folder of Slack's.", show_default=False)
     ],
-    session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
+    session_id: Annotated[
+        str, typer.Argument(help="Session that hears it.", show_default=False, autocompletion=session_ids)
+    ],
     speed: Annotated[float, typer.Option(min=0, help="Times faster than it was spoken; 0: at once.")] = 1.0,
     skip: Annotated[int, typer.Option(min=0, help="Messages at the beginning of the file to leave out.")] = 0,
 ) -> None:

@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from context_builder.cli.command import connected, legible, run
+from context_builder.cli.completion import session_ids
 from context_builder.session.client import SessionClient, contributed, spoken
 
 
 def send(
-    session_id: Annotated[str, typer.Argument(help="Session that hears it.", show_default=False)],
+    session_id: Annotated[
+        str, typer.Argument(help="Session that hears it.", show_default=False, autocompletion=session_ids)
+    ],
     text: Annotated[str, typer.Argument(help="What is said.", show_default=False, callback=legible)],
     speaker: Annotated[str, typer.Option("--speaker", "-s", help="Who says it.", callback=legible)] = "Unknown",
     consilience: Annotated[

@@ -11,6 +11,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from context_builder.cli.command import print_json, redis_with, run
+from context_builder.cli.completion import session_ids
 from context_builder.cli.view.conversation import ConversationView, DomainBars, keyword_line
 from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours
@@ -24,7 +25,7 @@ NEWEST: Final = 10
 
 
 def state(
-    session_id: Annotated[str, typer.Argument(help="Session to read.", show_default=False)],
+    session_id: Annotated[str, typer.Argument(help="Session to read.", show_default=False, autocompletion=session_ids)],
     as_json: Annotated[bool, typer.Option("--json", help="The JSON as published, for programs.")] = False,
     conversation: Annotated[
         bool, typer.Option("--conversation", help="Only the silence clock that delivery monitors read.")

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from context_builder.cli.command import connected, live_console, run
+from context_builder.cli.completion import session_ids
 from context_builder.cli.signals import stopped
 from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
@@ -77,7 +78,9 @@ async def follow(
 
 
 def watch(
-    session_id: Annotated[str, typer.Argument(help="Session to look at.", show_default=False)],
+    session_id: Annotated[
+        str, typer.Argument(help="Session to look at.", show_default=False, autocompletion=session_ids)
+    ],
     svg: Annotated[
         Path | None,
         typer.Option(help="Write one picture of the view to this file instead.", show_default=False),

@@ -45,6 +45,11 @@ def validate_session_id(session_id: str) -> str:
     return session_id
 
 
+def is_session_id(text: str) -> bool:
+    """Return whether a session may have this id."""
+    return _SESSION_ID.fullmatch(text) is not None
+
+
 def dead_count_field(receiver: Receiver) -> str:
     """Return the checkpoint's field for how many entries of an outbox became dead letters, kept or not."""
     return f"{receiver}_dead"

@@ -52,6 +52,22 @@ async def apply(url: str) -> list[str]:
             connection.terminate()
 
 
+async def lacking(url: str) -> list[str]:
+    """Return the names of migrations that the database lacks. Raises :class:`~context_builder.errors.ArchiveError`."""
+    require_driver()
+    import asyncpg
+
+    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS):
+        connection = await asyncpg.connect(url, timeout=TIMEOUT, command_timeout=TIMEOUT, statement_cache_size=0)
+        try:
+            known = await connection.fetchval("SELECT to_regclass('context_builder_migrations') IS NOT NULL")
+            rows = await connection.fetch("SELECT name, digest FROM context_builder_migrations") if known else []
+        finally:
+            connection.terminate()
+    (_, *numbered), held = migrations().items(), {row["name"]: row["digest"] for row in rows}
+    return [name for name, sql in numbered if held.get(name) != _digest(sql)]
+
+
 async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql: str, *, again: bool) -> str | None:
     """Apply a migration that the database lacks, or ``again``; return the digest of what it had of it before."""
     async with connection.transaction():

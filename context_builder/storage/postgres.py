@@ -146,6 +146,16 @@ async def _is_direct(connection: asyncpg.Connection) -> bool:
     return status == "SELECT 1"
 
 
+async def reach(url: str, errors: StoreErrors) -> None:
+    """Connect once, and raise the store's error when that fails."""
+    require_driver()
+    import asyncpg
+
+    with translated(f"PostgreSQL at {printable(url)}", errors):
+        connection = await asyncpg.connect(url, timeout=TIMEOUT, command_timeout=TIMEOUT, statement_cache_size=0)
+        connection.terminate()
+
+
 def require_driver() -> None:
     """Raise :class:`~context_builder.errors.MissingExtra` when PostgreSQL's driver is not installed."""
     require_extra("postgres", "asyncpg", "PostgreSQL (DATABASE_URL)")

@@ -1,0 +1,255 @@
+"""``init``: four questions, and the answers in ``.env``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlsplit
+
+import typer
+
+from context_builder.cli.command import confirm, run
+from context_builder.cli.view.palette import plain
+from context_builder.errors import ContextBuilderError, SettingError
+
+if TYPE_CHECKING:
+    from context_builder.settings.settings import Settings
+
+ENV: Final = Path(".env")
+OURS: Final = "embedded"
+"""Answer for the Redis and the database that come along."""
+
+NONE: Final = "none"
+OPENAI: Final = "openai"
+PATIENCE: Final = 45.0
+"""Seconds that one answer may take to be checked."""
+
+Values = dict[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Holds one question: ``values`` turns an answer into settings, and ``check`` tries them."""
+
+    name: str
+    text: str
+    default: str
+    values: Callable[[str], Values]
+    check: Callable[[Settings], Awaitable[str]]
+    present: tuple[str, ...] = field(default=())
+    """Settings that answer it where they are set already."""
+
+
+def init(
+    redis: Annotated[str | None, typer.Option(help="embedded, or your Redis' URL.", show_default=False)] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(help="embedded, a postgresql:// URL, or a Supabase project's https:// URL.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="none, openai, or the URL of a server that speaks its API.", show_default=False),
+    ] = None,
+    recordings: Annotated[
+        str | None, typer.Option(help="none, or a folder that keeps all that people say.", show_default=False)
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Change an .env that is there already; do not ask.")] = False,
+) -> None:
+    """Ask four questions, try each answer at once, and write them into .env.
+
+    Which Redis, which database, which model, and whether sessions are recorded. Each default works without anything
+    installed or set. Other lines of an .env that is there stay. What is given as an option is not asked; without a
+    terminal nothing is. Keys are asked without being shown, or taken from OPENAI_API_KEY and SUPABASE_KEY.
+
+    Examples:
+
+        context-builder init
+
+        context-builder init --redis redis://cache:6379/0 --database embedded --model none --recordings none --yes
+    """
+    if ENV.exists():
+        confirm(f"Change {ENV}, which is there already? Other lines stay.", yes=yes)
+    given = {"redis": redis, "database": database, "model": model, "recordings": recordings}
+    held = _held()
+    chosen: Values = {}
+    for question in QUESTIONS:
+        chosen |= _answered(question, given[question.name], held)
+    run(_write(chosen))
+    typer.echo(f"Wrote {ENV}; only you can read it. Next: context-builder doctor")
+
+
+def _answered(question: Question, given: str | None, held: Mapping[str, str]) -> Values:
+    """Return the settings of an answer that works; a person is asked until there is one."""
+    asks = given is None and sys.stdin.isatty()
+    unchanged = given is None and any(held.get(name) for name in question.present)
+    if unchanged and not asks:
+        return {}
+    while True:
+        default = "keep" if unchanged else question.default
+        answer = typer.prompt(question.text, default=default) if asks else given or question.default
+        if unchanged and answer == "keep":
+            return {}
+        try:
+            values = question.values(answer.strip())
+            told = asyncio.run(_tried(question, {**_others(held), **values}))
+        except ContextBuilderError as error:
+            if not asks:
+                run(_refused(question.name, error))
+            typer.echo(f"  That does not work: {plain(error)}", err=True)
+            continue
+        typer.echo(f"  {plain(told)}")
+        return values
+
+
+def _others(held: Mapping[str, str]) -> dict[str, str]:
+    """Return what no question is about: an answer is tried alone, whatever else is wrong."""
+    asked = {name for question in QUESTIONS for name in question.present} | {"SUPABASE_KEY"}
+    return {name: value for name, value in held.items() if name not in asked}
+
+
+async def _tried(question: Question, values: Mapping[str, str | None]) -> str:
+    from context_builder import log
+    from context_builder.settings.settings import load_settings
+
+    settings = load_settings({name: value for name, value in values.items() if value}, env_file=None)
+    log.configure("error", settings.process.log_format)
+    try:
+        return await asyncio.wait_for(question.check(settings), PATIENCE)
+    except TimeoutError:
+        raise SettingError(f"no answer within {PATIENCE:g} s") from None
+
+
+async def _refused(name: str, error: ContextBuilderError) -> None:
+    raise SettingError(f"--{name}: {error}")
+
+
+async def _write(values: Values) -> None:
+    from context_builder.settings.env_file import write_values
+
+    write_values(ENV, values)
+
+
+def _held() -> dict[str, str]:
+    from dotenv import dotenv_values
+
+    return {name: value for name, value in dotenv_values(ENV).items() if value} if ENV.is_file() else {}
+
+
+def _secret(name: str, what: str) -> str:
+    """Return a secret from the environment, or from whoever is there, without showing it."""
+    import os
+
+    if value := os.environ.get(name):
+        return value
+    if not sys.stdin.isatty():
+        raise SettingError(f"{name}: set it in the environment, from where it is taken")
+    return str(typer.prompt(f"  {what}", hide_input=True))
+
+
+def _redis(answer: str) -> Values:
+    return {"REDIS_URL": None if answer == OURS else answer}
+
+
+def _database(answer: str) -> Values:
+    values: Values = dict.fromkeys(("DATABASE_URL", "SUPABASE_URL", "SUPABASE_KEY"))
+    if answer == OURS:
+        return values
+    if urlsplit(answer).scheme in ("http", "https"):
+        return {**values, "SUPABASE_URL": answer, "SUPABASE_KEY": _secret("SUPABASE_KEY", "Its service-role key")}
+    return {**values, "DATABASE_URL": answer}
+
+
+def _model(answer: str) -> Values:
+    if answer == NONE:
+        return dict.fromkeys(("OPENAI_API_KEY", "OPENAI_BASE_URL"))
+    key = _secret("OPENAI_API_KEY", "Its API key") if answer == OPENAI or sys.stdin.isatty() else None
+    return {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": None if answer == OPENAI else answer}
+
+
+def _recordings(answer: str) -> Values:
+    return {"RECORD_DIR": None if answer == NONE else str(Path(answer).expanduser())}
+
+
+async def _try_redis(settings: Settings) -> str:
+    from context_builder.storage.redis import check_server
+    from context_builder.wiring.app import open_redis
+
+    async with open_redis(settings) as redis:
+        return f"It answers, version {await check_server(redis)}."
+
+
+async def _try_database(settings: Settings) -> str:
+    from context_builder.storage.postgres import reach
+    from context_builder.storage.store_errors import ARCHIVE_ERRORS
+    from context_builder.wiring.stores import archive_of, owners_url
+
+    if settings.archive.supabase_url is not None and settings.archive.database_url is None:
+        archive, described = archive_of(settings)
+        try:
+            await archive.check()
+        finally:
+            await archive.close()
+        return f"{described.what}: it takes summaries."
+    await reach(await owners_url(settings), ARCHIVE_ERRORS)
+    return "It answers. `context-builder migrate` makes its tables; the embedded one has them by itself."
+
+
+async def _try_model(settings: Settings) -> str:
+    from context_builder.analysis.analyst import AnalystMessage
+    from context_builder.errors import AnalystUnavailable
+    from context_builder.wiring.app import open_analyst
+
+    async with open_analyst(settings) as (analyst, described):
+        result = await analyst.extract_keywords([AnalystMessage(1, "Init", "How does DNA replication work?")])
+        if result.analyst != analyst.name:
+            raise AnalystUnavailable(f"{described.what}: no answer")
+        return f"{described.what}: it answers."
+
+
+async def _try_recordings(settings: Settings) -> str:
+    folder = settings.process.record_dir
+    return await asyncio.to_thread(_prepared, folder) if folder else "Sessions are not recorded."
+
+
+def _prepared(folder: Path) -> str:
+    import tempfile
+
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return f"Sessions are recorded in {folder}, what people say included."
+    except OSError as error:
+        raise SettingError(f"{folder}: {error.strerror}") from None
+
+
+QUESTIONS: Final = (
+    Question("redis", "1/4 Redis: its URL, or", OURS, _redis, _try_redis, ("REDIS_URL", "REDIS_URLS", "REDIS_HOST")),
+    Question(
+        "database",
+        "2/4 Database for archive, memory and packages: postgresql://…, Supabase's https://…, or",
+        OURS,
+        _database,
+        _try_database,
+        ("DATABASE_URL", "SUPABASE_URL"),
+    ),
+    Question(
+        "model",
+        "3/4 Model: openai, the URL of a server that speaks its API, or, for plain text analysis,",
+        NONE,
+        _model,
+        _try_model,
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    ),
+    Question(
+        "recordings",
+        "4/4 Record all that people say: a folder, or",
+        NONE,
+        _recordings,
+        _try_recordings,
+        ("RECORD_DIR",),
+    ),
+)

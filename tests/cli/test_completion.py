@@ -1,0 +1,72 @@
+"""Tab completes commands and session ids; when Redis is away it completes nothing, and says nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+import context_builder
+from context_builder.cli.completion import session_ids
+from context_builder.session.keys import SESSIONS
+from tests.services.redis_server import RedisServer
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
+    monkeypatch.setenv("REDIS_URL", redis_server.url)
+    client = Redis.from_url(redis_server.url)
+    client.flushall()
+    client.zadd(SESSIONS, {"monday": 1, "monday-2": 2, "friday": 3, "mon$(reboot)": 4, b"mon\xff": 5})
+    return client
+
+
+def completed(line: str, url: str, folder: Path) -> str:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(Path(context_builder.__file__).parents[1]),
+        "CONTEXT_BUILDER_HOME": str(folder / "home"),
+        "REDIS_URL": url,
+        "_CONTEXT_BUILDER_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "context_builder"],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_ids_are_completed_the_newest_first_and_nothing_that_a_shell_could_take_for_more(store: Redis) -> None:
+    assert session_ids("mon") == ["monday-2", "monday"]
+    assert session_ids("x") == []
+
+
+def test_a_shell_gets_them(store: Redis, redis_server: RedisServer, tmp_path: Path) -> None:
+    assert completed("context-builder explain fri", redis_server.url, tmp_path).split() == ["friday"]
+    assert completed("context-builder forget fri", redis_server.url, tmp_path).split() == ["friday"]
+    assert "backup" in completed("context-builder ba", redis_server.url, tmp_path)
+
+
+def test_redis_away_or_wrongly_set_is_silence_and_quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for url in ("redis://127.0.0.1:1/0", "nonsense"):
+        monkeypatch.setenv("REDIS_URL", url)
+        began = time.monotonic()
+        assert session_ids("mon") == []
+        assert time.monotonic() - began < 3
+    assert completed("context-builder explain mon", "redis://127.0.0.1:1/0", tmp_path).strip() == ""

@@ -1,0 +1,106 @@
+"""``init`` asks four questions, tries the answers, and writes them into ``.env`` and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dotenv import dotenv_values
+from typer.testing import CliRunner, Result
+
+from context_builder.cli import app, init
+from context_builder.settings.env_file import write_values
+from tests.services.redis_server import RedisServer
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the command is given."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("REDIS_URL", "DATABASE_URL", "OPENAI_API_KEY", "SUPABASE_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody is there to answer, though the answers come from the test."""
+    monkeypatch.setattr(
+        "context_builder.cli.init.sys", type("Sys", (), {"stdin": type("In", (), {"isatty": bool(1).__bool__})})
+    )
+
+
+def run(*options: str, answers: str = "") -> Result:
+    return CliRunner().invoke(app, ["init", *options], input=answers)
+
+
+def elsewhere(redis_server: RedisServer, database_url: str) -> list[str]:
+    return ["--redis", redis_server.url, "--database", database_url]
+
+
+def test_options_alone_are_tried_and_written_for_the_owner_alone(redis_server: RedisServer, database_url: str) -> None:
+    done = run(*elsewhere(redis_server, database_url), "--recordings", "said here")
+    assert done.exit_code == 0, done.output
+    assert "It answers, version" in done.output
+    assert dotenv_values(".env") == {
+        "REDIS_URL": redis_server.url,
+        "DATABASE_URL": database_url,
+        "RECORD_DIR": "said here",
+    }
+    assert Path(".env").stat().st_mode & 0o777 == 0o600
+    assert Path("said here").is_dir()
+
+
+def test_an_env_that_is_there_is_not_changed_unasked_and_keeps_its_other_lines(
+    redis_server: RedisServer, database_url: str
+) -> None:
+    Path(".env").write_text(
+        "# mine\nPOLL_INTERVAL=1\nREDIS_URL=redis://old\nexport DATABASE_URL=old\nREDIS_URL=older\n"
+    )
+    before = Path(".env").read_text()
+    refused = run(*elsewhere(redis_server, database_url))
+    assert (refused.exit_code, Path(".env").read_text()) == (1, before)
+    assert "--yes says yes" in refused.output
+    assert run(*elsewhere(redis_server, database_url), "--yes").exit_code == 0
+    assert Path(".env").read_text().splitlines()[:2] == ["# mine", "POLL_INTERVAL=1"]
+    assert dotenv_values(".env")["REDIS_URL"] == redis_server.url
+    assert Path(".env").read_text().count("REDIS_URL") == 1
+
+
+def test_an_answer_that_does_not_work_is_told_and_nothing_is_written(database_url: str) -> None:
+    done = run("--redis", "redis://:hunter2@127.0.0.1:1/0", "--database", database_url)
+    assert done.exit_code == 2
+    assert "--redis: Redis" in done.output
+    assert "hunter2" not in done.output
+    assert not Path(".env").exists()
+
+
+def test_a_model_needs_its_key_which_is_not_shown(redis_server: RedisServer, database_url: str) -> None:
+    done = run(*elsewhere(redis_server, database_url), "--model", "openai")
+    assert done.exit_code == 2
+    assert "OPENAI_API_KEY: set it in the environment" in done.output
+
+
+def test_a_person_is_asked_until_the_answer_works(
+    redis_server: RedisServer, database_url: str, at_a_terminal: None
+) -> None:
+    answers = f"redis://127.0.0.1:1/0\n{redis_server.url}\n{database_url}\nnone\nnone\n"
+    done = run(answers=answers)
+    assert done.exit_code == 0, done.output
+    assert "That does not work: " in done.output
+    assert dotenv_values(".env") == {"REDIS_URL": redis_server.url, "DATABASE_URL": database_url}
+    kept = run("--yes", answers="keep\nkeep\nnone\nnone\n")
+    assert kept.exit_code == 0, kept.output
+    assert dotenv_values(".env") == {"REDIS_URL": redis_server.url, "DATABASE_URL": database_url}
+
+
+@pytest.mark.parametrize("value", ["plain", "a b", "it's", 'quo"te', "back\\slash", "$HOME", "# no comment", "ключ"])
+def test_values_come_back_as_they_went_in(value: str) -> None:
+    write_values(Path(".env"), {"OPENAI_API_KEY": value})
+    assert dotenv_values(".env") == {"OPENAI_API_KEY": value}
+
+
+def test_there_are_four_questions() -> None:
+    assert [question.text[:3] for question in init.QUESTIONS] == ["1/4", "2/4", "3/4", "4/4"]
