@@ -94,8 +94,8 @@ class LiveSession:
             self.client, self._builder, query, max_prompt_tokens=self._max_prompt_tokens, **self._turn
         )
         messages = built.messages[1:-1] if query.strip() else built.messages[1:]  # the first is the system prompt
-        texts = [*known, query]
-        return [one for one in messages if one["role"] == "system" or not _is_told(str(one["content"]), texts)]
+        told = "\n".join(f" {' '.join(text.split())} " for text in (*known, query))
+        return [one for one in messages if one["role"] == "system" or not _is_told(str(one["content"]), told)]
 
     async def record_or_nothing(self, query: str = "", known: Sequence[str] = ()) -> list[JsonObject]:
         """Return :meth:`record`; where it cannot be had, nothing, and the log says why: a reply goes out without it."""
@@ -143,7 +143,7 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _is_told(message: str, known: Sequence[str]) -> bool:
-    """Return whether one of the texts holds the message, with or without its speaker's name before it."""
-    wordings = [" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip()]
-    return any(f" {words} " in f" {' '.join(text.split())} " for text in known for words in wordings)
+def _is_told(message: str, told: str) -> bool:
+    """Return whether a line of ``told`` holds the message, with or without its speaker's name before it."""
+    wordings = (" ".join(one.split()) for one in (message, message.partition(": ")[2]) if one.strip())
+    return any(f" {words} " in told for words in wordings)

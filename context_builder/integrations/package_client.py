@@ -7,6 +7,7 @@ from typing import Any, Final
 import httpx
 
 from context_builder.errors import KnowledgeRejected, KnowledgeUnavailable
+from context_builder.storage.urls import printable, refuse_redirects
 
 TIMEOUT: Final = 10.0
 """Seconds; a build takes a fraction of one."""
@@ -19,8 +20,14 @@ class PackageClient:
     """
 
     def __init__(self, url: str, key: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        headers = {"Authorization": f"Bearer {key}"}
-        self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT, transport=transport)
+        self._server = printable(url)
+        self._http = httpx.AsyncClient(
+            base_url=url,
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=TIMEOUT,
+            transport=transport,
+            event_hooks=refuse_redirects(self._server, "the client's url", KnowledgeRejected),
+        )
 
     async def prompt(
         self, intent: str, *, token_budget: int = 4_000, project_id: str = "", session_ids: tuple[str, ...] = ()
@@ -36,8 +43,11 @@ class PackageClient:
             "scope": {"projectId": project_id, "sessionIds": list(session_ids)},
         }
         built = await self._answered("POST", "/knowledge/context/build", json=body)
-        package = f"/knowledge/context/{built.json()['contextPackageId']}"
-        return (await self._answered("GET", package, params={"format": "prompt"})).text
+        try:
+            package = str(built.json()["contextPackageId"])
+        except (ValueError, KeyError, TypeError):
+            raise KnowledgeUnavailable(f"{self._server}: answers, but with no context package") from None
+        return (await self._answered("GET", f"/knowledge/context/{package}", params={"format": "prompt"})).text
 
     async def close(self) -> None:
         """Close the connections."""
@@ -47,9 +57,9 @@ class PackageClient:
         try:
             answer = await self._http.request(method, path, **options)
         except httpx.TransportError as error:
-            raise KnowledgeUnavailable(f"{self._http.base_url}: {type(error).__name__}") from None
+            raise KnowledgeUnavailable(f"{self._server}: {type(error).__name__}") from None
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
-            raise KnowledgeUnavailable(f"{self._http.base_url}: {_detail(answer)}")
+            raise KnowledgeUnavailable(f"{self._server}: {_detail(answer)}")
         if answer.is_error:
             raise KnowledgeRejected(_detail(answer))
         return answer

@@ -1,0 +1,40 @@
+"""A server that does not answer as it should is told as an error of ours, without credentials."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from context_builder.errors import KnowledgeError, KnowledgeRejected, KnowledgeUnavailable
+from context_builder.integrations.package_client import PackageClient
+
+
+def refused(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("refused", request=request)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "told"),
+    [
+        (
+            httpx.Response(200, text="<html>"),
+            KnowledgeUnavailable,
+            "context.test: answers, but with no context package",
+        ),
+        (httpx.Response(200, json=[]), KnowledgeUnavailable, "context.test: answers, but with no context package"),
+        (httpx.Response(503, text="busy"), KnowledgeUnavailable, "context.test: answered 503"),
+        (httpx.Response(404, text="what?"), KnowledgeRejected, "answered 404"),
+        (httpx.Response(401, json={"detail": "no credential"}), KnowledgeRejected, "no credential"),
+        (httpx.Response(302, headers={"Location": "http://evil.test"}), KnowledgeRejected, "context.test redirects to"),
+        (refused, KnowledgeUnavailable, "context.test: ConnectError"),
+    ],
+)
+async def test_what_is_no_package_is_told(answer: httpx.Response, error: type[KnowledgeError], told: str) -> None:
+    handler = answer if callable(answer) else lambda _: answer
+    client = PackageClient("http://ida:hunter2@context.test", "cbk_secret", transport=httpx.MockTransport(handler))
+    with pytest.raises(error) as caught:
+        await client.prompt("How deep is the mooring?")
+    assert str(caught.value).startswith(told)
+    assert "hunter2" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+    await client.close()
