@@ -21,5 +21,5 @@ VIEWS: Final = (
 )
 """In the head of every page."""
 
-SESSION_VIEWS: Final = (Link("Live", ""),)
+SESSION_VIEWS: Final = (Link("Live", ""), Link("Next prompt", "prompt"), Link("Back in time", "recording"))
 """In the head of a session's pages: ``/ui/sessions/{id}`` and, where ``path`` is not empty, ``/{path}``."""

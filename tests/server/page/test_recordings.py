@@ -78,6 +78,17 @@ async def test_it_works_without_scripts(api: ApiServer, chromium: Chromium, mond
         await expect(page.get_by_role("button", name="Play")).to_be_hidden()
 
 
+async def test_a_session_leads_to_its_recording_and_its_prompt(api: ApiServer, monday: WrittenRecording) -> None:
+    async with api.client() as client:
+        await logged_in(api, client, api.key())
+        for path, target in (
+            ("/ui/sessions/monday/recording", "/ui/recordings/monday"),
+            ("/ui/sessions/tuesday/recording", "/ui/recordings"),
+            ("/ui/sessions/monday/prompt", "/ui/prompt?session=monday"),
+        ):
+            assert (await client.get(path)).headers["location"] == target
+
+
 async def test_two_are_compared_side_by_side(monday: WrittenRecording, folder: Path, visitor: Visitor) -> None:
     again = WrittenRecording(folder / "again.jsonl", "again", domains=(LEARNING, ECOLOGY))
     again.say(SAID)

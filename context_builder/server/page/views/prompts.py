@@ -26,7 +26,7 @@ from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.prompt_view import SECTIONS, PromptView, is_rated, prompt_view
 from context_builder.server.problem import Problem, invalid
 from context_builder.server.routes.turns import TurnRequest, built_turn, refusals, shown_receipts
-from context_builder.server.services import CallerHere, Services, ServicesHere
+from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
 from context_builder.session.keys import validate_session_id
 
 SLIDER: Final = 16_000
@@ -79,6 +79,12 @@ async def prompt_page(request: Request, services: ServicesHere, caller: CallerHe
     form = PromptForm(session=request.query_params.get("session", ""))
     noted = _whole(request.query_params.get("noted", ""))
     return await _page(request, services, caller, form, noted=noted)
+
+
+@router.get("/sessions/{session_id}/prompt", openapi_extra=READER)
+async def prompt_of(session_id: SessionId) -> Response:
+    """Lead from a session to its next prompt."""
+    return RedirectResponse(f"/ui/prompt?session={session_id}", 303)
 
 
 @router.post("/prompt", openapi_extra=READER)

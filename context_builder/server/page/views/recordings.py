@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fastapi import Request, Response
+from starlette.responses import RedirectResponse
 
 from context_builder.errors import RecordingError
 from context_builder.recording.library import RecordingLibrary
@@ -47,6 +48,15 @@ async def compare_recordings(request: Request, services: ServicesHere, caller: C
         raise not_found()
     view = comparison_view(compared, left, right)
     return render(request, "recordings_compared.html", title="Two recordings compared", view=view)
+
+
+@router.get("/sessions/{session_id}/recording", openapi_extra=READER)
+async def recording_of(session_id: SessionId, services: ServicesHere, caller: CallerHere) -> Response:
+    """Lead from a session to its recording; where there is none, to the list, which says how to have one."""
+    library = _library(services, caller)
+    listed = await library.recordings() if library is not None else []
+    is_there = any(one.session_id == session_id for one in listed)
+    return RedirectResponse(f"/ui/recordings/{session_id}" if is_there else "/ui/recordings", 303)
 
 
 @router.get("/recordings/{session_id}", openapi_extra=READER)
