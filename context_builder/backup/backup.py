@@ -49,7 +49,8 @@ async def back_up(path: Path, servers: SessionServers, url: str, told: Callable[
                         stream.write(data)
 
                     described[table.name] = await read_table(connection, table, write)
-                told(f"{table.name}: {described[table.name]['rows']} rows")
+                if described[table.name]["rows"]:
+                    told(f"{table.name}: {described[table.name]['rows']} rows")
         after = [await read_shared(server.redis) for server in servers]
         forgotten = [
             {mark.decode("latin-1") for mark, value in now.marks.items() if then.marks.get(mark) != value}

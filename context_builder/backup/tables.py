@@ -148,7 +148,8 @@ async def write_tables(
             raise BackupError(f"table {name} has {status.removeprefix('COPY ')} rows, not {one['rows']}")
         for column, value in one["identities"].items():
             await connection.execute("SELECT setval(pg_get_serial_sequence($1, $2), $3)", name, column, value)
-        told(f"{name}: {one['rows']} rows")
+        if one["rows"]:
+            told(f"{name}: {one['rows']} rows")
     await connection.execute(f"ALTER TABLE {SAID} ENABLE TRIGGER USER")
     await connection.execute(_sql("separate"))
 
