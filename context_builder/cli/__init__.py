@@ -85,6 +85,9 @@ def _group(commands: typer.Typer, panel: str) -> Any:
         one.help = _unwrapped((one.callback and one.callback.__doc__) or "")
     group: Any = get_command(commands)
     group.rich_help_panel = panel
+    alone = commands.registered_callback  # what the group does without a command of its own
+    if alone is not None and alone.callback is not None and alone.callback.__doc__:
+        group.help = _unwrapped(alone.callback.__doc__)
     return group
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import typer
 
@@ -63,7 +63,8 @@ def init(
 
     Which Redis, which database, which model, and whether sessions are recorded. Each default works without anything
     installed or set. Other lines of an .env that is there stay. What is given as an option is not asked; without a
-    terminal nothing is. Keys are asked without being shown, or taken from OPENAI_API_KEY and SUPABASE_KEY.
+    terminal nothing is. Passwords and keys are asked for without being shown; keys may also be in OPENAI_API_KEY and
+    SUPABASE_KEY.
 
     Examples:
 
@@ -93,6 +94,7 @@ def _answered(question: Question, given: str | None, held: Mapping[str, str]) ->
         answer = typer.prompt(question.text, default=default) if asks else given or question.default
         if unchanged and answer == "keep":
             return {}
+        answer = _with_password(answer) if asks else answer
         try:
             values = question.values(answer.strip())
             told = asyncio.run(_tried(question, {**_others(held), **values}))
@@ -148,6 +150,19 @@ def _secret(name: str, what: str) -> str:
     if not sys.stdin.isatty():
         raise SettingError(f"{name}: set it in the environment, from where it is taken")
     return str(typer.prompt(f"  {what}", hide_input=True))
+
+
+def _with_password(url: str) -> str:
+    """Return a server's URL with the password that whoever is there gives, unseen, unless it has one."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") or parts.password is not None or not parts.hostname:
+            return url
+    except ValueError:
+        return url  # which is told when it is tried
+    asked = typer.prompt("  Its password, if it has one", default="", show_default=False, hide_input=True)
+    user, host = parts.username or "", parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"{user}:{quote(asked, safe='')}@{host}").geturl() if asked else url
 
 
 def _redis(answer: str) -> Values:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from dotenv import dotenv_values
+from redis import Redis
 from typer.testing import CliRunner, Result
 
 from context_builder.cli import app, init
@@ -86,7 +87,7 @@ def test_a_model_needs_its_key_which_is_not_shown(redis_server: RedisServer, dat
 def test_a_person_is_asked_until_the_answer_works(
     redis_server: RedisServer, database_url: str, at_a_terminal: None
 ) -> None:
-    answers = f"redis://127.0.0.1:1/0\n{redis_server.url}\n{database_url}\nnone\nnone\n"
+    answers = f"redis://127.0.0.1:1/0\n\n{redis_server.url}\n\n{database_url}\n\nnone\nnone\n"
     done = run(answers=answers)
     assert done.exit_code == 0, done.output
     assert "That does not work: " in done.output
@@ -94,6 +95,21 @@ def test_a_person_is_asked_until_the_answer_works(
     kept = run("--yes", answers="keep\nkeep\nnone\nnone\n")
     assert kept.exit_code == 0, kept.output
     assert dotenv_values(".env") == {"REDIS_URL": redis_server.url, "DATABASE_URL": database_url}
+
+
+def test_a_password_is_asked_for_unseen(redis_server: RedisServer, database_url: str, at_a_terminal: None) -> None:
+    with Redis.from_url(redis_server.url) as redis:
+        redis.acl_setuser(
+            "app", enabled=True, passwords=["+hunter 2/"], keys=["*"], channels=["*"], categories=["+@all"]
+        )
+        mine = redis_server.url.replace("redis://", "redis://app@")
+        done = run(
+            "--database", database_url, "--model", "none", "--recordings", "none", answers=f"{mine}\nhunter 2/\n"
+        )
+        redis.acl_deluser("app")
+    assert done.exit_code == 0, done.output
+    assert dotenv_values(".env")["REDIS_URL"] == redis_server.url.replace("redis://", "redis://app:hunter%202%2F@")
+    assert "hunter" not in done.output
 
 
 @pytest.mark.parametrize("value", ["plain", "a b", "it's", 'quo"te', "back\\slash", "$HOME", "# no comment", "ключ"])
