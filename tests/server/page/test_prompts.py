@@ -61,7 +61,7 @@ async def test_one_sees_each_part_drags_the_budget_and_says_what_helped(
     page = visitor.page
     await asked(visitor, session)
     await expect(page.get_by_role("heading", name="of 4,000 tokens")).to_be_visible()
-    await expect(page.locator("article.message").last).to_contain_text(MESSAGE)
+    await expect(page.locator("article.outgoing").last).to_contain_text(MESSAGE)
     kept = page.get_by_role("row").filter(has_text=helped.text)
     await expect(kept).to_contain_text("included")
     await expect(kept).to_contain_text("similarity")
