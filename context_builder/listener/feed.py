@@ -45,7 +45,7 @@ class Feed:
                 waiting = waiting or asyncio.ensure_future(anext(messages))
                 done, _ = await asyncio.wait({waiting}, timeout=QUIET if speech.holds else None)
                 if not done:
-                    await self.push(speech.rest())
+                    await self._push_whole(speech.rest())
                     continue
                 try:
                     message = waiting.result()
@@ -53,7 +53,7 @@ class Feed:
                     break
                 finally:
                     waiting = None
-                await self.push(self._read(message, speech))
+                await self._push_whole(self._read(message, speech))
         finally:
             if waiting is not None:
                 waiting.cancel()
@@ -82,6 +82,17 @@ class Feed:
             self._number = (self._number or 1) + len(utterances)
             self.pushed += len(utterances)
             self.waiting -= len(utterances)
+
+    async def _push_whole(self, utterances: Sequence[Utterance]) -> None:
+        """Push utterances; should this be cancelled meanwhile, it is only after Redis has answered, or ``GRACE``."""
+        pushing = asyncio.ensure_future(self.push(utterances))
+        try:
+            await asyncio.shield(pushing)
+        except asyncio.CancelledError:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE):
+                    await pushing
+            raise
 
     def _read(self, message: str | bytes, speech: LiveSpeech) -> list[Utterance]:
         try:

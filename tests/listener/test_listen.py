@@ -266,6 +266,26 @@ async def test_while_redis_is_away_nothing_is_lost_and_nothing_doubled() -> None
     assert (feed.pushed, feed.waiting, len(away)) == (2, 0, 1)
 
 
+async def test_what_is_being_pushed_when_it_is_stopped_is_pushed(redis: Redis) -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(SessionClient):
+        async def push(self, *messages: Any) -> None:
+            begun.set()
+            await goes_on.wait()
+            await super().push(*messages)
+
+    feed = Feed(Slow(redis, "monday"), print)
+    task = asyncio.create_task(feed.follow(sources.from_lines(io.BytesIO(b'{"text": "One."}\n')), LiveSpeech()))
+    await begun.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (feed.pushed, feed.waiting, await texts(redis)) == (1, 0, ["One."])
+
+
 async def test_the_command_listens_until_ctrl_c(redis_server: RedisServer, redis: Redis, tmp_path: Path) -> None:
     async def tell(connection: ServerConnection, number: int) -> None:
         await connection.send(final("We count the clips.", 0.0, speaker=1))
