@@ -17,7 +17,7 @@ from context_builder.server.page.login_middleware import HardeningMiddleware, Lo
 from context_builder.server.page.logins import Logins
 from context_builder.server.page.rendering import answer_error
 from context_builder.server.page.shared_look import SharedLooks
-from context_builder.server.page.views import login, memory, packages, prompts, recordings, session, sessions
+from context_builder.server.page.views import health, login, memory, packages, prompts, recordings, session, sessions
 from context_builder.server.problem import Problem
 from context_builder.server.services import Services
 
@@ -30,6 +30,7 @@ VIEWS: Final = (
     prompts.router,
     packages.router,
     memory.router,
+    health.router,
 )
 """Routers whose paths follow ``/ui``."""
 

@@ -18,6 +18,7 @@ VIEWS: Final = (
     Link("Prompt", "prompt"),
     Link("Packages", "packages"),
     Link("Memory", "memory"),
+    Link("Health & cost", "health"),
 )
 """In the head of every page."""
 

@@ -1,0 +1,195 @@
+"""What works, what waits, and what it costs: for the servers and the sessions of one tenant."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from context_builder.errors import ContextBuilderError
+from context_builder.memory.memory import MemoryQuery
+from context_builder.server.page.session_list import SessionLister, SessionRow
+from context_builder.server.services import Services
+from context_builder.session.client import JsonObject, SessionClient
+from context_builder.session.servers import SessionServer, SessionServers
+from context_builder.session.store.registry import SessionRegistry
+from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_durability import durability_of
+
+if TYPE_CHECKING:
+    from context_builder.fleet.status import FleetStatus
+
+PATIENCE: Final = 5.0
+"""Seconds that each check may take."""
+
+SKEW: Final = 2.0
+"""Seconds between this machine's clock and Redis' that are worth a word."""
+
+MOST_COSTS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Tells how something is: ``state`` is ``good``, ``warn`` or ``bad``; ``advice`` what to do, a line each."""
+
+    name: str
+    state: str
+    found: str
+    advice: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCost:
+    """Holds what a session's model calls have cost, by task."""
+
+    session_id: str
+    dollars: float
+    tokens: int
+    tasks: JsonObject
+
+
+@dataclass(slots=True)
+class HealthReport:
+    """Holds all checks, the fleet, the costs and the sessions with dead letters."""
+
+    checks: list[Check] = field(default_factory=list)
+    fleet: FleetStatus | None = None
+    costs: list[SessionCost] = field(default_factory=list)
+    tasks: dict[str, dict[str, float]] = field(default_factory=dict)
+    unpriced: set[str] = field(default_factory=set)
+    dead: list[SessionRow] = field(default_factory=list)
+
+    @property
+    def dollars(self) -> float:
+        return sum(one.dollars for one in self.costs)
+
+    @property
+    def state(self) -> str:
+        """Return the worst state of any check."""
+        states = {one.state for one in self.checks}
+        return next((one for one in ("bad", "warn") if one in states), "good")
+
+
+async def health_report(services: Services, tenant_id: str) -> HealthReport:
+    """Look at everything. What does not answer is part of the report."""
+    servers = services.sessions.servers.of_tenant(tenant_id)
+    report = HealthReport()
+    of_servers = asyncio.gather(*(_checked(f"Redis {one.name}", _redis_check(one)) for one in servers))
+    of_database = _checked("Database", lambda: _database(services, tenant_id))
+    of_memory = _checked("Memory", lambda: _memory(services, tenant_id))
+    redis_checks, database, memory = await asyncio.gather(of_servers, of_database, of_memory)
+    report.checks += [*redis_checks, database, memory]
+    try:
+        rows = (await SessionLister().find(servers)).rows
+        report.checks += [_model(rows), _delivery(rows)]
+        report.dead = [row for row in rows if row.dead]
+        report.fleet = await _fleet(servers)
+        await _add_costs(report, servers, rows)
+    except ContextBuilderError:
+        pass  # a server that does not answer is named above
+    return report
+
+
+async def _checked(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await check()
+    except TimeoutError:
+        return Check(name, "bad", f"no answer within {PATIENCE:g} s")
+    except ContextBuilderError as error:
+        return Check(name, "bad", "does not answer", (type(error).__name__,))
+
+
+def _redis_check(server: SessionServer) -> Callable[[], Awaitable[Check]]:
+    async def check() -> Check:
+        began = time.perf_counter()
+        async with translated():
+            seconds, micros = await server.redis.time()
+            took = time.perf_counter() - began
+            info: dict[str, Any] = await server.redis.info()
+        skew = abs(seconds + micros / 1e6 - time.time())
+        durable = await durability_of(server.redis)
+        advice = [*durable.faults, *durable.notes]
+        if skew > SKEW:
+            advice.append(f"its clock is {skew:.1f} s from this machine's: set both by NTP")
+        state = "warn" if durable.faults or skew > SKEW else "good"
+        memory = info.get("used_memory_human", "?")
+        found = f"version {info.get('redis_version', '?')}, {1000 * took:.1f} ms, {memory} of memory"
+        return Check(f"Redis {server.name}", state, found, tuple(advice))
+
+    return check
+
+
+async def _database(services: Services, tenant_id: str) -> Check:
+    began = time.perf_counter()
+    await services.knowledge.quality(tenant_id, [])
+    return Check("Database", "good", f"answers in {1000 * (time.perf_counter() - began):.1f} ms")
+
+
+async def _memory(services: Services, tenant_id: str) -> Check:
+    began = time.perf_counter()
+    await services.memory.search(tenant_id, MemoryQuery("health", 1, with_texts=False))
+    return Check("Memory", "good", f"searched in {1000 * (time.perf_counter() - began):.1f} ms")
+
+
+def _model(rows: Sequence[SessionRow]) -> Check:
+    """Tell which analysts made what the sessions publish: a model that does not answer is stood in for."""
+    used = Counter(row.analyst for row in rows if row.analyst and row.status in ("running", "sleeping"))
+    if not used:
+        return Check("Model", "good", "no session runs that has asked one")
+    return Check("Model", "good", ", ".join(f"{name} in {count}" for name, count in used.most_common(4)))
+
+
+def _delivery(rows: Sequence[SessionRow]) -> Check:
+    waiting, dead = sum(row.to_deliver for row in rows), sum(row.dead for row in rows)
+    found = f"{waiting:,} on their way to archive and memory" if waiting else "everything is delivered"
+    advice = (f"{dead:,} dead letters: see below",) if dead else ()
+    return Check("Archive", "warn" if dead else "good", found, advice)
+
+
+async def _fleet(servers: SessionServers) -> FleetStatus | None:
+    """Return the workers that told of their load lately, with what they run; None without any."""
+    if find_spec("docket") is None:
+        return None
+    from context_builder.fleet.sleepers import SLEEPERS
+    from context_builder.fleet.status import FleetStatus, status_of
+    from context_builder.fleet.worker import WORKLOAD
+    from context_builder.fleet.workload import Workload
+
+    parts = []
+    for server in servers:
+        async with translated():
+            keys = [key async for key in server.redis.scan_iter(f"{WORKLOAD}*", count=1000)]
+            told = await server.redis.mget(keys) if keys else []
+            sleeping = int(await server.redis.zcard(SLEEPERS))
+        names = [key.decode().removeprefix(WORKLOAD) for key in keys]
+        loads = {name: Workload.read(raw) for name, raw in zip(names, told, strict=True)}
+        sessions = await SessionRegistry(server.redis).sessions()
+        parts.append(status_of(server.name, dict.fromkeys(names, 0.0), loads, sleeping, sessions))
+    if not any(part.workers for part in parts):
+        return None
+    return FleetStatus(
+        tuple(worker for part in parts for worker in part.workers),
+        sum(part.elsewhere for part in parts),
+        sum(part.sleeping for part in parts),
+        sum(part.unowned for part in parts),
+    )
+
+
+async def _add_costs(report: HealthReport, servers: SessionServers, rows: Sequence[SessionRow]) -> None:
+    for row in rows[:MOST_COSTS]:
+        server = await servers.find(row.session_id)
+        cost = await SessionClient(server.redis, row.session_id).cost() if server is not None else None
+        if cost is None:
+            continue
+        report.costs.append(SessionCost(row.session_id, row.dollars or cost["dollars"], row.tokens, cost["tasks"]))
+        report.unpriced.update(map(str, cost.get("unpriced", ())))
+        for task, spent in cost["tasks"].items():
+            total = report.tasks.setdefault(task, dict.fromkeys(spent, 0.0))
+            for name, amount in spent.items():
+                total[name] = total.get(name, 0.0) + amount
+    report.costs.sort(key=lambda one: (-one.dollars, -one.tokens, one.session_id))

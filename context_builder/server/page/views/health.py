@@ -1,0 +1,66 @@
+"""Health and cost: what works, what waits, what the model's calls cost, and what could not be delivered."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from fastapi import Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.guarded_route import READER, WRITER
+from context_builder.server.page.dead_letters import MOST_SHOWN, letters_of, put_back
+from context_builder.server.page.health_report import health_report
+from context_builder.server.page.page_route import FormHere, page_router
+from context_builder.server.page.rendering import render
+from context_builder.server.problem import Problem, not_found
+from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
+from context_builder.session.store.registry import SessionRegistry
+
+router = page_router()
+
+_NAME: Final = re.compile("all|[0-9a-f]{32}")
+
+
+@router.get("/health", openapi_extra=READER)
+async def health(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
+    """Show how everything is, and what it costs."""
+    report = await health_report(services, caller.tenant_id)
+    return render(request, "health.html", title="Health & cost", report=report)
+
+
+@router.get("/dead/{session_id}", openapi_extra=READER)
+async def dead(
+    session_id: SessionId,
+    request: Request,
+    redis: OwnRedis,
+    put: Annotated[str, Query(max_length=32)] = "",
+    done: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+) -> Response:
+    """Show a session's dead letters; with ``put`` ask first whether that one, or ``all``, is to be put back."""
+    if await SessionRegistry(redis).find(session_id) is None:
+        raise not_found()
+    letters = await letters_of(redis, session_id)
+    asked = [one for one in letters if put in ("all", one.name)] if _NAME.fullmatch(put) else []
+    return render(
+        request,
+        "dead.html",
+        title=f"Dead letters of {session_id}",
+        session_id=session_id,
+        letters=letters[:MOST_SHOWN],
+        total=len(letters),
+        put=put if asked else "",
+        asked=asked,
+        done=done,
+    )
+
+
+@router.post("/dead/{session_id}", openapi_extra=WRITER)
+async def requeue(session_id: SessionId, redis: OwnRedis, form: FormHere) -> Response:
+    """Put dead letters back to where they came from."""
+    name = form.get("letter", "")
+    if not _NAME.fullmatch(name):
+        raise Problem(422, "invalid_request", "say which dead letter is to be put back")
+    moved = await put_back(redis, session_id, name)
+    return RedirectResponse(f"{PAGE}/dead/{session_id}?done={moved}", 303)
