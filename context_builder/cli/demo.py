@@ -18,7 +18,7 @@ from rich.text import Text
 from context_builder import log
 from context_builder.cli.command import live_console, run, settings_in_force
 from context_builder.cli.replay import replay
-from context_builder.cli.signals import stopped
+from context_builder.cli.signals import stopped, stopping_signals
 from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours, domain_colour, plain, short_name
 from context_builder.cli.view.published import Published
@@ -64,6 +64,9 @@ class Seen:
 
 def demo(
     speed: Annotated[float, typer.Option(min=0.1, help="Times faster than people speak.")] = SPEED,
+    page: Annotated[
+        bool, typer.Option("--page", help="Serve the page too, and print an address that opens in a browser.")
+    ] = False,
 ) -> None:
     """See everything in about a minute: five researchers talk, and the session listens.
 
@@ -76,8 +79,58 @@ def demo(
         context-builder demo
 
         context-builder demo --speed 4
+
+        context-builder demo --page
     """
-    run(_demo(speed, live_console()), interrupted=0)
+    run(_demo_with_page(speed) if page else _demo(speed, live_console()), interrupted=0)
+
+
+async def _demo_with_page(speed: float) -> None:
+    """Play the demo for whoever looks at the page, and serve that until Ctrl-C."""
+    from context_builder.cli.serve import page_address
+    from context_builder.engines.engine import free_port
+    from context_builder.extras import require_extra
+
+    for module in ("fastapi", "uvicorn", "cedarpy", "jinja2"):
+        require_extra("server", module, "demo --page")
+    from context_builder.server.app import create_app
+    from context_builder.server.page.app import logins_of
+    from context_builder.server.serving import serve_app
+    from context_builder.wiring.app import open_app
+    from context_builder.wiring.server import open_services
+
+    port = free_port()
+    settings = settings_in_force(raw_buffer_time_window=WINDOW, serve_port=port, serve_host="127.0.0.1")
+    log.configure("error", settings.process.log_format)
+    stop = asyncio.Event()
+    with stopping_signals(stop.set):
+        async with open_app(settings) as app, open_services(settings) as opened, asyncio.TaskGroup() as tasks:
+            session = app.session(f"demo-{secrets.token_hex(3)}")
+            code = await logins_of(opened.services).new_code()
+            where = page_address(f"http://127.0.0.1:{port}", code)
+            tasks.create_task(
+                _played(session, SessionClient(app.redis, session.session_id), stop, speed), name="demo.play"
+            )
+            await serve_app(
+                create_app(opened.services),
+                settings.server.host,
+                port,
+                stop=stop,
+                stopping=opened.services.stopping,
+                started=lambda: typer.echo(f"{session.session_id} is talking: {where} · Ctrl-C stops"),
+            )
+
+
+async def _played(session: Session, client: SessionClient, stop: asyncio.Event, speed: float) -> None:
+    """Replay the conversation into the session, and end it when all is summarized."""
+    async with _served(session):
+        await replay(client, load_demo(), speed=speed, stop=stop)
+        seen = Seen(client.session_id)
+        end = asyncio.get_running_loop().time() + SETTLING
+        while asyncio.get_running_loop().time() < end and not await stopped(stop, INTERVAL):
+            seen.look(await client.snapshot())
+            if seen.summarized:
+                break
 
 
 async def _demo(speed: float, console: Console) -> None:

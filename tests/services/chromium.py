@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -105,13 +104,3 @@ async def visiting(chromium: Chromium, base_url: str, **options: Any) -> AsyncIt
         foreign = [address for address in visitor.asked if not address.startswith((base_url, "data:", "about:"))]
         assert not foreign, foreign
         assert not visitor.complaints, visitor.complaints
-
-
-SCREENSHOTS = os.environ.get("SCREENSHOTS")
-"""A folder into which the views' pictures go; none are taken without it."""
-
-
-async def picture(page: Page, name: str) -> None:
-    """Write what is seen, where pictures are wanted."""
-    if SCREENSHOTS:
-        await page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")

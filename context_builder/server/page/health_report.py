@@ -147,8 +147,8 @@ def _model(rows: Sequence[SessionRow]) -> Check:
 def _delivery(rows: Sequence[SessionRow]) -> Check:
     waiting, dead = sum(row.to_deliver for row in rows), sum(row.dead for row in rows)
     found = f"{waiting:,} on their way to archive and memory" if waiting else "everything is delivered"
-    advice = (f"{dead:,} dead letters: see below",) if dead else ()
-    return Check("Archive", "warn" if dead else "good", found, advice)
+    advice = (f"{dead:,} could not be delivered: see the dead letters below",) if dead else ()
+    return Check("Delivery", "warn" if dead else "good", found, advice)
 
 
 async def _fleet(servers: SessionServers) -> FleetStatus | None:

@@ -13,7 +13,7 @@ from tests.server.page.conftest import logged_in
 from tests.server.page.hostile import TEXTS
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Visitor, picture
+from tests.services.chromium import Visitor
 from tests.services.running import published, push, running
 from tests.services.waiting import wait_until
 
@@ -32,11 +32,10 @@ async def test_the_page_tells_of_services_costs_and_dead_letters(redis: Redis, v
     await with_dead_letters(redis, b"no JSON")
     page = visitor.page
     await page.get_by_role("link", name="Health & cost").click()
-    for name in ("Database", "Memory", "Model", "Archive"):
+    for name in ("Database", "Memory", "Model", "Delivery"):
         await expect(page.locator(".checks").first).to_contain_text(name)
     await expect(page.get_by_role("link", name="monday").first).to_be_visible()
     await check_in_every_dress(page)
-    await picture(page, "health")
 
 
 async def test_a_dead_letter_is_put_back_after_a_question(redis: Redis, visitor: Visitor) -> None:

@@ -12,7 +12,7 @@ from tests.server.page.conftest import log_in, logged_in
 from tests.server.page.hostile import TEXTS
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, picture, visiting
+from tests.services.chromium import Chromium, Visitor, visiting
 from tests.services.running import published, push, running
 from tests.services.waiting import wait_until
 
@@ -118,7 +118,6 @@ async def test_everybody_can_use_it(redis: Redis, visitor: Visitor) -> None:
         await push(redis, said(1, "Hello", "Eve"), session_id="a-very-long-name-" * 6)
         await expect(page.locator("tbody tr")).to_have_count(3)
         await check_in_every_dress(page)
-        await picture(page, "sessions")
         await page.keyboard.press("Tab")
         await expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
         toggle = page.get_by_role("button", name="Switch between dark and light")
@@ -132,7 +131,6 @@ async def test_the_login_can_be_used_by_everybody(api: ApiServer, chromium: Chro
     async with visiting(chromium, api.url) as visitor:
         await visitor.page.goto("/ui/login")
         await check_in_every_dress(visitor.page)
-        await picture(visitor.page, "login")
         await visitor.page.get_by_label("API key, JWT or local token").fill("wrong")
         await visitor.page.get_by_role("button", name="Log in").click()
         await expect(visitor.page.get_by_role("alert")).to_contain_text("unknown, expired or revoked")

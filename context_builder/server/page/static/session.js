@@ -151,7 +151,10 @@ function drawPoints() {
   if (focused) pointList.querySelector(`[data-point="${CSS.escape(focused)}"]`)?.focus();
   document.querySelector("[data-no-points]").hidden = points.length > 0;
   setText(document.querySelector("[data-points-count]"), `${points.length} point${points.length === 1 ? "" : "s"}, newest first`);
-  if (lit.size) pointList.querySelector(".lit")?.scrollIntoView({ block: "nearest" });
+  if (lit.size) {
+    const first = pointList.querySelector(".lit");
+    if (first) pointList.scrollTop = first.offsetTop - pointList.offsetTop;
+  }
 }
 
 function takePoints(fresh) {

@@ -122,7 +122,11 @@ export class WindowedList {
     for (let i = 0; i < place; i++) top += this.items[i].height || this.usual;
     this.scroll.scrollTop = Math.max(0, top - this.scroll.clientHeight / 3);
     this.render();
-    this.rows.get(id)?.scrollIntoView({ block: "center" });
+    const row = this.rows.get(id)?.getBoundingClientRect();
+    if (row) {
+      const seen = this.scroll.getBoundingClientRect(); // the list alone moves, not the page around it
+      this.scroll.scrollTop += row.top + row.height / 2 - seen.top - seen.height / 2;
+    }
     this.update();
     return true;
   }
