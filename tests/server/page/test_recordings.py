@@ -48,7 +48,7 @@ async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, vi
     await page.locator("#at").fill("40")
     await expect(messages.locator("li")).to_have_count(10)
     await expect(messages).not_to_contain_text("survey 11 of")
-    await expect(page.locator(".clock")).to_contain_text("22:14:00 UTC")
+    await expect(page.locator(".instant")).to_contain_text("22:14:00 UTC")
     await picture(page, "recording")
     await check_in_every_dress(page)
     await page.get_by_role("link", name="One message on").click()
@@ -62,7 +62,7 @@ async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, vi
     assert "at=240.0" in page.url
     await page.locator("#at").focus()
     await page.keyboard.press("Home")
-    await expect(page.locator(".clock")).to_contain_text("22:13:20 UTC")
+    await expect(page.locator(".instant")).to_contain_text("22:13:20 UTC")
 
 
 async def test_it_works_without_scripts(api: ApiServer, chromium: Chromium, monday: WrittenRecording) -> None:
