@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -108,9 +109,10 @@ def _answered(question: Question, given: str | None, held: Mapping[str, str]) ->
 
 
 def _others(held: Mapping[str, str]) -> dict[str, str]:
-    """Return what no question is about: an answer is tried alone, whatever else is wrong."""
+    """Return what no question is about, of the environment, too: an answer is tried alone, whatever else is wrong."""
     asked = {name for question in QUESTIONS for name in question.present} | {"SUPABASE_KEY"}
-    return {name: value for name, value in held.items() if name not in asked}
+    both = {**held, **os.environ}
+    return {name: value for name, value in both.items() if name.removeprefix("CONTEXT_BUILDER_") not in asked}
 
 
 async def _tried(question: Question, values: Mapping[str, str | None]) -> str:
@@ -143,8 +145,6 @@ def _held() -> dict[str, str]:
 
 def _secret(name: str, what: str) -> str:
     """Return a secret from the environment, or from whoever is there, without showing it."""
-    import os
-
     if value := os.environ.get(name):
         return value
     if not sys.stdin.isatty():

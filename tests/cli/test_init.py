@@ -78,6 +78,17 @@ def test_an_answer_that_does_not_work_is_told_and_nothing_is_written(database_ur
     assert not Path(".env").exists()
 
 
+def test_an_answer_is_tried_where_the_environment_says_but_without_what_it_answers(
+    redis_server: RedisServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setenv("CONTEXT_BUILDER_DATABASE_URL", "nonsense")
+    monkeypatch.setenv("POLL_INTERVAL", "often")
+    assert "POLL_INTERVAL" in run(*elsewhere(redis_server, database_url)).output
+    monkeypatch.setenv("POLL_INTERVAL", "0.5")
+    assert run(*elsewhere(redis_server, database_url)).exit_code == 0
+
+
 def test_a_model_needs_its_key_which_is_not_shown(redis_server: RedisServer, database_url: str) -> None:
     done = run(*elsewhere(redis_server, database_url), "--model", "openai")
     assert done.exit_code == 2
