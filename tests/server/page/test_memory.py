@@ -18,7 +18,7 @@ from tests.server.page.conftest import log_in, logged_in
 from tests.server.page.hostile import TEXTS
 from tests.server.page.test_login import token_in
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, picture, visiting
+from tests.services.chromium import Chromium, Visitor, visiting
 
 pytestmark = pytest.mark.engines
 
@@ -80,7 +80,6 @@ async def test_one_finds_narrows_and_forgets(memory: PostgresMemory, visitor: Vi
     await page.get_by_label("Choose: The budget").check()
     await page.get_by_role("button", name="Forget those chosen").click()
     await expect(page.get_by_role("heading", name="Forget these 2 memories for good?")).to_be_visible()
-    await picture(page, "memory-forget")
     await check_in_every_dress(page)
     await page.get_by_role("link", name="Keep them").click()
     await expect(cards).to_have_count(4)
@@ -102,7 +101,6 @@ async def test_what_replaced_what_is_told(memory: PostgresMemory, visitor: Visit
     await expect(cards.filter(has_text="Replaced by: Survey twice a month.")).to_have_count(1)
     await expect(cards.filter(has_text="Replaces: Survey every week.")).to_have_count(1)
     await expect(cards.filter(has_text="Takes back: prefers tea")).to_have_count(1)
-    await picture(visitor.page, "memory")
     await check_in_every_dress(visitor.page)
 
 

@@ -19,7 +19,7 @@ from tests.server.page.conftest import log_in, logged_in
 from tests.server.page.hostile import TEXTS
 from tests.server.page.test_login import token_in
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, picture, visiting
+from tests.services.chromium import Chromium, Visitor, visiting
 
 pytestmark = pytest.mark.engines
 
@@ -81,7 +81,6 @@ async def test_one_builds_a_package_and_sees_why(program: httpx.AsyncClient, vis
     drawing = page.get_by_role("img", name="Neighbourhood in the graph")
     await expect(drawing.locator(".node.held")).not_to_have_count(0)
     await expect(drawing.locator("path.edge")).to_have_count(1)
-    await picture(page, "package")
     await check_in_every_dress(page)
     await page.get_by_label("It helped").first.check()
     await page.get_by_label("How good it was as a whole").select_option("good")

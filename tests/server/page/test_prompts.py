@@ -20,7 +20,7 @@ from tests.server.page.conftest import logged_in
 from tests.server.page.hostile import TEXTS
 from tests.server.page.test_login import token_in
 from tests.services.api_server import TENANT, ApiServer
-from tests.services.chromium import Visitor, picture
+from tests.services.chromium import Visitor
 
 pytestmark = pytest.mark.engines
 
@@ -65,7 +65,6 @@ async def test_one_sees_each_part_drags_the_budget_and_says_what_helped(
     kept = page.get_by_role("row").filter(has_text=helped.text)
     await expect(kept).to_contain_text("included")
     await expect(kept).to_contain_text("similarity")
-    await picture(page, "prompt")
     await check_in_every_dress(page)
     await page.locator("#drag").fill("300")
     await expect(page.get_by_role("heading", name="4,000 → 300 tokens")).to_be_visible()

@@ -14,7 +14,7 @@ from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in
 from tests.server.page.hostile import TEXTS
 from tests.services.api_server import ApiServer
-from tests.services.chromium import Chromium, Visitor, picture, visiting
+from tests.services.chromium import Chromium, Visitor, visiting
 
 pytestmark = pytest.mark.engines
 
@@ -49,7 +49,6 @@ async def test_one_goes_to_any_instant_and_plays_on(monday: WrittenRecording, vi
     await expect(messages.locator("li")).to_have_count(10)
     await expect(messages).not_to_contain_text("survey 11 of")
     await expect(page.locator(".instant")).to_contain_text("22:14:00 UTC")
-    await picture(page, "recording")
     await check_in_every_dress(page)
     await page.get_by_role("link", name="One message on").click()
     await expect(messages.locator("li")).to_have_count(11)
@@ -100,7 +99,6 @@ async def test_two_are_compared_side_by_side(monday: WrittenRecording, folder: P
     await expect(page.get_by_role("heading", name="Domains that differ")).to_be_visible()
     row = page.get_by_role("row").filter(has_text="survey 10 of")
     await expect(row.locator("mark")).to_have_text([LEARNING, ECOLOGY])
-    await picture(page, "comparison")
     await check_in_every_dress(page)
 
 
