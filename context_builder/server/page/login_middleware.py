@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -118,14 +117,10 @@ def cookie_names(scope: Scope) -> tuple[str, str]:
 
 def cookie_of(scope: Scope) -> str:
     """Return the cookie that the browser was given at login; empty without one."""
-    cookies = SimpleCookie()
-    for name, value in scope["headers"]:
-        if name == b"cookie":
-            try:
-                cookies.load(value.decode("latin-1"))
-            except CookieError:
-                return ""
-    return next((cookies[name].value for name in cookie_names(scope) if name in cookies), "")
+    sent = b";".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
+    pairs = (pair.strip().partition("=") for pair in sent.split(";"))  # whatever else on this host sets cookies
+    cookies = {name: value for name, _, value in pairs}
+    return next((cookies[name] for name in cookie_names(scope) if name in cookies), "")
 
 
 def _is_from_here(scope: Scope) -> bool:

@@ -15,7 +15,7 @@ from tests.services.daemon import ROOT, Daemon
 from tests.services.waiting import wait_until
 
 FOLDER = ROOT / "docs" / "images"
-SIZE = {"width": 1000, "height": 660}
+SIZE = {"width": 1000, "height": 600}
 POINTS = 12
 """Points that the summary has when it is taken."""
 
@@ -36,6 +36,7 @@ async def take(chromium: Chromium, daemon: Daemon) -> None:
         await page.locator(".point").nth(POINTS).wait_for(timeout=60_000)
         await page.locator(".point-button").first.click()
         await page.locator(".message.lit").first.wait_for()
+        await page.evaluate("scrollTo(0, 0)")
         await _write(page, "session")
         await page.goto("/ui/sessions")
         await page.locator("[data-live=on]").wait_for()

@@ -54,6 +54,23 @@ async def test_the_cookie_is_the_pages_alone(api: ApiServer, reader: httpx.Async
     assert answer.status_code == 401
 
 
+async def test_other_cookies_of_the_host_do_no_harm(api: ApiServer, reader: httpx.AsyncClient) -> None:
+    (cookie,) = reader.cookies.jar
+    reader.cookies.clear()
+    for other in ('settings={"a": [1, 2], "b": "c;d"}', "=", "é=1; ;;", f"{cookie.name}x=1"):
+        sent = f"{other}; {cookie.name}={cookie.value}".encode()
+        answer = await reader.get("/ui/sessions", headers={"Cookie": sent})  # type: ignore[dict-item]
+        assert answer.status_code == 200
+
+
+async def test_the_printed_address_lets_one_person_in_once(api: ApiServer) -> None:
+    async with api.client() as client:
+        found = re.search(r"/ui/login\?code=(\S+)", api.daemon.output)
+        assert found
+        again = await client.get(f"/ui/login?code={found[1]}")  # Redis was emptied: it is unknown by now
+        assert (again.status_code, "set-cookie" in again.headers) == (401, False)
+
+
 async def test_by_https_the_cookie_is_kept_to_this_host(api: ApiServer) -> None:
     async with api.client() as client:
         headers = {"Origin": "https://localhost", "Host": "localhost:443"}
