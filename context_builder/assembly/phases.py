@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
-from importlib import import_module
-from typing import Any, Protocol
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
-
-@cache
-def _tracer() -> Any:
-    try:
-        return import_module("opentelemetry.trace").get_tracer("context_builder.assembly")
-    except ImportError:
-        return None
+from context_builder import tracing
 
 
 def span(phase: str) -> AbstractContextManager[object]:
     """Open the span ``context.<phase>`` around a piece of work."""
-    tracer = _tracer()
-    return nullcontext() if tracer is None else tracer.start_as_current_span(f"context.{phase}")
+    return tracing.span(f"context.{phase}")
 
 
 Timer = AbstractContextManager[object]

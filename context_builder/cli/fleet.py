@@ -75,12 +75,13 @@ async def _work() -> None:
     from context_builder.fleet.worker import run_workers
     from context_builder.fleet.workload import WorkloadMeter
     from context_builder.wiring.fleet import check_servers, open_apps, open_workers
+    from context_builder.wiring.tracing import sending_spans
 
     log.configure(settings.process.log_level, settings.process.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = asyncio.Event()
     meter = WorkloadMeter()
-    async with open_apps(settings) as apps, AsyncExitStack() as stack:
+    async with sending_spans(settings, "fleet"), open_apps(settings) as apps, AsyncExitStack() as stack:
         with stopping_signals(stop.set):
             await check_servers(apps)
             workers = await stack.enter_async_context(open_workers(apps, meter))

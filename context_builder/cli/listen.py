@@ -63,11 +63,12 @@ async def _listen(session_id: str, source: str | None, port: int | None) -> None
     from context_builder import log
     from context_builder.listener.feed import Feed
     from context_builder.wiring.app import open_redis
+    from context_builder.wiring.tracing import sending_spans
 
     settings = await settings_for(session_id)
     log.configure("error", settings.process.log_format)  # what is waited for is said below
     authorization = settings.listener.authorization
-    async with open_redis(settings) as redis:
+    async with sending_spans(settings, "listen"), open_redis(settings) as redis:
         report = _Report(session_id)
         feed = Feed(SessionClient(redis, session_id), report.skipped, report.away)
         secret = authorization.get_secret_value() if authorization else None

@@ -54,11 +54,12 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
     """Keep the session's state until told to stop, recorded in the file ``record`` if there is one."""
     from context_builder import log
     from context_builder.wiring.app import open_app, recording_of
+    from context_builder.wiring.tracing import sending_spans
 
     settings = await settings_for(session_id)
     log.configure(settings.process.log_level, settings.process.log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    async with open_app(settings) as app, AsyncExitStack() as stack:
+    async with sending_spans(settings, "run"), open_app(settings) as app, AsyncExitStack() as stack:
         session = app.session(session_id, record=record)
         with stopping_signals(session.stop):
             await app.check()

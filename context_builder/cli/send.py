@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from context_builder.cli.command import connected, legible, run
+from context_builder.cli.command import connected, legible, run, settings_in_force
 from context_builder.cli.completion import session_ids
 from context_builder.session.client import SessionClient, contributed, spoken
 
@@ -38,7 +38,9 @@ def send(
 
 
 async def _send(session_id: str, text: str, speaker: str | None) -> None:
-    async with connected(session_id) as client:
+    from context_builder.wiring.tracing import sending_spans
+
+    async with sending_spans(settings_in_force(), "send"), connected(session_id) as client:
         typer.echo(await say(client, text, speaker))
 
 

@@ -54,11 +54,17 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
     if settings.server.grpc_port is not None:
         require_extra("grpc", "grpc", "serve --grpc")
     from context_builder.wiring.server import open_services
+    from context_builder.wiring.tracing import sending_spans
 
     log.configure(settings.process.log_level, settings.process.log_format)
     stop = asyncio.Event()
     with stopping_signals(stop.set):
-        async with _telling(settings, stop), open_services(settings) as opened, _hosting(settings, opened):
+        async with (
+            sending_spans(settings, "serve"),
+            _telling(settings, stop),
+            open_services(settings) as opened,
+            _hosting(settings, opened),
+        ):
             from context_builder.server.app import create_app
             from context_builder.server.page.app import logins_of
             from context_builder.server.serving import serve_app

@@ -50,6 +50,7 @@ from context_builder.knowledge.sources.semantic import SEMANTIC, SemanticSource
 from context_builder.knowledge.sources.turn import TurnKnowledgeSource
 from context_builder.knowledge.view import NEVER, rendered_package
 from context_builder.knowledge.viewer import Viewer
+from context_builder.tracing import span
 
 log = structlog.get_logger(__name__)
 
@@ -225,8 +226,8 @@ class PackageService:
     async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: Trace, package_id: str) -> _Built:
         request_id = f"cbr_{ULID()}"
         caller = Caller(agent.sub, tuple(sorted(agent.roles)))
-        _, standing = await asyncio.gather(
-            self._record.begin(
+        with span("package.begin"):
+            begun = self._record.begin(
                 agent.tenant,
                 request_id,
                 caller=caller,
@@ -235,9 +236,8 @@ class PackageService:
                 traceparent=trace.traceparent,
                 task_id=request.task_id,
                 package_id=package_id,
-            ),
-            self._standing(agent),
-        )
+            )
+            _, standing = await asyncio.gather(begun, self._standing(agent))
         return await self._build(agent, request, trace, PackageIds(package_id, request_id, 1), standing)
 
     async def get(self, agent: Agent, package_id: str) -> Served:
@@ -366,7 +366,8 @@ class PackageService:
             if draft.report is None or draft.report.governance != governance:
                 # What was retrieved may be of before the change that the decisions name.
                 package = package.model_copy(update={"view": NEVER})
-            revision = await self._record.finish(agent.tenant, revision_of(package, draft, trace.traceparent))
+            with span("package.finish"):
+                revision = await self._record.finish(agent.tenant, revision_of(package, draft, trace.traceparent))
         except BaseException as error:  # being cancelled, too: the request is marked
             if ids.revision == 1:
                 await self._failed(agent.tenant, ids.request_id, error)

@@ -31,7 +31,7 @@ from context_builder.server.routes import (
     turns,
 )
 from context_builder.server.services import Services
-from context_builder.server.trace import TraceMiddleware
+from context_builder.server.trace import NO_TELEMETRY, TraceMiddleware
 
 ROUTERS = (
     artifacts.router,
@@ -68,6 +68,7 @@ def create_app(services: Services) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        telemetry=NO_TELEMETRY,
         lifespan=life,
         generate_unique_id_function=lambda route: route.name,
         middleware=[

@@ -6,13 +6,20 @@ import re
 from contextvars import ContextVar
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import Final
+from typing import Any, Final
 
 import structlog
+from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from context_builder.tracing import span, traceparent
 
 _PARENT: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _LONGEST: Final = 512
+
+NO_TELEMETRY: Final = TelemetryConfig(tracing=False, metrics=False, logs=False, auto_configure=False)
+"""Turns off what FastAPI would tell of a call where a tracer is set up: the query, with what is searched for and with
+login codes, and the texts of exceptions. :class:`TraceMiddleware` tells the route alone."""
 _HARDENING: Final = {b"cache-control": b"no-store", b"x-content-type-options": b"nosniff"}
 """Of every answer that says nothing else: it is one caller's, and is what it says it is."""
 
@@ -50,6 +57,12 @@ def trace_of(parents: list[bytes]) -> Trace:
     return Trace(token_hex(16), token_hex(8))
 
 
+def _recorded(trace: Trace) -> Trace:
+    """Return the trace with the span that is recorded for the call, if one is."""
+    found = _PARENT.fullmatch(traceparent().encode())
+    return trace if found is None else Trace(found[2].decode(), found[3].decode(), found[4].decode())
+
+
 class TraceMiddleware:
     """Finds the trace of a call, and names it in the answer's ``X-Trace-Id`` and in what is logged meanwhile."""
 
@@ -60,11 +73,18 @@ class TraceMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        trace = trace_of([value for name, value in scope["headers"] if name == b"traceparent"])
+        parents = [value for name, value in scope["headers"] if name == b"traceparent"]
+        parent = parents[0].decode("latin-1") if len(parents) == 1 else ""
+        with span(scope["method"], parent=parent, kind="SERVER") as current:
+            await self._in_trace(_recorded(trace_of(parents)), scope, receive, send, current)
+
+    async def _in_trace(self, trace: Trace, scope: Scope, receive: Receive, send: Send, current: Any) -> None:
         added = {b"x-trace-id": trace.trace_id.encode(), **_HARDENING}
 
         async def send_with_trace(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if current is not None:
+                    current.set_attribute("http.response.status_code", message["status"])
                 given = message.get("headers", ())
                 own = {name.lower() for name, _ in given}
                 message["headers"] = [*given, *(item for item in added.items() if item[0] not in own)]
@@ -76,3 +96,5 @@ class TraceMiddleware:
                 await self._app(scope, receive, send_with_trace)
         finally:
             _CURRENT.reset(token)
+            if current is not None and (route := getattr(scope.get("route"), "path", "")):
+                current.update_name(f"{scope['method']} {route}")

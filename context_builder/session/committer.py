@@ -22,6 +22,7 @@ from context_builder.session.store.commit_history import CommitHistory
 from context_builder.session.store.lease import this_holder
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis_availability import until_available
+from context_builder.tracing import note_span
 
 log = structlog.get_logger(__name__)
 
@@ -88,14 +89,23 @@ class Committer:
         :class:`StoreUnavailable` only when told to stop: what is not acknowledged then is read again by the next run.
         """
         self._incremental = self._next_attempt = self._describe(conversation, batches, publish=publish)
-        started = time.perf_counter()
+        started, begun = time.perf_counter(), self._clock.now().wall
         async for attempt in until_available(self._is_worth_waiting):
             with attempt:
                 committed = await self._write(conversation)
         metrics.COMMIT_SECONDS.observe(time.perf_counter() - started)
         self._committed_at = self._clock.now().monotonic
         self._is_back()
+        self._trace(batches, begun)
         return committed
+
+    def _trace(self, batches: Sequence[Batch], begun: float) -> None:
+        """Record in the trace of each message that it was published."""
+        for message in (message for batch in batches for message in batch.messages if message.traceparent):
+            told: dict[str, str | int] = {"session.id": self._store.keys.session_id}
+            told["session.revision"] = self._store.revision
+            now = self._clock.now().wall
+            note_span("session.publish", told, parent=message.traceparent, begin=begun, end=now)
 
     def _describe(self, conversation: Conversation, batches: Sequence[Batch], *, publish: bool) -> Commit:
         changes = conversation.take_changes()

@@ -165,6 +165,12 @@ class ProcessSettings:
         None, "HTTP_PORT", "Port that serves /metrics, /livez and /readyz; none without it. port"
     )
     http_host: str = setting("127.0.0.1", "HTTP_HOST", "Address that HTTP_PORT listens on. address")
+    otlp_endpoint: HttpUrl | None = setting(
+        None,
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "Base URL of an OpenTelemetry collector that spans are sent to over HTTP, e.g. http://127.0.0.1:4318; no spans "
+        "without it. URL",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "LOG_LEVEL", "Least severe log events that are shown."
     )

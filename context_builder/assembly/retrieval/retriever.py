@@ -11,6 +11,7 @@ from typing import Final
 
 import structlog
 
+from context_builder import tracing
 from context_builder.assembly.access import Access, Ruling
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.config import AssemblyConfig
@@ -181,13 +182,15 @@ class Retriever:
         self, queries: Mapping[str, RetrievalQuery], strategies: Mapping[str, Awaitable[Sequence[Candidate]]]
     ) -> tuple[Gathered[Sequence[Candidate]], Gathered[Sequence[Candidate]]]:
         """Return what the memories and what the strategies give, side by side within one deadline."""
-        remembered = gather(
-            {name: self._memories[name].find(query) for name, query in queries.items()}, self._config.deadline
-        )
+        remembered = gather({name: self._found(name, query) for name, query in queries.items()}, self._config.deadline)
         if not strategies:
             return await remembered, Gathered()
         both = await asyncio.gather(remembered, gather(strategies, self._config.deadline))
         return both[0], both[1]
+
+    async def _found(self, name: str, query: RetrievalQuery) -> Sequence[Candidate]:
+        with tracing.span(f"source.{name}"):
+            return await self._memories[name].find(query)
 
     def _queries(self, query: RetrievalQuery, states: Mapping[str, HealthState]) -> dict[str, RetrievalQuery]:
         """Return what each memory is asked for, of those that are healthy enough to be asked."""

@@ -20,6 +20,7 @@ from context_builder.server.page.shared_look import SharedLooks
 from context_builder.server.page.views import health, login, memory, packages, prompts, recordings, session, sessions
 from context_builder.server.problem import Problem
 from context_builder.server.services import Services
+from context_builder.server.trace import NO_TELEMETRY
 
 VIEWS: Final = (
     login.router,
@@ -57,6 +58,7 @@ def page_app(services: Services) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        telemetry=NO_TELEMETRY,
         middleware=[Middleware(HardeningMiddleware), Middleware(LoginMiddleware, logins=logins)],
         exception_handlers=dict.fromkeys(
             (Problem, HTTPException, RequestValidationError, ContextBuilderError, Exception), answer_error
