@@ -17,6 +17,10 @@ def main() -> None:
         app(prog_name="context-builder")
     except KeyboardInterrupt:
         sys.exit(130)
+    except RuntimeError as error:  # which Python 3.11 makes of an interrupt while a class is being made
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        sys.exit(130)
     finally:
         # The interpreter still waits for threads, such as one that starts an engine: one more Ctrl-C ends that, too.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

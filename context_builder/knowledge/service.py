@@ -317,6 +317,7 @@ class PackageService:
         The vectors are asked first, and without counting against their health how long that takes.
         """
         request = ContextBuildRequest(intent="What was decided?", token_budget=100)
+        await asyncio.to_thread(self._count, request.intent)  # loads the vocabulary
         await self._search_patiently(tenant_id, request)
         with suppress(ContextBuilderError):
             await self._drafted(Agent(tenant_id, frozenset(), ""), request)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from context_builder.__main__ import main
 from context_builder.engines.engine import free_port
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import RedisEngine
@@ -78,6 +79,17 @@ def test_it_ends_without_a_traceback(
     status, output = interrupted(tmp_path, [BEGIN, *command], after, redis_url=redis_server.url, database_url=nowhere)
     assert status in CLEAN, output
     assert "Traceback" not in output
+
+
+def test_an_interrupt_while_a_class_is_made_is_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted_class() -> None:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr("context_builder.cli.load", lambda _: interrupted_class())
+    monkeypatch.setattr("sys.argv", ["context-builder", "run", "monday"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
 
 
 @pytest.fixture
