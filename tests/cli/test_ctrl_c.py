@@ -87,8 +87,12 @@ def test_an_interrupt_while_a_class_is_made_is_one_too(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("context_builder.cli.load", lambda _: interrupted_class())
     monkeypatch.setattr("sys.argv", ["context-builder", "run", "monday"])
-    with pytest.raises(SystemExit) as ended:
-        main()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ended.value.code == 130
 
 
