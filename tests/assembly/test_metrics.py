@@ -122,12 +122,13 @@ def test_any_number_of_builders_share_the_metrics():
 
 @pytest.fixture(scope="module")
 def spans() -> Iterator[InMemorySpanExporter]:
-    """What the OpenTelemetry SDK exports, set up as a program does it: once in a process."""
+    """What the OpenTelemetry SDK exports meanwhile; a program sets it up once, other tests are to do without it."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
-    yield exporter
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace, "_TRACER_PROVIDER", provider)
+        yield exporter
     provider.shutdown()
 
 
