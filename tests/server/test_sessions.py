@@ -145,12 +145,12 @@ async def test_a_turn_is_built_within_its_budget(api: ApiServer, redis: Redis) -
 
 async def test_memories_are_found_by_their_own_tenant(api: ApiServer) -> None:
     memory = PostgresMemory(api.database_url)
-    await memory.remember(TENANT, [Memory("kelp:1", "The kelp forest hides a hydrophone.", speaker="Ida")])
+    await memory.remember(TENANT, [Memory("narwhal:1", "A narwhal circles the turbine foundation.", speaker="Ida")])
     await memory.close()
     async with api.client(api.key()) as own, api.client(api.key(tenant="other")) as other:
-        query = {"q": "hydrophone in the kelp", "limit": 3}
+        query = {"q": "narwhal at the turbine", "limit": 3}  # words of no other test
         found, *_ = (await own.get("/memories/search", params=query)).json()["memories"]
-        assert (found["id"], found["text"]) == ("kelp:1", "The kelp forest hides a hydrophone.")
+        assert (found["id"], found["text"]) == ("narwhal:1", "A narwhal circles the turbine foundation.")
         assert 0 < found["score"] <= 1
         assert (await other.get("/memories/search", params=query)).json() == {"memories": []}
 
