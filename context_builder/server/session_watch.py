@@ -147,15 +147,16 @@ class SessionWatches:
     """Holds the watches of one process, each running while somebody watches."""
 
     def __init__(self) -> None:
-        self._watches: OrderedDict[str, SessionWatch] = OrderedDict()
+        self._watches: OrderedDict[tuple[Redis, str], SessionWatch] = OrderedDict()
 
     @asynccontextmanager
     async def watching(self, redis: Redis, session_id: str) -> AsyncIterator[SessionWatch]:
         """Watch a session meanwhile. Raises :class:`StoreError` when Redis does not answer."""
-        watch = self._watches.get(session_id)
+        what = (redis, session_id)  # another Redis is another tenant's, whose session may be called the same
+        watch = self._watches.get(what)
         if watch is None or watch.gone:
-            watch = self._watches[session_id] = SessionWatch(redis, session_id)
-        self._watches.move_to_end(session_id)
+            watch = self._watches[what] = SessionWatch(redis, session_id)
+        self._watches.move_to_end(what)
         watch.watchers += 1
         try:
             await watch.look()
@@ -170,10 +171,10 @@ class SessionWatches:
             self._drop_idle()
 
     def _drop_idle(self) -> None:
-        idle = [name for name, watch in self._watches.items() if not watch.watchers]
-        for name in idle:
-            if self._watches[name].gone or len(self._watches) > MOST_SESSIONS:
-                del self._watches[name]
+        idle = [what for what, watch in self._watches.items() if not watch.watchers]
+        for what in idle:
+            if self._watches[what].gone or len(self._watches) > MOST_SESSIONS:
+                del self._watches[what]
 
 
 def _revision_of(state: JsonObject) -> int:

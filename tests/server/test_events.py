@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,9 +12,12 @@ import jsonpatch
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.server.session_watch import SessionWatches
 from context_builder.session.store.registry import SessionRegistry
+from context_builder.storage.redis import client_for
 from tests.server.test_sessions import Events, said
 from tests.services.api_server import ApiServer
+from tests.services.redis_server import RedisServer
 from tests.services.running import push, running, state
 from tests.services.waiting import wait_until
 
@@ -145,3 +149,17 @@ async def test_many_watchers_share_one_look(api: ApiServer, redis: Redis) -> Non
         assert time.monotonic() - began > 0.8  # ten a second, not ten for each of twenty watchers
         for stream in streams:
             await stream.__aexit__(None, None, None)
+
+
+async def test_another_redis_has_another_session_of_the_same_name(redis: Redis, tmp_path: Path) -> None:
+    elsewhere = RedisServer(tmp_path)
+    elsewhere.start()
+    watches = SessionWatches()
+    try:
+        await push(redis, said(1, "What the lab alone may know."))
+        async with client_for(elsewhere.url) as other, running(redis), watches.watching(redis, "monday") as watch:
+            assert texts(watch.state)
+            async with watches.watching(other, "monday") as theirs:
+                assert (theirs.gone, theirs.state) == (True, {})
+    finally:
+        elsewhere.kill()
