@@ -14,6 +14,7 @@ from context_builder.cli.command import run, settings_for
 from context_builder.cli.completion import session_ids
 from context_builder.cli.signals import stopping_signals
 from context_builder.cli.view.palette import plain
+from context_builder.errors import ContextBuilderError
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:
@@ -86,8 +87,14 @@ async def _follow(feed: Feed, source: str | None, authorization: str | None, por
     from context_builder.listener import sources
     from context_builder.transcript.live_speech import LiveSpeech
 
+    refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
     async def follow(messages: AsyncIterator[str | bytes]) -> None:
-        await feed.follow(messages, LiveSpeech())
+        try:
+            await feed.follow(messages, LiveSpeech())
+        except ContextBuilderError as error:
+            if not refused.done():
+                refused.set_exception(error)
 
     if source is not None:
         speech = LiveSpeech()  # one for all connections: what comes again after a new one is known
@@ -95,9 +102,9 @@ async def _follow(feed: Feed, source: str | None, authorization: str | None, por
     elif port is not None:
         async with sources.relays(port, follow, _say) as bound:
             _say(f"relays may connect to ws://{sources.LOOPBACK}:{bound}; Ctrl-C stops")
-            await asyncio.Event().wait()
+            await refused
     else:
-        await follow(sources.from_lines())
+        await feed.follow(sources.from_lines(), LiveSpeech())
 
 
 def _say(line: str) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from context_builder.session.client import SessionClient, spoken
 from context_builder.storage.redis_availability import until_available
@@ -17,7 +18,11 @@ QUIET: Final = 1.0
 """Seconds without a message after which what may still be joined with more is said as it is."""
 
 GRACE: Final = 3.0
-"""Seconds for which Redis is waited for when a stream has ended."""
+"""Seconds for which Redis is waited for when this is stopped."""
+
+MOST_AHEAD: Final = 10_000
+"""Messages that a stream is read ahead while Redis is away: who is not listened to hangs up, and what comes then is
+lost."""
 
 
 class Feed:
@@ -38,35 +43,58 @@ class Feed:
         self._number: int | None = None
 
     async def follow(self, messages: AsyncIterator[str | bytes], speech: LiveSpeech) -> None:
-        """Push what the messages say until they end; also what was held back when they end, or this is cancelled."""
-        waiting: asyncio.Future[str | bytes] | None = None
+        """Push what the messages say until they end; also what was held back when they end, or this is cancelled.
+
+        Messages are listened to while earlier ones wait for Redis. Raises :class:`StoreError` when that refuses.
+        """
+        pushes: deque[asyncio.Task[None]] = deque()
+        message: asyncio.Future[str | bytes] | None = None
         try:
             while True:
-                waiting = waiting or asyncio.ensure_future(anext(messages))
-                done, _ = await asyncio.wait({waiting}, timeout=QUIET if speech.holds else None)
+                message = message or asyncio.ensure_future(anext(messages))
+                awaited: set[asyncio.Future[Any]] = {message, *itertools.islice(pushes, 1)}
+                patience = QUIET if speech.holds else None
+                done, _ = await asyncio.wait(awaited, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                await self._settle(pushes, down_to=MOST_AHEAD)
                 if not done:
-                    await self._push_whole(speech.rest())
-                    continue
-                try:
-                    message = waiting.result()
-                except StopAsyncIteration:
-                    break
-                finally:
-                    waiting = None
-                await self._push_whole(self._read(message, speech))
+                    self._begin(pushes, speech.rest())
+                elif message in done:
+                    try:
+                        said = message.result()
+                    except StopAsyncIteration:
+                        break
+                    finally:
+                        message = None
+                    self._begin(pushes, self._read(said, speech))
+            self._begin(pushes, speech.rest())
+            await self._settle(pushes, down_to=0)
+        except BaseException:  # Ctrl-C, for example
+            self._begin(pushes, speech.rest())
+            if pushes:
+                await asyncio.wait(pushes, timeout=GRACE)
+            raise
         finally:
-            if waiting is not None:
-                waiting.cancel()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GRACE):
-                    await self.push(speech.rest())
+            if message is not None:
+                message.cancel()
+            for push in pushes:
+                push.cancel()
+            await asyncio.gather(*pushes, return_exceptions=True)
 
-    async def push(self, utterances: Sequence[Utterance]) -> None:
+    def _begin(self, pushes: deque[asyncio.Task[None]], utterances: Sequence[Utterance]) -> None:
+        if utterances:
+            self.waiting += len(utterances)
+            now = datetime.now().astimezone()
+            pushes.append(asyncio.create_task(self._push(utterances, now), name="push"))
+
+    async def _settle(self, pushes: deque[asyncio.Task[None]], *, down_to: int) -> None:
+        """Take out pushes that are done, and wait until no more than so many are left."""
+        while pushes and (pushes[0].done() or len(pushes) > down_to):
+            await asyncio.wait({pushes[0]})
+            pushes.popleft().result()
+
+    async def _push(self, utterances: Sequence[Utterance], now: datetime) -> None:
         """Push utterances, the oldest first, until Redis takes them; by its number, one that came twice counts once."""
-        if not utterances:
-            return
-        self.waiting += len(utterances)
-        async with self._one_at_a_time:
+        async with self._one_at_a_time:  # which lets in whoever came first
             attempts = 0
             async for attempt in until_available():
                 attempts += 1
@@ -75,24 +103,12 @@ class Feed:
                 with attempt:
                     if self._number is None:
                         self._number = await self._client.next_number()
-                    now = datetime.now().astimezone()
                     said = enumerate(utterances, self._number)
                     name = self._client.session_id
                     await self._client.push(*(spoken(name, number, one.speaker, one.text, now) for number, one in said))
             self._number = (self._number or 1) + len(utterances)
             self.pushed += len(utterances)
             self.waiting -= len(utterances)
-
-    async def _push_whole(self, utterances: Sequence[Utterance]) -> None:
-        """Push utterances; should this be cancelled meanwhile, it is only after Redis has answered, or ``GRACE``."""
-        pushing = asyncio.ensure_future(self.push(utterances))
-        try:
-            await asyncio.shield(pushing)
-        except asyncio.CancelledError:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GRACE):
-                    await pushing
-            raise
 
     def _read(self, message: str | bytes, speech: LiveSpeech) -> list[Utterance]:
         try:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from concurrent.futures import CancelledError
+from contextlib import asynccontextmanager, suppress
 from threading import Thread
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 from websockets.asyncio.client import ClientConnection, connect, process_exception
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI, WebSocketException
 from websockets.frames import CloseCode
 
+from context_builder.config import check_url
 from context_builder.errors import SettingError, TranscriptError
 from context_builder.storage.urls import printable
 
@@ -21,6 +23,9 @@ LARGEST: Final = 16 * 2**20
 """Bytes of a message; no transcriber sends a thousandth of that."""
 
 LOOPBACK: Final = "127.0.0.1"
+
+GRACE: Final = 1.0
+"""Seconds in which what relays had sent when the server ended is read."""
 
 FIRST_PAUSE: Final = 0.25
 LONGEST_PAUSE: Final = 10.0
@@ -46,6 +51,11 @@ async def from_websocket(url: str, authorization: str | None, follow: Follow, on
     none, and :class:`TranscriptError` when the server refuses.
     """
     server, pause = printable(url), FIRST_PAUSE
+    wrong = SettingError(f"--from: {server} is not an address such as ws://localhost:9090")
+    try:
+        check_url(url, "ws", "wss")
+    except ValueError:
+        raise wrong from None
     headers = {"Authorization": authorization} if authorization else {}
     while True:
         told = _Told(on_state)
@@ -55,7 +65,7 @@ async def from_websocket(url: str, authorization: str | None, follow: Follow, on
                 await follow(told.messages(connection))
             reason = "ended the connection"
         except InvalidURI:
-            raise SettingError(f"--from: {server} is not an address such as ws://localhost:9090") from None
+            raise wrong from None
         except (OSError, TimeoutError, WebSocketException) as error:
             if process_exception(error) is not None:
                 raise _refused(server, error) from None
@@ -81,15 +91,28 @@ async def relays(port: int, follow: Follow, on_state: Callable[[str], None]) -> 
     Pages in a browser, which name their origin, are refused. Raises :class:`SettingError` for a port that is taken.
     """
 
+    following: set[asyncio.Task[Any]] = set()
+
     async def take(connection: ServerConnection) -> None:
-        await follow(_Told(on_state).messages(connection))
+        following.add(task := cast("asyncio.Task[Any]", asyncio.current_task()))
+        try:
+            await follow(_Told(on_state).messages(connection))
+        finally:
+            following.discard(task)
 
     try:
         server = await serve(take, LOOPBACK, port, origins=[None], max_size=LARGEST)
     except OSError as error:
         raise SettingError(f"--port {port}: {error.strerror}") from None
-    async with server:
+    try:
         yield next(iter(server.sockets)).getsockname()[1]
+    finally:
+        server.close()
+        if following:
+            await asyncio.wait(following, timeout=GRACE)
+        for task in following:  # which may wait for Redis without end
+            task.cancel()
+        await server.wait_closed()
 
 
 async def from_lines(source: BinaryIO | None = None) -> AsyncIterator[str | bytes]:
@@ -99,9 +122,10 @@ async def from_lines(source: BinaryIO | None = None) -> AsyncIterator[str | byte
 
     def read() -> None:
         stream = source or open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (see below)
-        while line := stream.readline(LARGEST):
-            asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
-        asyncio.run_coroutine_threadsafe(lines.put(b""), loop).result()
+        with suppress(CancelledError, RuntimeError):  # nobody listens any more: the loop has ended, or is about to
+            while line := stream.readline(LARGEST):
+                asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+            asyncio.run_coroutine_threadsafe(lines.put(b""), loop).result()
 
     # A read cannot be interrupted, and dies with the program, which at its end would wait for sys.stdin's own lock.
     Thread(target=read, name="lines", daemon=True).start()

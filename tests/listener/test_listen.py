@@ -20,7 +20,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
 
-from context_builder.errors import SettingError, StoreUnavailable, TranscriptError
+from context_builder.errors import SettingError, StoreError, StoreUnavailable, TranscriptError
 from context_builder.listener import sources
 from context_builder.listener.feed import Feed
 from context_builder.session.client import SessionClient
@@ -322,6 +322,8 @@ def test_the_command_says_what_is_wrong(redis_server: RedisServer, tmp_path: Pat
     for arguments, told in (
         (("mon day",), "session id 'mon day'"),
         (("monday", "--from", "http://host"), "--from: host is not an address"),
+        (("monday", "--from", "ws://[::1"), "--from: an unreadable address is not an address"),
+        (("monday", "--from", "ws://host:99999"), "is not an address"),
         (("monday", "--from", "ws://host", "--port", "1"), "give one of them"),
         (("monday",), "0 pushed to monday"),
     ):
@@ -329,3 +331,86 @@ def test_the_command_says_what_is_wrong(redis_server: RedisServer, tmp_path: Pat
             status = listener.wait(20)
             assert told in " ".join(listener.output.replace("│", " ").split())
             assert (status == 0) == (told.startswith("0 pushed"))
+
+
+async def test_a_stream_is_listened_to_while_redis_is_away(redis: Redis) -> None:
+    goes_on = asyncio.Event()
+
+    class Frozen(SessionClient):
+        async def push(self, *messages: Any) -> None:
+            await goes_on.wait()
+            await super().push(*messages)
+
+    heard = 0
+
+    async def messages() -> AsyncIterator[str | bytes]:
+        nonlocal heard
+        for number in range(500):
+            heard += 1
+            yield json.dumps({"text": f"Clip {number}."})
+
+    feed = Feed(Frozen(redis, "monday"), print)
+    task = asyncio.create_task(feed.follow(messages(), LiveSpeech()))
+    await wait_until(lambda: heard == 500, "all is heard")
+    assert (feed.pushed, feed.waiting) == (0, 500)
+    goes_on.set()
+    await task
+    assert await texts(redis) == [f"Clip {number}." for number in range(500)]
+    assert [one["message_number"] for one in await queued(redis)] == list(range(1, 501))
+
+
+async def test_what_redis_refuses_for_good_is_told_while_nobody_speaks(redis: Redis) -> None:
+    class Refused(SessionClient):
+        async def push(self, *messages: Any) -> None:
+            raise StoreError("Redis refuses the password or user")
+
+    async def messages() -> AsyncIterator[str | bytes]:
+        yield '{"text": "One."}'
+        await asyncio.Event().wait()
+
+    feed = Feed(Refused(redis, "monday"), print)
+    with pytest.raises(StoreError):
+        await asyncio.wait_for(feed.follow(messages(), LiveSpeech()), 10)
+    assert feed.waiting == 1
+
+
+async def test_ctrl_c_ends_a_server_of_relays_though_redis_is_away(tmp_path: Path) -> None:
+    with Daemon(tmp_path, "listen", "monday", "--port", "0", redis_url="redis://127.0.0.1:1") as listener:
+        await wait_until(lambda: "relays may connect" in listener.output, "it listens", timeout=20)
+        url = listener.output.partition("connect to ")[2].partition(";")[0]
+        async with connect(url) as relay:
+            await relay.send('{"text": "One."}')
+            await wait_until(lambda: "Redis does not answer" in listener.output, "it waits", timeout=20)
+            status, seconds = await asyncio.to_thread(listener.stop, signal.SIGINT)
+        assert (status, "0 pushed to monday, 1 not pushed" in listener.output) == (1, True), listener.output
+        assert "Traceback" not in listener.output
+        assert seconds < 10
+
+
+async def test_a_server_of_relays_ends_when_redis_refuses_for_good(redis_server: RedisServer, tmp_path: Path) -> None:
+    url = redis_server.url.replace("redis://", "redis://nobody:wrong@")
+    with Daemon(tmp_path, "listen", "monday", "--port", "0", redis_url=url) as listener:
+        await wait_until(lambda: "relays may connect" in listener.output, "it listens", timeout=20)
+        async with connect(listener.output.partition("connect to ")[2].partition(";")[0]) as relay:
+            await relay.send('{"text": "One."}')
+            assert await asyncio.to_thread(listener.wait) == 1
+        assert "Redis refuses the password" in listener.output
+        assert "Traceback" not in listener.output
+
+
+async def test_ctrl_c_ends_a_full_pipe_in_silence_though_redis_is_away(tmp_path: Path) -> None:
+    environ = {**os.environ, "REDIS_URL": "redis://127.0.0.1:1", "CONTEXT_BUILDER_HOME": str(tmp_path)}
+    listener = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "context_builder", "listen", "monday"),
+        stdin=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environ,
+    )
+    assert listener.stdin is not None
+    assert listener.stderr is not None
+    listener.stdin.write(b'{"text": "We count."}\n' * 20_000)
+    assert await asyncio.wait_for(listener.stderr.readline(), 20) == b"Redis does not answer; waiting for it\n"
+    listener.send_signal(signal.SIGINT)
+    told = (await asyncio.wait_for(listener.stderr.read(), 20)).decode()
+    assert (await listener.wait(), told.count("\n")) == (1, 1), told
+    assert told.startswith("0 pushed to monday, ")
