@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import structlog
 import typer
 
-from context_builder.cli.command import SESSION_ID, run, settings_for, settings_in_force
+from context_builder.cli.command import SESSION_ID, run, settings_for
 from context_builder.cli.signals import stopped, stopping_signals, within_grace
 from context_builder.extras import require_extra
 from context_builder.session.failures import lone_failure_itself
@@ -153,5 +153,5 @@ async def _record(session_id: str, file: Path | None, *, takeover: bool, wait: b
     from context_builder.wiring.app import recording_of
 
     validate_session_id(session_id)
-    file = file or recording_of(session_id, settings_in_force()) or Path(f"{session_id}.jsonl")
+    file = file or recording_of(session_id, await settings_for(session_id)) or Path(f"{session_id}.jsonl")
     await serve(session_id, file, takeover=takeover, wait=wait)

@@ -1,4 +1,4 @@
-"""The file ``.env`` is changed here: lines of names that are set, and no other."""
+"""The file ``.env`` is read here, and changed: lines of names that are set, and no other."""
 
 from __future__ import annotations
 
@@ -9,10 +9,22 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from dotenv import dotenv_values
+
 from context_builder.errors import SettingError
 
 PRIVATE: Final = 0o600
 _NAME: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=")
+
+
+def read_values(file: Path) -> Mapping[str, str | None]:
+    """Return what the file sets; nothing where there is none. Raises :class:`SettingError`."""
+    try:
+        return dotenv_values(file) if file.is_file() else {}
+    except UnicodeDecodeError:
+        raise SettingError(f"{file}: is not UTF-8; correct it first") from None
+    except OSError as error:
+        raise SettingError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def write_values(file: Path, values: Mapping[str, str | None]) -> None:
@@ -21,14 +33,17 @@ def write_values(file: Path, values: Mapping[str, str | None]) -> None:
     The file is replaced in one step and is its owner's alone. A name that was set in several lines is in one, the last.
     Raises :class:`SettingError`.
     """
-    target = file.resolve()
     try:
-        lines = target.read_text(encoding="utf-8").splitlines() if target.exists() else []
-        kept = [line for line in lines if not ((found := _NAME.match(line)) and found[1] in values)]
-        kept += [f"{name}={_quoted(name, value)}" for name, value in values.items() if value is not None]
-        replace_text(target, "".join(f"{line}\n" for line in kept))
+        target = file.resolve()
+        text = target.read_text(encoding="utf-8") if target.exists() else ""
     except UnicodeDecodeError:
         raise SettingError(f"{file}: is not UTF-8; correct it first") from None
+    except OSError as error:
+        raise SettingError(f"{file}: cannot be read: {error.strerror}") from None
+    lines = text.removesuffix("\n").split("\n") if text else []
+    kept = [line for line in lines if not ((found := _NAME.match(line)) and found[1] in values)]
+    kept += [f"{name}={_quoted(name, value)}" for name, value in values.items() if value is not None]
+    replace_text(target, "".join(f"{line}\n" for line in kept))
 
 
 def replace_text(file: Path, text: str) -> None:
@@ -46,9 +61,12 @@ def replace_text(file: Path, text: str) -> None:
 
 
 def _quoted(name: str, value: str) -> str:
-    """Return the value as a line of the file takes it; single quotes, within which nothing is replaced."""
+    """Return the value as a line of the file takes it. Even within single quotes ``${NAME}`` is replaced, so the dollar
+    sign before a brace is written as what stands for a variable that is not there.
+    """
     if any(not char.isprintable() for char in value):
         raise SettingError(f"{name}: has a character that is not printable")
     if re.fullmatch(r"[A-Za-z0-9_./:@%+,=?&~-]*", value):
         return value
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "${:-$}{")
+    return f"'{escaped}'"

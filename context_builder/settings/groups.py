@@ -67,6 +67,9 @@ class RedisSettings:
         "true or false",
     )
 
+    named_by: str = "REDIS_URL"
+    """Setting that the URL is from, for errors about it."""
+
     @property
     def server_name(self) -> str:
         """Return what the server of ``url`` is called, without credentials; ``redis`` where there is no URL."""

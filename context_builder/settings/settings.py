@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
+from urllib.parse import quote
 
-from dotenv import dotenv_values
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, model_validator
 
 from context_builder.analysis.options import CallOptions, TaskConfig
@@ -25,6 +25,7 @@ from context_builder.errors import SettingError
 from context_builder.fleet.config import FleetConfig
 from context_builder.memory.options import EmbeddingOptions, SomaBrainOptions
 from context_builder.session.config import SessionConfig
+from context_builder.settings.env_file import read_values
 from context_builder.settings.groups import (
     ArchiveSettings,
     KnowledgeServiceSettings,
@@ -110,9 +111,13 @@ class Settings(BaseModel):
         each = []
         for secret in self.redis.urls:
             url, tenant_id = split_tenant(secret.get_secret_value())
-            redis = replace(self.redis, url=SecretStr(url), urls=None)
+            redis = replace(self.redis, url=SecretStr(url), urls=None, named_by="REDIS_URLS")
             memory = replace(self.memory, tenant_id=self.memory.tenant_id if tenant_id is None else tenant_id)
-            each.append(self.model_copy(update={"redis": redis, "memory": memory}))
+            folder = self.process.record_dir
+            if folder is not None and memory.tenant_id != self.memory.tenant_id:  # the folder itself is TENANT_ID's
+                folder /= f"tenant={quote(memory.tenant_id, safe='')}"
+            process = replace(self.process, record_dir=folder)
+            each.append(self.model_copy(update={"redis": redis, "memory": memory, "process": process}))
         return tuple(each)
 
     def by_name(self) -> dict[str, Any]:
@@ -153,7 +158,7 @@ def load_settings(
     set. Raises :class:`SettingError` naming the first wrong setting.
     """
     environ = os.environ if environ is None else environ
-    from_file = dotenv_values(env_file) if env_file is not None and env_file.is_file() else {}
+    from_file = read_values(env_file) if env_file is not None else {}
     values: dict[str, object] = {}
     spelled: dict[str, str] = {}
     for source in (from_file, environ):
@@ -207,8 +212,7 @@ def misspelt(env_file: Path = Path(".env")) -> list[tuple[str, str]]:
     from difflib import get_close_matches
 
     known = [name for name in definitions() if not name.startswith(PREFIX)]
-    names = dotenv_values(env_file) if env_file.is_file() else {}
-    others = [name for name in names if name not in known and not name.startswith(PREFIX)]
+    others = [name for name in read_values(env_file) if name not in known and not name.startswith(PREFIX)]
     looks_like = ((name, get_close_matches(name.upper(), known, n=1, cutoff=0.85)) for name in others)
     return [(name, close[0]) for name, close in looks_like if close]
 

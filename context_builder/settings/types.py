@@ -48,6 +48,8 @@ def split_tenant(url: str) -> tuple[str, str | None]:
     address, _, query = url.partition("?")
     options = query.split("&") if query else []
     tenants = [unquote_plus(one.removeprefix("tenant=")) for one in options if one.startswith("tenant=")]
+    if len(tenants) > 1:
+        raise ValueError("REDIS_URLS: gives a server to two tenants")
     kept = "&".join(one for one in options if not one.startswith("tenant="))
     return f"{address}?{kept}" if kept else address, tenants[0] if tenants else None
 

@@ -40,11 +40,12 @@ def _options() -> dict[str, Any]:
     }
 
 
-def client_for(url: str) -> Redis:
+def client_for(url: str, setting: str = "REDIS_URL") -> Redis:
     """Return a client for ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://H1:P1,H2:P2/SERVICE/DB``.
 
     What redis-py takes as options of a URL (``?ssl_ca_certs=/etc/ca.pem``) is taken; those that begin with
-    ``sentinel_`` (``sentinel_password``) are for the sentinels alone. Raises :class:`SettingError`.
+    ``sentinel_`` (``sentinel_password``) are for the sentinels alone. Raises :class:`SettingError`, which names the
+    ``setting`` that the URL is from.
     """
     scheme = url.partition("://")[0]
     try:
@@ -58,11 +59,11 @@ def client_for(url: str) -> Redis:
         if isinstance(connection, SSLConnection):
             connection.ssl_context.get()
     except TypeError as error:
-        raise SettingError(f"REDIS_URL: an option is unknown: {str(error).rpartition(' ')[2]}") from None
+        raise SettingError(f"{setting}: an option is unknown: {str(error).rpartition(' ')[2]}") from None
     except OSError as error:
-        raise SettingError(f"REDIS_URL: the certificates cannot be used: {error.strerror or error}") from None
+        raise SettingError(f"{setting}: the certificates cannot be used: {error.strerror or error}") from None
     except (ValueError, RedisError) as error:
-        raise SettingError(f"REDIS_URL: {error}") from None
+        raise SettingError(f"{setting}: {error}") from None
     return client
 
 
@@ -76,7 +77,7 @@ def _sentinel_client(url: str, *, tls: bool) -> Redis:
         ]
         options: dict[str, Any] = dict(parse_url(f"redis://{credentials}{at}master/{int(database or 0)}?{parts.query}"))
     except ValueError:
-        raise SettingError("REDIS_URL: a sentinel URL is redis+sentinel://host:port,host:port/service/db") from None
+        raise ValueError("a sentinel URL is redis+sentinel://host:port,host:port/service/db") from None
     del options["host"]
     to_sentinels = {n.removeprefix("sentinel_"): options.pop(n) for n in [*options] if n.startswith("sentinel_")}
     secured = {"ssl": tls, **{n: v for n, v in options.items() if n.startswith("ssl_")}}

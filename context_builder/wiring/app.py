@@ -213,7 +213,7 @@ def recording_of(session_id: str, settings: Settings) -> Path | None:
 async def _open_redis(settings: Settings) -> tuple[Redis, str, Described]:
     """Return the client, the URL, which may hold a password, and what people are told."""
     if (url := await _named_redis(settings)) is not None:
-        return client_for(url), url, Described(f"Redis at {printable(url)}")
+        return client_for(url, settings.redis.named_by), url, Described(f"Redis at {printable(url)}")
     engine = redis_engine(settings, STANDARD_PORT)
     address = await asyncio.to_thread(engine.ensure)
     hint = "; ".join(filter(None, [address.warning, "set REDIS_URL for your own"]))
@@ -230,7 +230,7 @@ async def running_redis(settings: Settings) -> Redis | None:
     except (StoreError, EngineError) as error:
         log.warning("session_state.unread", error=type(error).__name__)
         return None
-    return client_for(url) if url is not None else None
+    return client_for(url, settings.redis.named_by) if url is not None else None
 
 
 async def _named_redis(settings: Settings) -> str | None:

@@ -169,6 +169,7 @@ def test_an_unknown_name_with_our_prefix_is_a_mistake() -> None:
         ({"SUPABASE_KEY": "sb_secret_x"}, "SUPABASE_URL: is missing"),
         ({"EMBEDDING_MODEL": "e5"}, "EMBEDDING_API_KEY: is missing, and so is OPENAI_API_KEY"),
         ({"REDIS_URLS": "redis://one", "REDIS_URL": "redis://two"}, "REDIS_URLS: is set, and so is REDIS_URL"),
+        ({"REDIS_URLS": "redis://one?tenant=a&tenant=b"}, "REDIS_URLS: gives a server to two tenants"),
         ({"POLL_INTERVAL": "10"}, "POLL_INTERVAL: must be below CONVERSATION_STATE_TTL"),
         ({"LEASE_TIME": "1"}, "LEASE_TIME: must be more than twice POLL_INTERVAL"),
         ({"SUMMARY_KEEP_LAST": "1000"}, "SUMMARY_KEEP_LAST: must be below RAW_BUFFER_MAX_MESSAGES"),
@@ -194,6 +195,20 @@ def test_each_redis_server_has_its_address_and_its_tenant() -> None:
     ]
     assert "hunter2" not in repr(settings) + settings.model_dump_json()
     assert load().of_each_server() == (load(),)
+
+
+def test_each_tenants_sessions_are_recorded_apart_so_that_nobody_sees_anothers() -> None:
+    urls = "redis://one redis://two?tenant=ours redis://three?tenant=../club redis://four?tenant=.."
+    each = load(REDIS_URLS=urls, TENANT_ID="ours", RECORD_DIR="/said").of_each_server()
+    folders = [str(one.process.record_dir) for one in each]
+    assert folders == ["/said", "/said", "/said/tenant=..%2Fclub", "/said/tenant=.."]
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_bytes(b"REDIS_HOST=caf\xe9\n")
+    with pytest.raises(SettingError, match="is not UTF-8; correct it first"):
+        load_settings({}, env_file=file)
 
 
 @pytest.mark.parametrize("key", [api_key("anon"), "sb_publishable_x"])

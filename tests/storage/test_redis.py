@@ -19,6 +19,7 @@ from context_builder.errors import SettingError, StoreError, StoreUnavailable
 from context_builder.settings.settings import load_settings
 from context_builder.storage.redis import check_server, client_for, host_url
 from context_builder.storage.redis_availability import translated
+from context_builder.wiring.servers import open_servers
 from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer, redis_binary
 from tests.services.running import published, push, running
@@ -205,3 +206,10 @@ async def _is_primary(client: Redis) -> bool:
         return bool((await client.info("replication"))["role"] == "master")
     except RedisError:  # it hangs up when its role changes
         return False
+
+
+async def test_a_wrong_url_is_told_by_the_name_of_its_setting() -> None:
+    settings = load_settings({"REDIS_URLS": "redis://one redis://two?colour=red"}, env_file=None)
+    with pytest.raises(SettingError, match=r"^REDIS_URLS: an option is unknown: 'colour'$"):
+        async with open_servers(settings):
+            pass
