@@ -17,6 +17,7 @@ from context_builder.errors import AnalystUnavailable, ContextBuilderError, Stor
 from context_builder.storage.redis_availability import translated
 
 if TYPE_CHECKING:
+    from context_builder.cli.repairs import Repair
     from context_builder.session.keys import Receiver
     from context_builder.wiring.app import App
 
@@ -72,12 +73,7 @@ def doctor(
 
 def _mend(*, yes: bool) -> None:
     """Mend what can be mended; what fails, or is not wanted, is told and left."""
-    from context_builder import log
-    from context_builder.cli.repairs import repairs
-
-    settings = settings_in_force()
-    log.configure("error", settings.process.log_format)
-    for repair in run(repairs(settings)):
+    for repair in run(_repairs()):
         if repair.asks and not yes and not (sys.stdin.isatty() and typer.confirm(f"{plain(repair.what)}. Mend it?")):
             typer.echo(f"left  {plain(repair.what)}" + ("" if sys.stdin.isatty() else "; --yes mends it"), err=True)
             continue
@@ -85,6 +81,15 @@ def _mend(*, yes: bool) -> None:
             typer.echo(f"fixed {plain(repair.what)}: {plain(asyncio.run(repair.mend()))}", err=True)
         except ContextBuilderError as error:
             typer.echo(f"left  {plain(repair.what)}: {plain(error)}", err=True)
+
+
+async def _repairs() -> list[Repair]:
+    from context_builder import log
+    from context_builder.cli.repairs import repairs
+
+    settings = settings_in_force()
+    log.configure("error", settings.process.log_format)
+    return await repairs(settings)
 
 
 async def _doctor(*, as_json: bool) -> None:

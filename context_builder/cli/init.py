@@ -24,6 +24,7 @@ ENV: Final = Path(".env")
 OURS: Final = "embedded"
 """Answer for the Redis and the database that come along."""
 
+_PREFIX: Final = "CONTEXT_BUILDER_"
 NONE: Final = "none"
 OPENAI: Final = "openai"
 PATIENCE: Final = 45.0
@@ -42,7 +43,7 @@ class Question:
     values: Callable[[str], Values]
     check: Callable[[Settings], Awaitable[str]]
     present: tuple[str, ...] = field(default=())
-    """Settings that answer it where they are set already."""
+    """Settings that answer it where they are set already, and give way to a new answer."""
 
 
 def init(
@@ -76,7 +77,7 @@ def init(
     if ENV.exists():
         confirm(f"Change {ENV}, which is there already? Other lines stay.", yes=yes)
     given = {"redis": redis, "database": database, "model": model, "recordings": recordings}
-    held = _held()
+    held = run(_held())
     chosen: Values = {}
     for question in QUESTIONS:
         chosen |= _answered(question, given[question.name], held)
@@ -87,7 +88,7 @@ def init(
 def _answered(question: Question, given: str | None, held: Mapping[str, str]) -> Values:
     """Return the settings of an answer that works; a person is asked until there is one."""
     asks = given is None and sys.stdin.isatty()
-    unchanged = given is None and any(held.get(name) for name in question.present)
+    unchanged = given is None and any(name.removeprefix(_PREFIX) in question.present for name in held)
     if unchanged and not asks:
         return {}
     while True:
@@ -105,14 +106,14 @@ def _answered(question: Question, given: str | None, held: Mapping[str, str]) ->
             typer.echo(f"  That does not work: {plain(error)}", err=True)
             continue
         typer.echo(f"  {plain(told)}")
-        return values
+        return {spelled: None for name in question.present for spelled in (name, _PREFIX + name)} | values
 
 
 def _others(held: Mapping[str, str]) -> dict[str, str]:
     """Return what no question is about, of the environment, too: an answer is tried alone, whatever else is wrong."""
-    asked = {name for question in QUESTIONS for name in question.present} | {"SUPABASE_KEY"}
+    asked = {name for question in QUESTIONS for name in question.present}
     both = {**held, **os.environ}
-    return {name: value for name, value in both.items() if name.removeprefix("CONTEXT_BUILDER_") not in asked}
+    return {name: value for name, value in both.items() if name.removeprefix(_PREFIX) not in asked}
 
 
 async def _tried(question: Question, values: Mapping[str, str | None]) -> str:
@@ -137,10 +138,10 @@ async def _write(values: Values) -> None:
     write_values(ENV, values)
 
 
-def _held() -> dict[str, str]:
-    from dotenv import dotenv_values
+async def _held() -> dict[str, str]:
+    from context_builder.settings.env_file import read_values
 
-    return {name: value for name, value in dotenv_values(ENV).items() if value} if ENV.is_file() else {}
+    return {name: value for name, value in read_values(ENV).items() if value}
 
 
 def _secret(name: str, what: str) -> str:
@@ -166,27 +167,31 @@ def _with_password(url: str) -> str:
 
 
 def _redis(answer: str) -> Values:
-    return {"REDIS_URL": None if answer == OURS else answer}
+    return {} if answer == OURS else {"REDIS_URL": answer}
 
 
 def _database(answer: str) -> Values:
-    values: Values = dict.fromkeys(("DATABASE_URL", "SUPABASE_URL", "SUPABASE_KEY"))
     if answer == OURS:
-        return values
-    if urlsplit(answer).scheme in ("http", "https"):
-        return {**values, "SUPABASE_URL": answer, "SUPABASE_KEY": _secret("SUPABASE_KEY", "Its service-role key")}
-    return {**values, "DATABASE_URL": answer}
+        return {}
+    if answer.startswith(("http://", "https://")):
+        return {"SUPABASE_URL": answer, "SUPABASE_KEY": _secret("SUPABASE_KEY", "Its service-role key")}
+    return {"DATABASE_URL": answer}
 
 
 def _model(answer: str) -> Values:
     if answer == NONE:
-        return dict.fromkeys(("OPENAI_API_KEY", "OPENAI_BASE_URL"))
+        return {}
     key = _secret("OPENAI_API_KEY", "Its API key") if answer == OPENAI or sys.stdin.isatty() else None
     return {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": None if answer == OPENAI else answer}
 
 
 def _recordings(answer: str) -> Values:
-    return {"RECORD_DIR": None if answer == NONE else str(Path(answer).expanduser())}
+    if answer == NONE:
+        return {}
+    try:
+        return {"RECORD_DIR": str(Path(answer).expanduser())}
+    except RuntimeError:
+        raise SettingError("there is no user of this name") from None
 
 
 async def _try_redis(settings: Settings) -> str:
@@ -242,14 +247,21 @@ def _prepared(folder: Path) -> str:
 
 
 QUESTIONS: Final = (
-    Question("redis", "1/4 Redis: its URL, or", OURS, _redis, _try_redis, ("REDIS_URL", "REDIS_URLS", "REDIS_HOST")),
+    Question(
+        "redis",
+        "1/4 Redis: its URL, or",
+        OURS,
+        _redis,
+        _try_redis,
+        ("REDIS_URL", "REDIS_URLS", "REDIS_HOST", "REDIS_PORT", "REDIS_PASSWORD"),
+    ),
     Question(
         "database",
         "2/4 Database for archive, memory and packages: postgresql://…, Supabase's https://…, or",
         OURS,
         _database,
         _try_database,
-        ("DATABASE_URL", "SUPABASE_URL"),
+        ("DATABASE_URL", "SUPABASE_URL", "SUPABASE_KEY"),
     ),
     Question(
         "model",

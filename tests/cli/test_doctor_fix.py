@@ -77,3 +77,9 @@ def test_what_cannot_be_mended_is_left_with_the_reason(
     assert "left  127.0.0.1" in done.stderr
     assert "does not let this user set maxmemory-policy" in done.stderr
     assert "hunter2" not in done.output
+
+
+def test_a_wrong_setting_is_told_before_anything_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLL_INTERVAL", "often")
+    done = doctor("--fix", "--yes")
+    assert (done.exit_code, "POLL_INTERVAL: " in done.stderr, Path(".env").exists()) == (2, True, False)

@@ -123,10 +123,59 @@ def test_a_password_is_asked_for_unseen(redis_server: RedisServer, database_url:
     assert "hunter" not in done.output
 
 
-@pytest.mark.parametrize("value", ["plain", "a b", "it's", 'quo"te', "back\\slash", "$HOME", "# no comment", "ключ"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "plain",
+        "a b",
+        "it's",
+        'quo"te',
+        "back\\slash",
+        "$HOME",
+        "# no comment",
+        "ключ",
+        "${HOME}",
+        "a${b:-c}${",
+        "\\${x}'",
+    ],
+)
 def test_values_come_back_as_they_went_in(value: str) -> None:
     write_values(Path(".env"), {"OPENAI_API_KEY": value})
     assert dotenv_values(".env") == {"OPENAI_API_KEY": value}
+
+
+def test_lines_stay_as_they_are_whatever_is_in_them() -> None:
+    Path(".env").write_text("A='x\u2028y'\nB=p\x0cq\n", encoding="utf-8")
+    write_values(Path(".env"), {"C": "1"})
+    assert Path(".env").read_text(encoding="utf-8") == "A='x\u2028y'\nB=p\x0cq\nC=1\n"
+
+
+def test_an_answer_takes_the_place_of_whatever_answered_before(redis_server: RedisServer, database_url: str) -> None:
+    Path(".env").write_text(
+        "REDIS_URLS=redis://one redis://two\nREDIS_PORT=7000\nCONTEXT_BUILDER_DATABASE_URL=postgresql://old/x\n"
+    )
+    assert run(*elsewhere(redis_server, database_url), "--yes").exit_code == 0
+    assert dotenv_values(".env") == {"REDIS_URL": redis_server.url, "DATABASE_URL": database_url}
+
+
+def test_what_the_prefixed_names_answer_is_kept_where_nobody_asks(redis_server: RedisServer, database_url: str) -> None:
+    Path(".env").write_text(f"CONTEXT_BUILDER_REDIS_URL={redis_server.url}\n")
+    assert run("--database", database_url, "--yes").exit_code == 0
+    assert dotenv_values(".env") == {"CONTEXT_BUILDER_REDIS_URL": redis_server.url, "DATABASE_URL": database_url}
+
+
+@pytest.mark.parametrize("answer", ["postgresql://[", "http://[", "https://hunter2@x:port"])
+def test_an_address_that_is_none_is_told(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUPABASE_KEY", "sb_secret_x")
+    done = run("--database", answer)
+    assert (done.exit_code, "hunter2" in done.output) == (2, False), done.output
+    assert "--database: " in done.output
+
+
+def test_a_file_that_cannot_be_read_is_told() -> None:
+    Path(".env").write_bytes(b"REDIS_HOST=caf\xe9\n")
+    done = run("--yes")
+    assert (done.exit_code, "is not UTF-8" in done.output) == (2, True), done.output
 
 
 def test_there_are_four_questions() -> None:
