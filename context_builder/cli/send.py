@@ -38,9 +38,12 @@ def send(
 
 
 async def _send(session_id: str, text: str, speaker: str | None) -> None:
+    from context_builder import log
     from context_builder.wiring.tracing import sending_spans
 
-    async with sending_spans(settings_in_force(), "send"), connected(session_id) as client:
+    settings = settings_in_force()
+    log.configure("warning", settings.process.log_format)
+    async with sending_spans(settings, "send"), connected(session_id) as client:
         typer.echo(await say(client, text, speaker))
 
 

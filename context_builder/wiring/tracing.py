@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
 
 from context_builder import __version__
 from context_builder.extras import require_extra
 from context_builder.settings.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+PATIENCE: Final = 2.0
+"""Seconds in which a collector has to take spans; in the end a command waits for twice as long at most."""
+
+MOST_SPANS: Final = 2048
+"""Spans that wait to be sent, all at once."""
+
+
+class _Told(logging.Handler):
+    """Tells once that spans cannot be sent; the SDK would tell of each try, and not as the log has it."""
+
+    _tells = True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._tells and record.levelno >= logging.ERROR:
+            self._tells = False
+            log.warning("tracing.failed", hint="the collector does not take spans in time; they are dropped")
 
 
 @asynccontextmanager
@@ -30,9 +53,13 @@ async def sending_spans(settings: Settings, what: str) -> AsyncIterator[None]:
 
     resource = Resource.create({SERVICE_NAME: f"context-builder {what}", SERVICE_VERSION: __version__})
     provider = TracerProvider(resource=resource)
-    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
-    provider.add_span_processor(BatchSpanProcessor(exporter))
+    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=PATIENCE)
+    processor = BatchSpanProcessor(exporter, max_queue_size=MOST_SPANS, max_export_batch_size=MOST_SPANS)
+    provider.add_span_processor(processor)
     set_tracer_provider(provider)
+    its_log = logging.getLogger("opentelemetry")
+    its_log.propagate = False
+    its_log.addHandler(_Told())
     try:
         yield
     finally:

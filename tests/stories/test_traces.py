@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,6 +86,24 @@ async def test_a_package_is_one_trace_from_its_request_to_its_record(
     assert spans["source.semantic"].parent_id == spans["context.retrieval"].span_id
     assert not [word for word in (b"hydrophone", b"login-code") if word in collector.raw]
     assert server.key(Role.ADMIN).encode() not in collector.raw
+
+
+@pytest.mark.engines
+@pytest.mark.slow
+def test_a_collector_that_never_answers_holds_up_nothing_and_is_told_once(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # whose backlog takes connections
+        settings = {
+            "redis_url": redis_server.url,
+            "otel_exporter_otlp_endpoint": f"http://127.0.0.1:{silent.getsockname()[1]}",
+        }
+        began = time.monotonic()
+        with Daemon(tmp_path, "send", "monday", SAID, **settings) as sender:
+            assert sender.wait(60) == 0, sender.output
+            assert sender.output.count("tracing.failed") == 1
+            assert "Failed to export" not in sender.output
+    assert time.monotonic() - began < 8
 
 
 @pytest.mark.parametrize(
