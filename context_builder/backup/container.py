@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import IO, Any, Final, Self
 from uuid import uuid4
@@ -49,8 +50,8 @@ class BackupWriter:
         try:
             number = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
-            raise BackupError(f"{self._path}: cannot be written: {error.strerror}") from None
-        self._file = os.fdopen(number, "wb")
+            raise _unwritable(self._path, error) from None
+        self._file = BufferedWriter(_Told(number, self._path))
         self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=3)
         return self
 
@@ -72,11 +73,31 @@ class BackupWriter:
                 os.fsync(self._file.fileno())
                 self._file.close()
                 self._partial.rename(self._path)
+        except OSError as error:
+            raise _unwritable(self._path, error) from None
         finally:
             self._zip.fp = None  # or it would be ended when it is collected
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, BackupError):
                 self._file.close()
             self._partial.unlink(missing_ok=True)
+
+
+class _Told(FileIO):
+    """Tells as an error of ours that a disk is full."""
+
+    def __init__(self, number: int, path: Path) -> None:
+        super().__init__(number, "wb")
+        self._path = path
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise _unwritable(self._path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> BackupError:
+    return BackupError(f"{path}: cannot be written: {error.strerror}")
 
 
 class _Digesting:

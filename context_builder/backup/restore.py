@@ -55,6 +55,8 @@ async def restore(
         told("the file is whole")
         held = _servers(reader.manifest)
         described = _named(path, lambda: check_tables(reader.manifest.get("tables")))
+        if reader.manifest["members"].keys() != {SESSIONS, *described}:
+            raise BackupError(f"{path}: is damaged: its parts are not its sessions and tables")
         listed: list[dict[str, Any]] = []
         left_out: set[str] = set()
 
@@ -110,8 +112,8 @@ def _check_version(path: Path, reader: BackupReader, described: Mapping[str, Any
     if "name" not in columns:
         raise BackupError(f"{path}: does not say which migrations its database had")
     at = columns.index("name")
-    text = b"".join(reader.parts(LEDGER)).decode("utf-8", "replace")
-    newer = sorted({line.split("\t")[at] for line in text.splitlines()} - {*migrations()})
+    text = next(reader.parts(LEDGER), b"").decode("utf-8", "replace")
+    newer = sorted({"".join(line.split("\t")[at : at + 1]) for line in text.splitlines()} - {*migrations()})
     if newer:
         raise BackupError(
             f"{path}: version {reader.manifest.get('version')} wrote it, whose database has {newer[0]}; "

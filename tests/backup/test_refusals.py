@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 import zipfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -62,6 +63,10 @@ async def empty(postgres_server: PostgresServer) -> AsyncIterator[str]:
 
 def content(path: Path) -> bytes:
     return path.read_bytes()
+
+
+def names(folder: Path) -> list[str]:
+    return [one.name for one in folder.iterdir()]
 
 
 def overwrite(path: Path, data: bytes) -> None:
@@ -157,12 +162,28 @@ async def test_a_file_of_a_newer_version(backup: Path, redis: Redis, empty: str)
         (lambda members, _: members.update({"context_summaries": b"torn"}), "refuses"),
         (lambda _, manifest: manifest["tables"]["context_summaries"].update(rows=7), "1 rows, not 7"),
         (lambda _, manifest: manifest["servers"][0].update(tenant="club"), "tenant 'club' have no Redis"),
+        (lambda members, _: members.pop("sessions.jsonl"), "its parts are not its sessions and tables"),
+        (lambda members, _: members.pop("context_builder_migrations"), "its parts are not its sessions and tables"),
+        (lambda members, _: members.update({"../../etc/passwd": b""}), "its parts are not its sessions and tables"),
+        (lambda members, _: members.update({"context_builder_migrations": b"\n"}), "upgrade first"),
     ],
 )
 async def test_a_hostile_file(
     backup: Path, redis: Redis, empty: str, change: Callable[[dict[str, bytes], dict[str, Any]], None], told: str
 ) -> None:
     assert told in await refused(rewritten(backup, change), redis, empty)
+
+
+async def test_a_full_disk_is_told_and_leaves_nothing(redis: Redis, migrated_url: str, tmp_path: Path) -> None:
+    await SessionClient(redis, "monday").push({"text": "x" * 200_000 + str(list(range(50_000)))})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(BackupError, match=r"all\.backup: cannot be written: File too large"):
+            await back_up(tmp_path / "all.backup", only(redis), migrated_url, quiet)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not names(tmp_path)
 
 
 async def test_something_that_is_no_backup_at_all(tmp_path: Path, redis: Redis, empty: str) -> None:
