@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
+import shlex
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -248,7 +252,10 @@ def closing(seen: Seen, stored: str) -> RenderableType:
     facts.add_row("domains", _domains(seen))
     facts.add_row("made by", ", ".join(sorted(set(page.analysts().values()))) or "–")
     commands = Table.grid(padding=(0, 2))
+    commands.add_column(style="bold", no_wrap=True)
+    commands.add_column(style="dim")
     for command, purpose in (
+        *activation(),
         (f"context-builder state {page.session_id}", "this session, as it is stored"),
         (f"context-builder build {page.session_id} -q permit", "a prompt: what is known of permits"),
         (f"context-builder forget {page.session_id}", "delete it, also from the memory that all sessions share"),
@@ -257,10 +264,21 @@ def closing(seen: Seen, stored: str) -> RenderableType:
         ("context-builder watch monday", "look at it like this"),
         ("context-builder doctor", "what to set for OpenAI and Supabase"),
     ):
-        commands.add_row(Text(command, style="bold"), Text(purpose, style="dim"))
+        commands.add_row(Text(command), purpose)
     heading = Text("That was the demo.", style="bold")
     points = SummaryView(page.points[-6:], SpeakerColours())
     return Padding(Group(heading, Text(), facts, Text(), points, Text(), Text("Next:"), commands), (1, 2))
+
+
+def activation() -> list[tuple[str, str]]:
+    """Return what puts these commands on a shell's path, with its purpose, where they run in an environment that the
+    shell has not activated."""
+    if sys.prefix == sys.base_prefix or "VIRTUAL_ENV" in os.environ:
+        return []
+    script = Path(sys.prefix) / "bin" / "activate"
+    with suppress(ValueError):
+        script = script.relative_to(Path.cwd())
+    return [(f". {shlex.quote(str(script))}", "first, in each terminal")]
 
 
 def _domains(seen: Seen) -> Text:

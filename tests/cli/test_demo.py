@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 import typer
@@ -102,6 +104,24 @@ def test_the_closing_words_tell_what_happened_and_what_to_try() -> None:
         "context-builder forget point-arlen",
     ):
         assert expected in written(console)
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_the_closing_words_are_whole_commands_for_a_shell_without_the_environment(
+    is_active: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "my venv"))
+    monkeypatch.chdir(tmp_path)
+    if is_active:
+        monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "my venv"))
+    else:
+        monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    seen = Seen("point-arlen")
+    seen.look(sample())
+    console = Console(file=io.StringIO(), width=70)
+    console.print(closing(seen, "PostgreSQL"))
+    assert "context-builder build point-arlen -q permit " in written(console)
+    assert (". 'my venv/bin/activate' " in written(console)) is not is_active
 
 
 def written(console: Console) -> str:
