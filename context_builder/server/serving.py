@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+import h11
 import orjson
 import uvicorn
 from fastapi import FastAPI
@@ -26,8 +27,34 @@ GC_THRESHOLDS: Final = (20_000, 20, 20)
 """An answer makes some ten thousand objects, hardly any of them in cycles."""
 
 
-class _Protocol(H11Protocol):
-    """Answers a request that is none with a problem, too."""
+WHOLE: Final = 120.0
+"""Seconds in which a request has to come in whole: who only begins one, and another, must not take all connections."""
+
+
+class Protocol(H11Protocol):
+    """Answers a request that is none with a problem, too, and hangs up on who does not come to its end."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._late = self.loop.call_later(WHOLE, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._come()
+        elif self._late is None:
+            self._late = self.loop.call_later(WHOLE, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._come()
+        super().connection_lost(exc)
+
+    def _come(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
     def send_400_response(self, msg: str) -> None:
         del msg
@@ -72,7 +99,7 @@ async def serve_app(
         "log_config": None,
         "access_log": False,
         "lifespan": "on",
-        "http": _Protocol,
+        "http": Protocol,
         "ws": "none",
         "proxy_headers": False,
         "server_header": False,

@@ -56,7 +56,7 @@ class AuthenticationMiddleware:
         self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or _is_public(scope["path"]):
+        if scope["type"] != "http" or is_public(scope["path"]):
             await self._app(scope, receive, send)
             return
         credential = _credential(scope)
@@ -75,7 +75,8 @@ class AuthenticationMiddleware:
         return holds
 
 
-def _is_public(path: str) -> bool:
+def is_public(path: str) -> bool:
+    """Return whether anybody may ask for the path."""
     return path in PUBLIC or path.startswith(("/docs/", f"{PAGE}/")) or path in ("/", PAGE)
 
 

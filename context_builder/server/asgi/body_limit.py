@@ -6,10 +6,14 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from context_builder.server.asgi.authentication import is_public
 from context_builder.server.problem import Problem, problem_response
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """An artifact's two million characters, each escaped as JSON allows, fit in."""
+
+MOST_OF_ANYBODY: Final = 2 * 1024 * 1024
+"""Where who asks is not known yet: the longest form of the page fits in."""
 
 READ_AWAY: Final = 4
 """Times the limit that is read and thrown away: who is cut off while sending does not see the answer."""
@@ -26,24 +30,23 @@ class BodyLimitMiddleware:
         if scope["type"] != "http" or not _has_body(scope):
             await self._app(scope, receive, send)
             return
+        most = min(self._most, MOST_OF_ANYBODY) if is_public(scope["path"]) else self._most
         told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         body = bytearray()
         size = 0
-        more = not told.isdigit() or int(told) <= READ_AWAY * self._most
+        more = not told.isdigit() or int(told) <= READ_AWAY * most
         too_large = not more
-        while more and size <= READ_AWAY * self._most:
+        while more and size <= READ_AWAY * most:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return
             body += message.get("body", b"")
             size += len(message.get("body", b""))
-            if too_large := size > self._most:
+            if too_large := size > most:
                 body.clear()
             more = message.get("more_body", False)
         if too_large:
-            problem = Problem(
-                413, "too_large", f"a body is at most {self._most:,} bytes", headers={"Connection": "close"}
-            )
+            problem = Problem(413, "too_large", f"a body is at most {most:,} bytes", headers={"Connection": "close"})
             await problem_response(problem)(scope, receive, send)
             return
         await self._app(scope, _replayed(bytes(body), receive), send)

@@ -73,7 +73,8 @@ class DomainHistory:
 
     def chart(self) -> DomainChart | None:
         """Return the chart; None as long as no message has a domain."""
-        told = sorted((one for one in self._noted.values() if one[1]), key=lambda one: one[0])
+        noted = list(self._noted.values())  # in one step: more may be noted meanwhile, in another thread
+        told = sorted((one for one in noted if one[1]), key=lambda one: one[0])
         if not told:
             return None
         first, last = told[0][0], told[-1][0]

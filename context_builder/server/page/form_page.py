@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl
 
 from fastapi import Request, Response
 
+from context_builder.server.page.page_route import pairs_of
 from context_builder.server.page.rendering import render
 from context_builder.server.problem import Problem
 
@@ -21,5 +21,4 @@ def form_page(
 
 async def values_of(request: Request, name: str) -> list[str]:
     """Return all values that a form sent under a name, such as those of ticked boxes."""
-    sent = (await request.body()).decode("utf-8", "replace")
-    return [value for key, value in parse_qsl(sent, keep_blank_values=True) if key == name]
+    return [value for key, value in await pairs_of(request) if key == name]

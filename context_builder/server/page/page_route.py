@@ -49,9 +49,14 @@ class PageRoute(APIRoute):
 
 async def form_of(request: Request) -> dict[str, str]:
     """Return the fields of a form that was sent; of a name that comes twice the last."""
+    return dict(await pairs_of(request))
+
+
+async def pairs_of(request: Request) -> list[tuple[str, str]]:
+    """Return the fields of a form that was sent, each as often as it came."""
     try:
         text = (await request.body()).decode("utf-8")
-        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise Problem(422, "invalid_request", "this is no form that can be read") from None
 

@@ -10,6 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
+from context_builder.server.asgi.body_limit import MOST_OF_ANYBODY
 from tests.server.page.conftest import logged_in
 from tests.services.api_server import ApiServer
 from tests.services.waiting import wait_until
@@ -188,3 +189,15 @@ async def test_files_are_served_by_their_names_alone(api: ApiServer) -> None:
         assert (await client.get("/ui/static/page.js", headers=tag)).status_code == 304
         for name in ("..%2f__init__.py", "%2e%2e/app.py", "nothing.js", "page.py"):
             assert (await client.get(f"/ui/static/{name}")).status_code == 404
+
+
+async def test_who_is_not_known_yet_sends_little_and_forms_have_few_fields(
+    api: ApiServer, reader: httpx.AsyncClient
+) -> None:
+    async with api.client() as client:
+        sent = {"credential": "x" * MOST_OF_ANYBODY}
+        answer = await client.post("/ui/login", data=sent, headers={"Origin": api.url})
+        assert answer.status_code == 413
+    token = token_in((await reader.get("/ui/sessions")).text)
+    headers = {"Origin": api.url, "X-CSRF-Token": token}
+    assert (await reader.post("/ui/prompt/helped", content=b"helped=&" * 2_000, headers=headers)).status_code == 422
