@@ -132,9 +132,10 @@ def before_the_question(messages: Sequence[T], record: Sequence[T], role_of: Cal
     return [*messages[:place], *record, *messages[place:]]
 
 
-def named(speaker: str | None) -> str:
-    """Return the name under which somebody speaks, which is not the assistant's."""
-    name = _storable(speaker or "").strip() or UNKNOWN
+def named(speaker: object) -> str:
+    """Return the name under which somebody speaks, which is not the assistant's; it may be a number."""
+    name = "" if speaker is None else _storable(str(speaker)).strip()
+    name = name or UNKNOWN
     return f"{name} (speaker)" if name == CONSILIENCE else name
 
 

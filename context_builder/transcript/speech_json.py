@@ -76,8 +76,12 @@ def _whisper_cpp(entries: object) -> Iterator[Utterance]:
 
 
 def speaker_name(label: object) -> str:
-    """Return how a speaker is called; those who are only told apart are numbered or lettered."""
+    """Return how a speaker is called, who is not the assistant whatever name somebody took; those who are only told
+    apart are numbered or lettered.
+    """
     if label is None or isinstance(label, bool) or label in ("", "?"):
         return UNKNOWN_SPEAKER
     name = str(label)
+    if name == "Consilience":
+        return f"{name} (speaker)"
     return f"Speaker {name}" if len(name) == 1 or name.isdigit() else name

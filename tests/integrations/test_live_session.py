@@ -118,10 +118,11 @@ def test_the_record_stands_before_the_question() -> None:
 
 
 def test_nobody_speaks_in_the_assistants_name() -> None:
-    assert [named(name) for name in ("Consilience", " Consilience ", "", None, "Ida")] == [
+    assert [named(name) for name in ("Consilience", " Consilience ", "", None, 0, "Ida")] == [
         "Consilience (speaker)",
         "Consilience (speaker)",
         "Unknown",
         "Unknown",
+        "0",
         "Ida",
     ]
