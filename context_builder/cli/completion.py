@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from context_builder.settings.settings import Settings
@@ -29,12 +29,11 @@ def session_ids(incomplete: str) -> list[str]:
 
 
 async def _session_ids(settings: Settings, incomplete: str) -> list[str]:
-    from context_builder.session.keys import SESSIONS, is_session_id
+    from context_builder.session.store.registry import SessionRegistry
     from context_builder.wiring.servers import running_servers
 
     found: list[str] = []
     async with running_servers(settings) as servers:
         for server in servers:
-            names: Any = await server.redis.zrange(SESSIONS, 0, NEWEST - 1, desc=True)
-            found += [name for raw in names if (name := raw.decode("latin-1")).startswith(incomplete)]
-    return [name for name in found if is_session_id(name)]  # whatever else is there, a shell is not told
+            found += await SessionRegistry(server.redis).newest(NEWEST)
+    return [name for name in found if name.startswith(incomplete)]

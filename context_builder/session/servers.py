@@ -55,6 +55,11 @@ class SessionServers:
         listed = await asyncio.gather(*map(self._sessions_on, self._servers))
         return most_recent_first(session for part in listed for session in part)
 
+    async def newest(self, count: int) -> list[str]:
+        """Return the ids of the newest sessions, so many of each server. Raises :class:`StoreUnavailable`."""
+        parts = await asyncio.gather(*(SessionRegistry(one.redis).newest(count) for one in self._servers))
+        return list(dict.fromkeys(name for part in parts for name in part))
+
     async def _sessions_on(self, server: SessionServer) -> list[RegisteredSession]:
         try:
             return await SessionRegistry(server.redis).sessions()

@@ -84,10 +84,8 @@ class SessionLister:
         registered = await SessionRegistry(redis).sessions()
         shown = most_recent_first(registered)
         if words and len(shown) > MOST_SHOWN:  # first those whose names fit
-            named = [
-                one for one in shown if all(word in one.session_id.casefold() for word in words.casefold().split())
-            ]
-            shown = named + [one for one in shown if one not in named]
+            sought = words.casefold().split()
+            shown.sort(key=lambda one: not all(word in one.session_id.casefold() for word in sought))
         shown = shown[:MOST_SHOWN]
         rows = await self._with_states(redis, server, shown)
         return [row for row in rows if not words or row.fits(words)], len(registered)

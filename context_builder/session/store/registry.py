@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from secrets import token_hex
 from typing import Any, Final, cast
@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 import orjson
 from redis.asyncio import Redis
 
-from context_builder.errors import SessionIdError
 from context_builder.session.keys import (
     FORGOTTEN,
     PACKAGE,
@@ -20,6 +19,7 @@ from context_builder.session.keys import (
     Keys,
     Receiver,
     dead_count_field,
+    is_session_id,
 )
 from context_builder.session.store.lease import is_forgotten
 from context_builder.session.store.scripts import script
@@ -37,6 +37,9 @@ MARK_BYTES: Final = MARKS * (MARK_CHARS + 1) - 1
 
 REQUEST_SECONDS: Final = 600
 """A request that no owner sees for so long is void."""
+
+LOOKED_AT_ONCE: Final = 500
+"""Sessions that are looked at in one exchange with Redis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,23 @@ class SessionRegistry:
         """Return every session with a checkpoint or deliveries, most recently active first."""
         async with translated():
             scored: list[Any] = await self._client.zrange(SESSIONS, 0, -1, withscores=True)
-            waiting = [key.decode() async for key in self._client.scan_iter("context_builder:*:input", count=1000)]
-        active: dict[str, float] = {name.decode(): at for name, at in scored}
-        names = {*active, *(key.split(":")[1] for key in waiting if key.count(":") == 2)}
-        listed = [await self._look(name, active.get(name)) for name in names if _is_valid(name)]
+            waiting = [
+                key.decode("latin-1") async for key in self._client.scan_iter("context_builder:*:input", count=1000)
+            ]
+        active: dict[str, float] = {name.decode("latin-1"): at for name, at in scored}
+        found = {*active, *(key.split(":")[1] for key in waiting if key.count(":") == 2)}
+        names = list(filter(is_session_id, found))
+        listed: list[RegisteredSession] = []
+        for start in range(0, len(names), LOOKED_AT_ONCE):
+            part = names[start : start + LOOKED_AT_ONCE]
+            listed += await self._look({name: active.get(name) for name in part})
         return most_recent_first(listed)
+
+    async def newest(self, count: int) -> list[str]:
+        """Return the ids of so many sessions with a checkpoint, most recently active first."""
+        async with translated():
+            names: list[Any] = await self._client.zrange(SESSIONS, 0, count - 1, desc=True)
+        return [name for raw in names if is_session_id(name := raw.decode("latin-1"))]
 
     async def find(self, session_id: str) -> RegisteredSession | None:
         """Return one session, if anything at all is known of it. Raises :class:`SessionIdError`."""
@@ -105,30 +120,20 @@ class SessionRegistry:
             kept, owner, last_active = await pipe.execute()
         if not kept and last_active is None and (not owner or is_forgotten(orjson.loads(owner))):
             return None
-        return await self._look(session_id, last_active)
+        return (await self._look({session_id: last_active}))[0]
 
-    async def _look(self, session_id: str, last_active: float | None) -> RegisteredSession:
-        keys = Keys(session_id)
+    async def _look(self, last_active: Mapping[str, float | None]) -> list[RegisteredSession]:
+        """Return these sessions as they are at one moment."""
         async with translated(), self._client.pipeline(transaction=True) as pipe:
-            pipe.get(keys.owner)
-            pipe.hmget(keys.checkpoint, ["head", *map(dead_count_field, RECEIVERS)])
-            for key in (keys.input, keys.pending, keys.outbox, keys.memory_outbox):
-                pipe.llen(key)
-            owner, (head, *dead), waiting, pending, undelivered, unremembered = await pipe.execute()
-        counters = orjson.loads(head)["counters"] if head else {}
-        return RegisteredSession(
-            session_id=session_id,
-            owner=orjson.loads(owner) if owner else None,
-            last_active=last_active,
-            ended_at=counters.get("ended_at"),
-            messages=counters.get("received_messages", 0),
-            waiting=waiting,
-            pending=pending,
-            undelivered=undelivered,
-            unremembered=unremembered,
-            dead_letters=counters.get("dead_letters", 0),
-            undeliverable={receiver: int(count or 0) for receiver, count in zip(RECEIVERS, dead, strict=True)},
-        )
+            for name in last_active:
+                keys = Keys(name)
+                pipe.get(keys.owner)
+                pipe.hmget(keys.checkpoint, ["head", *map(dead_count_field, RECEIVERS)])
+                for key in (keys.input, keys.pending, keys.outbox, keys.memory_outbox):
+                    pipe.llen(key)
+            answers = iter(await pipe.execute())
+        looks = zip(*[answers] * _ANSWERS, strict=True)
+        return [_registered(name, at, *look) for (name, at), look in zip(last_active.items(), looks, strict=True)]
 
     async def owner(self, session_id: str) -> dict[str, Any] | None:
         """Return who runs the session, if anybody does."""
@@ -183,9 +188,32 @@ class SessionRegistry:
             return bool(await self._sweep(keys=[*first, *others], args=[session_id, before]))
 
 
-def _is_valid(session_id: str) -> bool:
-    try:
-        Keys(session_id)
-    except SessionIdError:
-        return False
-    return True
+_ANSWERS: Final = 6
+"""Answers of Redis about one session."""
+
+
+def _registered(
+    session_id: str,
+    last_active: float | None,
+    owner: bytes | None,
+    checkpoint: list[bytes | None],
+    waiting: int,
+    pending: int,
+    undelivered: int,
+    unremembered: int,
+) -> RegisteredSession:
+    head, *dead = checkpoint
+    counters = orjson.loads(head)["counters"] if head else {}
+    return RegisteredSession(
+        session_id=session_id,
+        owner=orjson.loads(owner) if owner else None,
+        last_active=last_active,
+        ended_at=counters.get("ended_at"),
+        messages=counters.get("received_messages", 0),
+        waiting=waiting,
+        pending=pending,
+        undelivered=undelivered,
+        unremembered=unremembered,
+        dead_letters=counters.get("dead_letters", 0),
+        undeliverable={receiver: int(count or 0) for receiver, count in zip(RECEIVERS, dead, strict=True)},
+    )

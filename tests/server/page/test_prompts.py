@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from uuid import uuid4
 
+import httpx
 import pytest
 from playwright.async_api import expect
 from redis.asyncio import Redis
@@ -13,6 +14,7 @@ from redis.asyncio import Redis
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
+from context_builder.session.keys import SESSIONS
 from tests.cli.publishing import publish
 from tests.cli.samples import entries, sample, sample_state
 from tests.server.page.accessibility import check_in_every_dress
@@ -153,3 +155,13 @@ async def test_a_budget_that_is_none_is_told(api: ApiServer, session: str, budge
         sent = {"csrf": csrf, "session": session, "query": MESSAGE, "budget": budget}
         answer = await client.post("/ui/prompt", data=sent, headers={"Origin": api.url})
         assert (answer.status_code, "not a whole number" in answer.text) == (422, True)
+
+
+async def test_the_form_suggests_the_newest_sessions_without_looking_at_each(
+    redis: Redis, reader: httpx.AsyncClient
+) -> None:
+    await redis.config_resetstat()
+    await redis.zadd(SESSIONS, {"monday": 1, "tuesday": 2})
+    page = (await reader.get("/ui/prompt")).text
+    assert page.index('<option value="tuesday">') < page.index('<option value="monday">')
+    assert "cmdstat_scan" not in await redis.info("commandstats")

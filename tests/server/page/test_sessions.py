@@ -7,6 +7,9 @@ import pytest
 from playwright.async_api import expect
 from redis.asyncio import Redis
 
+from context_builder.server.page.session_list import SessionLister
+from context_builder.session.keys import SESSIONS
+from context_builder.session.servers import SessionServer, SessionServers
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in
 from tests.server.page.hostile import TEXTS
@@ -69,6 +72,13 @@ async def test_without_scripts_the_list_is_read_and_searched(api: ApiServer, red
         await expect(rows).to_have_count(0)
         await visitor.page.get_by_role("button", name="Log out").click()
         await expect(visitor.page.get_by_role("heading")).to_have_text("Log in")
+
+
+async def test_of_many_sessions_those_whose_names_fit_are_found_at_once(redis: Redis) -> None:
+    await redis.zadd(SESSIONS, {f"session-{number}": number for number in range(1, 3001)} | {"kelp": 0.5})
+    server = SessionServer("redis", redis, "lab")
+    found = await SessionLister().find(SessionServers([server]), "KELP")
+    assert ([row.session_id for row in found.rows], found.total) == (["kelp"], 3001)
 
 
 async def test_another_tenant_sees_none(api: ApiServer, redis: Redis) -> None:

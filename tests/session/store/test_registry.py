@@ -255,3 +255,12 @@ async def test_what_was_refused_for_good_is_listed_and_goes_with_the_session(
         else:
             assert await catalog.sweep(LATER) == ["monday"]
         assert [key async for key in live.redis.scan_iter("*monday*")] == []
+
+
+async def test_many_sessions_are_looked_at_in_few_exchanges(live: Live, catalog: SessionRegistry) -> None:
+    await live.redis.zadd(SESSIONS, {f"session-{number}": number for number in range(1, 1202)} | {b"mon\xff": 1300})
+    await live.redis.config_resetstat()
+    listed = await catalog.sessions()
+    assert (len(listed), listed[0].session_id, listed[-1].session_id) == (1201, "session-1201", "session-1")
+    assert (await live.redis.info("commandstats"))["cmdstat_exec"]["calls"] == 3
+    assert await catalog.newest(3) == ["session-1201", "session-1200"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +31,9 @@ from context_builder.session.keys import validate_session_id
 
 SLIDER: Final = 16_000
 """Tokens at the end of the slider; a number may be larger."""
+
+SUGGESTED: Final = 200
+"""Sessions of each server that the form suggests."""
 
 _DEFAULT: Final = "4000"
 _MOST_RATED: Final = 200
@@ -78,7 +81,8 @@ async def prompt_page(request: Request, services: ServicesHere, caller: CallerHe
     """Show the form."""
     form = PromptForm(session=request.query_params.get("session", ""))
     noted = _whole(request.query_params.get("noted", ""))
-    return await _page(request, services, caller, form, noted=noted)
+    sessions = await services.sessions.servers.of_tenant(caller.tenant_id).newest(SUGGESTED)
+    return _page(request, form, noted=noted, sessions=sessions)
 
 
 @router.get("/sessions/{session_id}/prompt", openapi_extra=READER)
@@ -92,9 +96,9 @@ async def show_prompt(request: Request, sent: FormHere, services: ServicesHere, 
     """Build the prompt of the session's next turn, and tell why each part is in it."""
     form = PromptForm.read(sent)
     try:
-        return await _page(request, services, caller, form, view=await _view(services, caller, form))
+        return _page(request, form, view=await _view(services, caller, form))
     except Problem as problem:
-        return await _page(request, services, caller, form, problem)
+        return _page(request, form, problem)
 
 
 async def _view(services: Services, caller: Caller, form: PromptForm) -> PromptView:
@@ -152,17 +156,15 @@ async def rate_memories(request: Request, services: ServicesHere, caller: Caller
     return RedirectResponse(f"/ui/prompt?noted={len(ratings)}", 303)
 
 
-async def _page(
+def _page(
     request: Request,
-    services: Services,
-    caller: Caller,
     form: PromptForm,
     problem: Problem | None = None,
     *,
     view: PromptView | None = None,
     noted: int | None = None,
+    sessions: Sequence[str] = (),
 ) -> Response:
-    sessions = [one.session_id for one in await services.sessions.of_caller(caller)]
     shown = {"form": form, "view": view, "noted": noted, "sessions": sessions, "most": SLIDER}
     words = {"sections": SECTIONS, "is_rated": is_rated}
     title = "Why is this in the prompt?"
