@@ -102,6 +102,11 @@ class KnowledgeStore:
         rows = await self._call("context_package_nodes", tenant_id, refs=list(refs), longest=longest)
         return {row["ref"]: KnowledgeNode.of_row(row) for row in rows}
 
+    async def sensitivities(self, tenant_id: str, sessions: Iterable[str]) -> dict[str, str]:
+        """Return the sensitivities of the sessions of which artifacts under their refs state any."""
+        rows = await self._call("context_session_sensitivities", tenant_id, sessions=list(sessions))
+        return {row["session"]: row["sensitivity"] for row in rows}
+
     async def unprojected(self, tenant_id: str, longest: int, most: int) -> list[StoredArtifact]:
         """Return current artifacts of at most ``longest`` characters with extracts only that a model may read."""
         rows = await self._call("context_knowledge_unprojected", tenant_id, longest=longest, most=most)

@@ -68,7 +68,9 @@ async def test_what_is_no_ref_is_refused(api: ApiServer, ref: str) -> None:
             assert problem(answer)["errors"][0]["at"] == "path.ref"
 
 
-@pytest.mark.parametrize("ref", ["point:monday/1", "message:monday/1", "session:monday", "person:Ida"])
+@pytest.mark.parametrize(
+    "ref", ["point:monday/1", "message:monday/1", "session:", "session:monday/1", "session:a:b", "person:Ida"]
+)
 async def test_what_was_said_cannot_be_put(api: ApiServer, ref: str) -> None:
     async with api.client(api.key()) as client:
         assert (await client.put(path(ref), json=artifact())).status_code == 422

@@ -15,15 +15,16 @@ from context_builder.server.governed import artifact_source
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import not_found
 from context_builder.server.services import CallerHere, Services, ServicesHere
+from context_builder.session.keys import is_session_id
 
 router = guarded_router("knowledge")
 
 MADE_HERE: Final = ("point:", "message:", "session:", "person:")
-"""Refs that begin so are of what was said, and no artifact's."""
+"""Refs that begin so are of what was said, and no artifact's, but for a session's: that states how sensitive it is."""
 
 
 def _is_free(ref: str) -> str:
-    if ref.startswith(MADE_HERE):
+    if ref.startswith(MADE_HERE) and not is_session_id(ref.removeprefix("session:")):
         raise ValueError(f"refs that begin with {', '.join(MADE_HERE)} are made here")
     return ref
 

@@ -11,7 +11,7 @@ from context_builder.knowledge.artifact import CamelModel
 from context_builder.knowledge.governance import Access
 from context_builder.memory.memory import MemoryQuery, SearchResult
 from context_builder.server.access.caller import Caller
-from context_builder.server.governed import memory_source
+from context_builder.server.governed import memory_sources
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.services import CallerHere, Services, ServicesHere
 
@@ -55,7 +55,7 @@ async def search_memories(
 async def found_memories(services: Services, caller: Caller, query: MemoryQuery) -> list[FoundMemory]:
     """Return the best memories that the caller may see."""
     found = await services.memory.search(caller.tenant_id, query)
-    sources = [memory_source(caller.tenant_id, one.memory) for one in found]
+    sources = await memory_sources(caller.tenant_id, [one.memory for one in found], services.knowledge)
     access = await services.packages.viewer.access(caller.agent, sources) if found else []
     return [
         await _answer(services, one, how) for one, how in zip(found, access, strict=True) if how is not Access.DENIED

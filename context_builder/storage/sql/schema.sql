@@ -536,3 +536,5 @@ CREATE FUNCTION context_session_link(tenants text[], refs text[])
     RETURNS void;
 CREATE FUNCTION context_session_point(session text, id text)
     RETURNS bigint;
+CREATE FUNCTION context_session_sensitivities(tenant text, sessions text[])
+    RETURNS TABLE(session text, sensitivity text) SECURITY DEFINER;

@@ -187,3 +187,16 @@ async def test_a_message_that_a_point_repeats_is_not_told_twice(lab: Lab) -> Non
     assert {one.ref for one in kept.sources} == {"message:monday/1", "point:monday/1"}
     only = await lab.build("hydrophone clips", retrieval={"graph": None, "semantic": {"kinds": ["message"]}})
     assert [one.ref for one in only.sources] == ["message:monday/1"]
+
+
+async def test_a_session_that_says_nothing_more_keeps_its_edges_and_its_record(
+    lab: Lab, database: asyncpg.Connection
+) -> None:
+    await lab.memory.remember("lab", [point(1, "Whistles are events.")])
+    await lab.put("session:monday", "", sensitivity="public")
+    (source,) = (await lab.build("whistles")).sources
+    assert (source.ref, source.sensitivity) == ("point:monday/1", "public")
+    before = await edges(database), await database.fetchval("SELECT count(*) FROM context_package_contents")
+    assert await lab.store.erase("lab", "session:monday")
+    assert before == (await edges(database), await database.fetchval("SELECT count(*) FROM context_package_contents"))
+    assert (await lab.store.nodes("lab", [source.ref], 1_000))[source.ref].sensitivity == "internal"
