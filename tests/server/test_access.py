@@ -106,6 +106,7 @@ BAD: dict[str, Callable[[JwtIssuer], str]] = {
     "no kid among several": lambda issuer: jwt.encode(issuer.claims(), issuer.keys["ec"], "ES256"),
     "another issuer's key": lambda _: JwtIssuer().signed(),
     "expired": lambda issuer: issuer.signed(exp=int(time.time()) - 5),
+    "expired just now": lambda issuer: issuer.signed(exp=int(time.time())),
     "not yet": lambda issuer: issuer.signed(nbf=int(time.time()) + 60),
     "no expiry": lambda issuer: issuer.signed(exp=None),
     "an endless expiry": lambda issuer: issuer.signed(exp=float("inf")),
@@ -137,6 +138,11 @@ def _altered(token: str) -> str:
 @pytest.mark.parametrize("name", BAD)
 async def test_a_jwt_that_does_not_hold_lets_nobody_in(api: ApiServer, name: str) -> None:
     assert await status(api, BAD[name](api.issuer)) == 401
+
+
+async def test_a_jwt_of_a_clock_that_is_ahead_lets_in(api: ApiServer) -> None:
+    now = int(time.time())
+    assert await status(api, api.issuer.signed(nbf=now + 1, iat=now + 1)) == 200
 
 
 async def test_roles_and_tenant_are_those_of_the_token(api: ApiServer) -> None:

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import jwt
 
+from context_builder.clock import SystemClock
 from context_builder.server.access.caller import Caller, caller_of
 from context_builder.server.access.key_set import KeySet
 
 LEEWAY: Final = 2.0
-"""Seconds by which clocks may differ."""
+"""Seconds by which a token may be used before its time, as clocks differ; its expiry holds to the second."""
 
 MOST_CHARS: Final = 16_384
 MOST_ROLES: Final = 100
@@ -59,8 +60,10 @@ class JwtVerifier:
             if key is None:
                 return None
             claims = self._claims(token, key.key, key.algorithms)
-            caller = _caller(claims)
-            return None if caller is None else VerifiedJwt(caller, name, float(claims["exp"]) + LEEWAY)
+            caller, expires_at = _caller(claims), float(claims["exp"])
+            if caller is None or SystemClock().now().wall >= expires_at:
+                return None
+            return VerifiedJwt(caller, name, expires_at)
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
             return None
 
