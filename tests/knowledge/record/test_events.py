@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -14,7 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.knowledge import events
-from context_builder.knowledge.events import EVENT_STREAM, EventRelay
+from context_builder.knowledge.events import EVENT_STREAM, EventRelay, cloud_event
 from context_builder.knowledge.record import PackageRecord
 from context_builder.storage.redis import client_for
 from context_builder.storage.sql_functions import SqlFunctions
@@ -74,7 +75,9 @@ async def test_the_end_of_a_day_is_told(record: PackageRecord, redis: Redis) -> 
         await wait_until(lambda: count(redis, 4), "all events are in the stream")
     anchored = next(one for one in await relayed(redis) if one["type"] == "context_builder.AuditAnchored")
     assert (anchored["subject"], anchored["data"]["count"]) == ("2026-11-22", 3)
-    assert "traceparent" not in anchored
+    assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", anchored["traceparent"])
+    row = {**anchored, "type": "AuditAnchored", "at": anchored["time"], "traceparent": ""}
+    assert cloud_event("lab", row) == anchored  # told twice, it is the same
 
 
 async def test_several_servers_relay_each_tenant_s_in_order(
