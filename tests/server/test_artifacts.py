@@ -53,6 +53,7 @@ async def test_new_content_makes_a_version_other_metadata_keeps_it(api: ApiServe
             "full",
         )
         assert (first["version"], first["content"], first["current"]) == (1, "Label every call.", False)
+        assert [one["status"] for one in (first, now)] == ["superseded", "draft"]
         assert (await client.get(f"/knowledge/artifacts/{ref}")).json() == now  # a slash need not be encoded
         assert (await client.get(path(ref), params={"version": 3})).status_code == 404
         assert (await client.delete(path(ref))).json() == {"ref": ref, "version": 2}
