@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+import re
+from typing import Annotated, Any, Final
 
 from fastapi import Path, Request, Response
 
 from context_builder.errors import PolicyError
 from context_builder.knowledge.artifact import CamelModel
-from context_builder.server.guarded_route import ADMIN, guarded_router
+from context_builder.server.guarded_route import ADMIN, READER, guarded_router
 from context_builder.server.problem import Problem, not_found
 from context_builder.server.services import CallerHere, ServicesHere
 
@@ -17,6 +18,9 @@ router = guarded_router("policies")
 PolicyName = Annotated[str, Path(max_length=128)]
 
 _CEDAR: Final = {"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}}
+_PLAIN: Final[dict[str, Any]] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+
+_WEIGHT: Final = re.compile(r"q=([01](?:\.\d{0,3})?)")
 
 
 class PolicyAnswer(CamelModel):
@@ -24,6 +28,12 @@ class PolicyAnswer(CamelModel):
 
     name: str
     policy_version: str
+
+
+class PolicyText(PolicyAnswer):
+    """Holds a policy text."""
+
+    text: str
 
 
 @router.put("/knowledge/policies/{name}", openapi_extra={**ADMIN, **_CEDAR})
@@ -41,13 +51,18 @@ async def put_policy(name: PolicyName, request: Request, services: ServicesHere,
     return PolicyAnswer(name=name, policy_version=policy_set.version)
 
 
-@router.get("/knowledge/policies/{name}", openapi_extra=ADMIN, response_class=Response)
-async def get_policy(name: PolicyName, services: ServicesHere, caller: CallerHere) -> Response:
-    """Return a policy text."""
+@router.get("/knowledge/policies/{name}", openapi_extra=READER, response_model=PolicyText, responses={200: _PLAIN})
+async def get_policy(name: PolicyName, request: Request, services: ServicesHere, caller: CallerHere) -> Response:
+    """Return a policy text; alone, where ``Accept`` prefers ``text/plain``."""
     governance = await services.policies.governance(caller.tenant_id)
     if (text := governance.texts.get(name)) is None:
         raise not_found()
-    return Response(text, headers={"X-Policy-Version": governance.policy_set.version}, media_type="text/plain")
+    version = governance.policy_set.version
+    headers = {"X-Policy-Version": version, "Vary": "Accept"}
+    if _prefers_text(",".join(request.headers.getlist("accept"))):
+        return Response(text, headers=headers, media_type="text/plain")
+    answer = PolicyText(name=name, text=text, policy_version=version)
+    return Response(answer.model_dump_json(by_alias=True), headers=headers, media_type="application/json")
 
 
 @router.delete("/knowledge/policies/{name}", openapi_extra=ADMIN)
@@ -57,3 +72,13 @@ async def delete_policy(name: PolicyName, services: ServicesHere, caller: Caller
         raise not_found()
     governance = await services.policies.governance(caller.tenant_id)
     return PolicyAnswer(name=name, policy_version=governance.policy_set.version)
+
+
+def _prefers_text(accept: str) -> bool:
+    """Return whether an ``Accept`` header names ``text/plain``, and above JSON."""
+    weights: dict[str, float] = {}
+    for one in accept.lower().split(","):
+        kind, *parameters = (part.strip() for part in one.split(";"))
+        weights[kind] = next((float(found[1]) for found in map(_WEIGHT.fullmatch, parameters) if found), 1.0)
+    json = next((weights[kind] for kind in ("application/json", "application/*", "*/*") if kind in weights), 0.0)
+    return weights.get("text/plain", 0.0) > json
