@@ -265,6 +265,13 @@ class PackageUnknown(KnowledgeError):
         super().__init__(f"there is no context package {package_id}")
 
 
+class AuditOfAnother(KnowledgeError):
+    """Raised for the audit of another caller's context package, which admins alone may read."""
+
+    def __init__(self, package_id: str) -> None:
+        super().__init__(f"the context package {package_id} is another caller's")
+
+
 class ContextError(ContextBuilderError):
     """Raised when a context cannot be built."""
 

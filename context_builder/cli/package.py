@@ -213,7 +213,7 @@ async def _list(
     by: Literal["task", "trace", "ref"], value: str, limit: int, tenant: str | None, *, as_json: bool
 ) -> None:
     async with _asking(tenant) as (service, agent):
-        found = await service.listing(agent, by, value, limit, None)
+        found = await service.listing(agent, by, value, limit, None, of_any_source=True)
     if as_json:
         print_json([{"contextPackageId": one.package_id, "createdAt": one.created_at.isoformat()} for one in found])
         return

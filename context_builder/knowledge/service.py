@@ -28,7 +28,7 @@ from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.retriever import Retriever
 from context_builder.assembly.retrieval.source import MemorySource
 from context_builder.clock import Clock
-from context_builder.errors import ContextBuilderError, PackageUnknown
+from context_builder.errors import AuditOfAnother, ContextBuilderError, PackageUnknown
 from context_builder.knowledge.access import PackageAccess, TurnAccess
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import PackageCache
@@ -263,10 +263,18 @@ class PackageService:
         return rendered_package(package)
 
     async def listing(
-        self, agent: Agent, by: Literal["task", "trace", "ref"], value: str, limit: int, before: str | None
+        self,
+        agent: Agent,
+        by: Literal["task", "trace", "ref"],
+        value: str,
+        limit: int,
+        before: str | None,
+        *,
+        of_any_source: bool,
     ) -> list[PackageEntry]:
-        """Return the packages of a task or a trace, or with a source that the agent may see, newest first."""
-        if by == "ref" and await self.viewer.access_to(agent, value) is Access.DENIED:
+        """Return the packages of a task or a trace, or with a source, newest first: one that the agent may see unless
+        ``of_any_source``, which includes erased ones."""
+        if by == "ref" and not of_any_source and await self.viewer.access_to(agent, value) is Access.DENIED:
             return []
         return await self._record.listing(agent.tenant, by, value, limit=limit, before=before)
 
@@ -279,11 +287,14 @@ class PackageService:
 
     async def audit(self, agent: Agent, package_id: str, *, of_others: bool) -> PackageAudit:
         """Return how a package came about, its texts as the agent may see them now. Raises
-        :class:`~context_builder.errors.PackageUnknown`, also for another agent's unless ``of_others``."""
+        :class:`~context_builder.errors.PackageUnknown`, and, for another agent's of the tenant unless ``of_others``,
+        :class:`~context_builder.errors.AuditOfAnother`."""
         recorded = await self._record.latest(agent.tenant, package_id)
         found = await self._record.audit(agent.tenant, package_id) if recorded is not None else None
-        if recorded is None or found is None or not (of_others or recorded.caller.sub == agent.sub):
+        if recorded is None or found is None:
             raise PackageUnknown(package_id)
+        if not (of_others or recorded.caller.sub == agent.sub):
+            raise AuditOfAnother(package_id)
         audit = package_audit(found)
         intent = str(recorded.request.get("intent", ""))
         revisions = [

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from context_builder.errors import (
+    AuditOfAnother,
     ContextBuilderError,
     IdempotencyClash,
     KnowledgeDataRejected,
@@ -162,6 +163,8 @@ def problem_of(error: ContextBuilderError) -> Problem:
         return Problem(503, "unavailable", detail, headers={"Retry-After": "1"})
     if isinstance(error, PackageUnknown):
         return not_found()
+    if isinstance(error, AuditOfAnother):
+        return Problem(403, "forbidden", "audits of others need the role admin")
     if isinstance(error, PinnedOverBudget):  # also where a package is built again, of sources that have grown
         detail = "even the shortest projections of all pinned sources exceed the token budget"
         return Problem(409, "pinned_over_budget", detail, sizes=error.sizes, tokenBudget=error.limit)

@@ -194,7 +194,10 @@ async def test_the_local_token_governs_and_reads_as_a_writer(api: ApiServer) -> 
         assert (await client.get(f"/knowledge/artifacts/{ref}")).status_code == 404
         assert (await client.get("/knowledge/policies/default")).status_code == 200
         assert (await built(client))["tenantId"] == "lab"
-        await client.delete(f"/knowledge/artifacts/{ref}")
+        await put(client, ref, sensitivity="restricted", content="Put again, unread.")
+        assert (await client.delete(f"/knowledge/artifacts/{ref}")).json() == {"ref": ref, "version": 2}
+        listed = await client.get("/knowledge/context", params={"ref": ref})
+        assert (listed.status_code, listed.json()["packages"]) == (200, [])
 
 
 async def test_the_agent_of_a_request_is_recorded_and_grants_nothing(writer: httpx.AsyncClient) -> None:
@@ -450,7 +453,7 @@ async def test_a_thousand_policies_hold_nobody_up(api: ApiServer, tenant: str) -
         package = await built(client)
         assert [one["ref"] for one in package["sources"]] == ["artifact:protocol"]
         assert (await got(client, package))["policyVersion"] == package["policyVersion"]
-        assert (await client.get("/knowledge/policies/single-7")).text == texts["single-7"]
+        assert (await client.get("/knowledge/policies/single-7")).json()["text"] == texts["single-7"]
         await put(client, projectId="psingle-7")
         assert (await got(client, package))["denied"] == 1
         answer = await client.delete("/knowledge/policies/single-7")

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from context_builder.server.access.caller import Role
 from context_builder.session.keys import PACKAGE as PREFIX
 from context_builder.tokens.counter import count_tokens
+from tests.server.test_answers import problem
 from tests.services.api_server import ApiServer
 
 pytestmark = pytest.mark.engines
@@ -95,7 +96,9 @@ async def test_policies_are_an_admins_and_hold_at_once(api: ApiServer, tenant: s
         assert (await client.put("/knowledge/policies/shut", content=text)).status_code == 403
         answer = await admin.put("/knowledge/policies/shut", content=text)
         assert answer.json()["policyVersion"].startswith("sha256:")
-        assert (await admin.get("/knowledge/policies/shut")).text == text
+        for one in (client, admin):
+            read = (await one.get("/knowledge/policies/shut")).json()
+            assert read == {"name": "shut", "text": text, "policyVersion": answer.json()["policyVersion"]}
         again = (await client.get(f"/knowledge/context/{package['contextPackageId']}")).json()
         assert (again["sources"], again["denied"]) == ([], 1)
         assert (await client.get("/knowledge/artifacts/artifact:clips")).status_code == 404
@@ -103,6 +106,31 @@ async def test_policies_are_an_admins_and_hold_at_once(api: ApiServer, tenant: s
         assert (await admin.get("/knowledge/policies/shut")).status_code == 404
         wrong = await admin.put("/knowledge/policies/shut", content="permit (principal,\n action resource);")
         assert (wrong.status_code, wrong.json()["line"]) == (422, 2)
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("text/plain", "text/plain"),
+        ("Text/Plain, */*;q=0.8", "text/plain"),
+        ("application/json;q=0.5, text/plain; q=0.9", "text/plain"),
+        ("", "application/json"),
+        ("*/*", "application/json"),
+        ("text/*", "application/json"),
+        ("text/plain, application/json", "application/json"),
+        ("text/plain;q=0.1, */*", "application/json"),
+        ("text/plain;q=nan", "text/plain"),
+        ("text/plain;q=0", "application/json"),
+    ],
+)
+async def test_a_policy_is_text_alone_for_whoever_prefers_that(
+    api: ApiServer, tenant: str, accept: str, kind: str
+) -> None:
+    async with api.client(api.key(Role.READER, tenant)) as client:
+        answer = await client.get("/knowledge/policies/default", headers={"Accept": accept})
+    text = answer.text if kind == "text/plain" else answer.json()["text"]
+    assert (answer.headers["content-type"].partition(";")[0], "permit" in text) == (kind, True)
+    assert answer.headers["x-policy-version"].startswith("sha256:")
 
 
 async def test_audits_of_others_are_an_admins(api: ApiServer, tenant: str) -> None:
@@ -113,7 +141,20 @@ async def test_audits_of_others_are_an_admins(api: ApiServer, tenant: str) -> No
     ):
         package_id = (await build(client))["contextPackageId"]
         path = f"/knowledge/context/{package_id}/audit"
-        assert [(await one.get(path)).status_code for one in (client, reader, admin)] == [200, 404, 200]
+        assert [(await one.get(path)).status_code for one in (client, reader, admin)] == [200, 403, 200]
+        assert problem(await reader.get(path))["type"] == "urn:context-builder:forbidden"
+        assert (await reader.get(f"/knowledge/context/cpk_{'0' * 26}/audit")).status_code == 404
+
+
+async def test_an_admin_lists_packages_by_a_source_that_is_erased(api: ApiServer, tenant: str) -> None:
+    ref = "artifact:clips"
+    async with api.client(api.key(Role.WRITER, tenant)) as client, api.client(api.key(Role.ADMIN, tenant)) as admin:
+        await put(client, ref)
+        package_id = (await build(client))["contextPackageId"]
+        assert (await client.delete(f"/knowledge/artifacts/{ref}")).status_code == 200
+        found = [(await one.get("/knowledge/context", params={"ref": ref})).json() for one in (client, admin)]
+    listed = [[one["contextPackageId"] for one in page["packages"]] for page in found]
+    assert listed == [[], [package_id]]
 
 
 async def test_a_package_of_another_tenant_is_not_there(api: ApiServer, tenant: str) -> None:

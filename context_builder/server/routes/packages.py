@@ -77,7 +77,8 @@ async def list_packages(
     if len(asked) != 1:
         raise Problem(422, "invalid_request", "query: one of taskId, traceId and ref is needed")
     ((kind, value),) = asked
-    found = await services.packages.listing(caller.agent, kind, value, limit + 1, before)
+    is_admin = caller.may(Role.ADMIN)
+    found = await services.packages.listing(caller.agent, kind, value, limit + 1, before, of_any_source=is_admin)
     page = [PackageEntryAnswer(context_package_id=one.package_id, created_at=one.created_at) for one in found[:limit]]
     return ListingAnswer(packages=page, next=page[-1].context_package_id if len(found) > limit else None)
 

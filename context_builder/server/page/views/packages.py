@@ -12,7 +12,7 @@ from fastapi import Request, Response
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse
 
-from context_builder.errors import PackageUnknown, PinnedOverBudget
+from context_builder.errors import AuditOfAnother, PinnedOverBudget
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import Trace
@@ -86,7 +86,10 @@ async def packages_page(request: Request, services: ServicesHere, caller: Caller
     found, following = None, ""
     if kind is not None and value:
         before = asked.get("before", "")[:_LONGEST] or None
-        found = await services.packages.listing(caller.agent, kind, value[:_LONGEST], PAGE + 1, before)
+        is_admin = caller.may(Role.ADMIN)
+        found = await services.packages.listing(
+            caller.agent, kind, value[:_LONGEST], PAGE + 1, before, of_any_source=is_admin
+        )
         if len(found) > PAGE:
             found = found[:PAGE]
             following = urlencode({"by": by, "value": value, "before": found[-1].package_id})
@@ -172,7 +175,7 @@ async def verify_audit(request: Request, services: ServicesHere, caller: CallerH
 async def _audit(services: Services, caller: Caller, package_id: str) -> PackageAudit | None:
     try:
         return await services.packages.audit(caller.agent, package_id, of_others=caller.may(Role.ADMIN))
-    except PackageUnknown:
+    except AuditOfAnother:
         return None
 
 
