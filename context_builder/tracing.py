@@ -9,14 +9,51 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from secrets import token_hex
 from typing import Any, Final
 
 TRACEPARENT: Final = "traceparent"
 """Header of W3C Trace Context, and field of a message, that names the span a piece of work belongs to."""
 
-_PARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_LONGEST: Final = 512
+_WRITTEN: Final = re.compile(
+    r"(?:00|((?!00|ff)[0-9a-f]{2}))-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?(1)(?:-.*)?)"
+)
+"""A version after 00 may have more behind the flags; version ff is invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceContext:
+    """Identifies a span and the trace that it is part of, in hexadecimal, as W3C Trace Context does."""
+
+    trace_id: str
+    span_id: str
+    flags: str = "01"
+
+    @classmethod
+    def new(cls) -> TraceContext:
+        """Return the first span of a new trace."""
+        return cls(token_hex(16), token_hex(8))
+
+    @classmethod
+    def parse(cls, traceparent: object) -> TraceContext | None:
+        """Return the span that a ``traceparent`` of any version names; None for anything that is not valid."""
+        if not isinstance(traceparent, str) or len(traceparent) > _LONGEST:
+            return None
+        found = _WRITTEN.fullmatch(traceparent)
+        return cls(found[2], found[3], found[4]) if found else None
+
+    @property
+    def traceparent(self) -> str:
+        """Return the header, of version 00, that hands the trace on."""
+        return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
+
+    def child(self) -> TraceContext:
+        """Return another span of the same trace."""
+        return TraceContext(self.trace_id, token_hex(8), self.flags)
 
 
 @cache
@@ -28,16 +65,15 @@ def _api() -> Any:
         return None
 
 
-def parent_of(value: object) -> str:
-    """Return a valid ``traceparent``; empty for anything else."""
-    return value if isinstance(value, str) and _PARENT.fullmatch(value) else ""
-
-
 @contextmanager
 def span(
-    name: str, attributes: Mapping[str, str | int] | None = None, *, parent: str = "", kind: str = "INTERNAL"
+    name: str,
+    attributes: Mapping[str, str | int] | None = None,
+    *,
+    parent: TraceContext | None = None,
+    kind: str = "INTERNAL",
 ) -> Iterator[Any]:
-    """Open a span around a piece of work, which ``parent`` (a ``traceparent``) may have begun elsewhere.
+    """Open a span around a piece of work, which ``parent`` may have begun elsewhere.
 
     ``kind`` is that of OpenTelemetry: ``SERVER``, ``PRODUCER``, … Yields the span; None without OpenTelemetry.
     """
@@ -61,19 +97,21 @@ def span(
             raise
 
 
-def traceparent() -> str:
-    """Return the ``traceparent`` of the current span; empty where nothing is recorded."""
+def recorded_span() -> TraceContext | None:
+    """Return the current span; None where nothing is recorded."""
     api = _api()
     if api is None or not api.get_current_span().is_recording():
-        return ""
+        return None
     context = api.get_current_span().get_span_context()
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
+    return TraceContext(f"{context.trace_id:032x}", f"{context.span_id:016x}", f"{int(context.trace_flags):02x}")
 
 
-def note_span(name: str, attributes: Mapping[str, str | int], *, parent: str, begin: float, end: float) -> None:
-    """Record what was done from epoch second ``begin`` to ``end`` for the span that ``parent`` names."""
+def note_span(
+    name: str, attributes: Mapping[str, str | int], *, parent: TraceContext, begin: float, end: float
+) -> None:
+    """Record what was done from epoch second ``begin`` to ``end`` as a part of ``parent``."""
     api = _api()
-    if api is None or not parent:
+    if api is None:
         return
     done = _tracer().start_span(
         name,
@@ -89,9 +127,9 @@ def _tracer() -> Any:
     return _api().get_tracer("context_builder")
 
 
-def _context_of(parent: str) -> Any:
-    """Return the context that a ``traceparent`` names; None, which is the current one, where it names none."""
-    if not (valid := parent_of(parent)):
+def _context_of(parent: TraceContext | None) -> Any:
+    """Return OpenTelemetry's context of ``parent``; None, which is the current one, without a parent."""
+    if parent is None:
         return None
     propagation = import_module("opentelemetry.trace.propagation.tracecontext")
-    return propagation.TraceContextTextMapPropagator().extract({TRACEPARENT: valid})
+    return propagation.TraceContextTextMapPropagator().extract({TRACEPARENT: parent.traceparent})

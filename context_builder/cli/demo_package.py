@@ -13,9 +13,9 @@ from context_builder.demo import load_demo_document
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Status
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest, Scope
-from context_builder.knowledge.service import Trace
 from context_builder.server.access.local_token import local_caller
 from context_builder.settings.settings import Settings
+from context_builder.tracing import TraceContext
 from context_builder.wiring.knowledge import open_knowledge
 from context_builder.wiring.packages import open_package_service
 
@@ -38,7 +38,7 @@ async def demo_package(settings: Settings, session_id: str) -> ContextPackage:
     scope = Scope(project_id=PROJECT, session_ids=(session_id,))
     request = ContextBuildRequest(intent=INTENT, token_budget=BUDGET, scope=scope)
     async with open_package_service(settings, tenant_id, INTENT) as service:
-        return await service.build(local_caller(tenant_id).agent, request, Trace.begun())
+        return await service.build(local_caller(tenant_id).agent, request, TraceContext.new())
 
 
 def package_view(package: ContextPackage) -> RenderableType:

@@ -162,11 +162,11 @@ async def _asking(tenant: str | None, intent: str | None = None) -> AsyncIterato
 
 async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, as_json: bool, as_prompt: bool) -> None:
     from context_builder.cli.view.package import added_line, candidates_table, package_table
-    from context_builder.knowledge.service import Trace
+    from context_builder.tracing import TraceContext
 
     request = _request(fields)
     async with _asking(tenant, request.intent) as (service, agent):
-        built = await service.build_explained(agent, request, Trace.begun(), MORE)
+        built = await service.build_explained(agent, request, TraceContext.new(), MORE)
         if as_prompt:
             _print_prompt(service.prompt(built.package))
             return

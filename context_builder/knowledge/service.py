@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from secrets import token_hex
 from typing import Final, Literal, NamedTuple
 
 import structlog
@@ -50,7 +49,7 @@ from context_builder.knowledge.sources.semantic import SEMANTIC, SemanticSource
 from context_builder.knowledge.sources.turn import TurnKnowledgeSource
 from context_builder.knowledge.view import NEVER, rendered_package
 from context_builder.knowledge.viewer import Viewer
-from context_builder.tracing import span
+from context_builder.tracing import TraceContext, span
 
 log = structlog.get_logger(__name__)
 
@@ -134,19 +133,6 @@ class _Built(NamedTuple):
     draft: PackageDraft
 
 
-class Trace(NamedTuple):
-    """Holds where a request belongs, as W3C trace context has it."""
-
-    trace_id: str
-    traceparent: str
-
-    @classmethod
-    def begun(cls) -> Trace:
-        """Return a trace that begins here."""
-        trace_id = token_hex(16)
-        return cls(trace_id, f"00-{trace_id}-{token_hex(8)}-01")
-
-
 class PackageService:
     """Builds, serves and explains packages; its ``viewer`` decides what agents may see of anything else.
 
@@ -196,7 +182,7 @@ class PackageService:
         )
 
     async def build(
-        self, agent: Agent, request: ContextBuildRequest, trace: Trace, *, idempotency_key: str | None = None
+        self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, *, idempotency_key: str | None = None
     ) -> ContextPackage:
         """Return a package for the agent. A key that was used before gives the package that was built then.
 
@@ -213,7 +199,7 @@ class PackageService:
         return (await self.get(agent, package_id)).package
 
     async def build_explained(
-        self, agent: Agent, request: ContextBuildRequest, trace: Trace, more: int
+        self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, more: int
     ) -> ExplainedPackage:
         """Return a package for the agent with its audit, and what ``more`` tokens would add to it.
 
@@ -223,7 +209,7 @@ class PackageService:
         audit = await self.audit(agent, built.package.context_package_id, of_others=False)
         return ExplainedPackage(built.package, audit, built.draft.added_by(more))
 
-    async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: Trace, package_id: str) -> _Built:
+    async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, package_id: str) -> _Built:
         request_id = f"cbr_{ULID()}"
         caller = Caller(agent.sub, tuple(sorted(agent.roles)))
         with span("package.begin"):
@@ -360,7 +346,7 @@ class PackageService:
     async def _rebuilt(self, recorded: RecordedPackage) -> _Built:
         request = ContextBuildRequest.model_validate(recorded.request)
         agent = Agent(str(recorded.body["tenantId"]), frozenset(recorded.caller.roles), recorded.caller.sub)
-        trace = Trace(recorded.trace_id, recorded.traceparent)
+        trace = TraceContext.parse(recorded.traceparent) or TraceContext.new()
         ids = PackageIds(recorded.package_id, recorded.request_id, recorded.revision + 1)
         return await self._build(agent, request, trace, ids, await self._standing(agent))
 
@@ -369,7 +355,7 @@ class PackageService:
         return _Standing(*await asyncio.gather(self.viewer.governance(agent), self._cache.answers()))
 
     async def _build(
-        self, agent: Agent, request: ContextBuildRequest, trace: Trace, ids: PackageIds, standing: _Standing
+        self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, ids: PackageIds, standing: _Standing
     ) -> _Built:
         governance, is_cached = standing
         try:

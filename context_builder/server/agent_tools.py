@@ -20,7 +20,6 @@ from context_builder import __version__
 from context_builder.errors import ContextBuilderError, PinnedOverBudget, SessionIdError
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import Trace
 from context_builder.memory.memory import MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
@@ -117,8 +116,7 @@ class AgentTools:
                     "task_id": task_id,
                 }
             )
-            trace = Trace(current_trace().trace_id, current_trace().traceparent)
-            return self._package(await self._services.packages.build(caller.agent, request, trace))
+            return self._package(await self._services.packages.build(caller.agent, request, current_trace()))
 
     async def get_context(self, context_package_id: PackageName) -> dict[str, Any]:
         """Return a package that was built before, as it may be seen now."""

@@ -26,7 +26,8 @@ from context_builder.errors import (
     PinnedOverBudget,
     StoreUnavailable,
 )
-from context_builder.server.trace import Trace, current_trace
+from context_builder.server.trace import current_trace
+from context_builder.tracing import TraceContext
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -69,7 +70,7 @@ def not_found() -> Problem:
     return Problem(404, "not_found", "there is nothing here")
 
 
-def problem_document(problem: Problem, trace: Trace) -> dict[str, Any]:
+def problem_document(problem: Problem, trace: TraceContext) -> dict[str, Any]:
     """Return the document."""
     return {
         "type": f"urn:context-builder:{problem.kind}",

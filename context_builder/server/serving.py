@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from context_builder.engines.engine import listen
 from context_builder.errors import EngineError, SettingError
 from context_builder.server.problem import MEDIA_TYPE, Problem, problem_document
-from context_builder.server.trace import trace_of
+from context_builder.tracing import TraceContext
 
 GRACE: Final = 3
 """Seconds that answers may take once the server is told to stop."""
@@ -58,7 +58,7 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         del msg
-        trace = trace_of([])
+        trace = TraceContext.new()
         document = problem_document(Problem(400, "malformed", "this is no HTTP request that can be read"), trace)
         body = orjson.dumps(document)
         head = (

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from contextvars import ContextVar
-from dataclasses import dataclass
-from secrets import token_hex
 from typing import Any, Final
 
 import structlog
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from context_builder.tracing import span, traceparent
-
-_PARENT: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
-_LONGEST: Final = 512
+from context_builder.tracing import TRACEPARENT, TraceContext, recorded_span, span
 
 NO_TELEMETRY: Final = TelemetryConfig(tracing=False, metrics=False, logs=False, auto_configure=False)
 """Turns off what FastAPI would tell of a call where a tracer is set up: the query, with what is searched for and with
@@ -24,43 +18,12 @@ _HARDENING: Final = {b"cache-control": b"no-store", b"x-content-type-options": b
 """Of every answer that says nothing else: it is one caller's, and is what it says it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Holds the trace that a call belongs to, in hexadecimal; ``span_id`` is the call's own."""
-
-    trace_id: str
-    span_id: str
-    flags: str = "01"
-
-    @property
-    def traceparent(self) -> str:
-        """Return the header that hands the trace on."""
-        return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
+_CURRENT: ContextVar[TraceContext | None] = ContextVar("trace", default=None)
 
 
-_CURRENT: ContextVar[Trace | None] = ContextVar("trace", default=None)
-
-
-def current_trace() -> Trace:
+def current_trace() -> TraceContext:
     """Return the trace of the call that is being answered; outside of any, a new one."""
-    return _CURRENT.get() or trace_of([])
-
-
-def trace_of(parents: list[bytes]) -> Trace:
-    """Return the trace that the ``traceparent`` headers name; a new one unless there is one that is valid."""
-    found = _PARENT.fullmatch(parents[0]) if len(parents) == 1 and len(parents[0]) <= _LONGEST else None
-    if found is not None:
-        version, trace_id, parent_id, flags, more = found.groups()
-        is_known = version != b"ff" and (version != b"00" or more is None)
-        if is_known and trace_id.strip(b"0") and parent_id.strip(b"0"):
-            return Trace(trace_id.decode(), token_hex(8), flags.decode())
-    return Trace(token_hex(16), token_hex(8))
-
-
-def _recorded(trace: Trace) -> Trace:
-    """Return the trace with the span that is recorded for the call, if one is."""
-    found = _PARENT.fullmatch(traceparent().encode())
-    return trace if found is None else Trace(found[2].decode(), found[3].decode(), found[4].decode())
+    return _CURRENT.get() or TraceContext.new()
 
 
 class TraceMiddleware:
@@ -73,12 +36,13 @@ class TraceMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        parents = [value for name, value in scope["headers"] if name == b"traceparent"]
-        parent = parents[0].decode("latin-1") if len(parents) == 1 else ""
+        parents = [value.decode("latin-1") for name, value in scope["headers"] if name == TRACEPARENT.encode()]
+        parent = TraceContext.parse(parents[0]) if len(parents) == 1 else None
         with span(scope["method"], parent=parent, kind="SERVER") as current:
-            await self._in_trace(_recorded(trace_of(parents)), scope, receive, send, current)
+            trace = recorded_span() or (parent.child() if parent else TraceContext.new())
+            await self._in_trace(trace, scope, receive, send, current)
 
-    async def _in_trace(self, trace: Trace, scope: Scope, receive: Receive, send: Send, current: Any) -> None:
+    async def _in_trace(self, trace: TraceContext, scope: Scope, receive: Receive, send: Send, current: Any) -> None:
         added = {b"x-trace-id": trace.trace_id.encode(), **_HARDENING}
 
         async def send_with_trace(message: Message) -> None:

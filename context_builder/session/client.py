@@ -19,7 +19,7 @@ from context_builder.errors import StoreError
 from context_builder.session.keys import ARRIVALS, Keys
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.storage.redis_availability import translated
-from context_builder.tracing import TRACEPARENT, span, traceparent
+from context_builder.tracing import TRACEPARENT, recorded_span, span
 
 JsonObject = dict[str, Any]
 
@@ -75,8 +75,8 @@ class SessionClient:
             return
         told: dict[str, str | int] = {"session.id": self.session_id, "session.messages": len(messages)}
         with span("session.push", told, kind="PRODUCER"):
-            if parent := traceparent():
-                messages = tuple({**message, TRACEPARENT: parent} for message in messages)
+            if recorded := recorded_span():
+                messages = tuple({**message, TRACEPARENT: recorded.traceparent} for message in messages)
             async with translated(), self._redis.pipeline(transaction=False) as pipe:
                 pipe.lpush(self._keys.input, *(orjson.dumps(message) for message in messages))
                 pipe.publish(ARRIVALS, self.session_id)  # which a user of the Redis may not be allowed to

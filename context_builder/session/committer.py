@@ -101,11 +101,11 @@ class Committer:
 
     def _trace(self, batches: Sequence[Batch], begun: float) -> None:
         """Record in the trace of each message that it was published."""
-        for message in (message for batch in batches for message in batch.messages if message.traceparent):
+        for trace in (message.trace for batch in batches for message in batch.messages if message.trace):
             told: dict[str, str | int] = {"session.id": self._store.keys.session_id}
             told["session.revision"] = self._store.revision
             now = self._clock.now().wall
-            note_span("session.publish", told, parent=message.traceparent, begin=begun, end=now)
+            note_span("session.publish", told, parent=trace, begin=begun, end=now)
 
     def _describe(self, conversation: Conversation, batches: Sequence[Batch], *, publish: bool) -> Commit:
         changes = conversation.take_changes()

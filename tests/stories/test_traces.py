@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from context_builder.server.access.caller import Role
-from context_builder.tracing import parent_of, span, traceparent
+from context_builder.tracing import TraceContext, recorded_span, span
 from tests.server.test_contract import BUILD, put
 from tests.services.api_server import ApiServer
 from tests.services.daemon import Daemon
@@ -107,12 +107,32 @@ def test_a_collector_that_never_answers_holds_up_nothing_and_is_told_once(
 
 
 @pytest.mark.parametrize(
-    "hostile", [None, 7, "", "00-" + "0" * 32 + "-b7ad6b7169203331-01", PARENT + "\n", PARENT + "x" * 9999, {"a": 1}]
+    "hostile",
+    [
+        None,
+        7,
+        "",
+        {"a": 1},
+        "00-" + "0" * 32 + "-b7ad6b7169203331-01",
+        PARENT + "\n",
+        PARENT + "-more",
+        PARENT.replace("00-", "ff-", 1),
+        PARENT.replace("00-", "01-", 1) + "-" + "x" * 9999,
+    ],
 )
 def test_what_names_no_trace_is_left_alone(hostile: object) -> None:
-    assert parent_of(hostile) == ""
+    assert TraceContext.parse(hostile) is None
+
+
+@pytest.mark.parametrize(
+    "version", [PARENT, PARENT.replace("00-", "01-", 1), PARENT.replace("00-", "cc-", 1) + "-more"]
+)
+def test_a_trace_of_a_later_version_goes_on_in_ours(version: str) -> None:
+    named = TraceContext.parse(version)
+    assert named is not None
+    assert named.traceparent == PARENT
 
 
 def test_without_a_tracer_nothing_is_handed_on() -> None:
-    with span("nothing", parent=PARENT):
-        assert traceparent() == ""
+    with span("nothing", parent=TraceContext.parse(PARENT)):
+        assert recorded_span() is None

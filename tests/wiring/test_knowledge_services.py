@@ -14,10 +14,11 @@ from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge, Sen
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import PackageConfig, PackageServices, Trace
+from context_builder.knowledge.service import PackageConfig, PackageServices
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.settings.settings import load_settings
+from context_builder.tracing import TraceContext
 from context_builder.wiring.knowledge import (
     Knowledge,
     knowledge_of,
@@ -38,7 +39,7 @@ URLS = {
     "policy": "MEMORY_POLICY_URL",
     "prepared": "MEMORY_REDACTION_URL",
 }
-TRACE = Trace("4bf92f3577b34da6a3ce929d0e0e4736", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+TRACE = TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 REQUEST = ContextBuildRequest.model_validate(
     {"intent": "hydrophone clips", "tokenBudget": 2_000, "scope": {"projectId": "kelp"}, "pinned": ["artifact:pin"]}
 )

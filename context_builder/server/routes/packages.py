@@ -12,7 +12,6 @@ from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import Trace
 from context_builder.server.access.caller import Role
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import Problem
@@ -57,8 +56,7 @@ async def build_package(
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
 ) -> ContextPackage:
     """Build the context of a task: what fits its intent, that the caller may see, within the token budget."""
-    trace = Trace(current_trace().trace_id, current_trace().traceparent)
-    return await services.packages.build(caller.agent, request, trace, idempotency_key=idempotency_key)
+    return await services.packages.build(caller.agent, request, current_trace(), idempotency_key=idempotency_key)
 
 
 @router.get("/knowledge/context", openapi_extra=READER)

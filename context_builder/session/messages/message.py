@@ -16,7 +16,7 @@ from context_builder.clock import Instant
 from context_builder.errors import MessageError
 from context_builder.memory.rows import as_key
 from context_builder.timestamps import epoch
-from context_builder.tracing import TRACEPARENT, parent_of
+from context_builder.tracing import TRACEPARENT, TraceContext
 
 CONSILIENCE: Final = "Consilience"
 """Speaker of the assistant's own contributions."""
@@ -38,7 +38,7 @@ class Message:
     original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, as
     :mod:`context_builder.timestamps` reads it. ``identity`` is empty when it has neither number nor timestamp: whether
     it was said or sent a second time cannot be known, and a "Yes." that is lost is worse than one that is there twice.
-    ``traceparent`` names the span of whoever pushed it.
+    ``trace`` is the span of whoever pushed it.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Message:
     consilience: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     timestamp_raw: Any = None
-    traceparent: str = ""
+    trace: TraceContext | None = None
 
     @property
     def user_id(self) -> str | None:
@@ -95,7 +95,7 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
         consilience=consilience,
         metadata=_metadata(fields.get("metadata")),
         timestamp_raw=None if timestamp == came else _publishable(came),
-        traceparent=parent_of(fields.get(TRACEPARENT)),
+        trace=TraceContext.parse(fields.get(TRACEPARENT)),
     )
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval
-from context_builder.knowledge.service import PackageService, Trace
+from context_builder.knowledge.service import PackageService
 from context_builder.knowledge.signals import PackageWeights
 from context_builder.knowledge.store import document_space
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.storage.migrations import apply
+from context_builder.tracing import TraceContext
 from scripts.benches.knowledge.corpora import Passages, passages_of
 from scripts.benches.knowledge.laboratory import PATIENCE, Laboratory, agent, laboratory
 from scripts.benches.knowledge.options import Options
@@ -41,7 +42,7 @@ GOALS: Final[Mapping[tuple[str, bool], float]] = {
 }
 _BUDGET: Final = 20_000
 _RESAMPLES: Final = 2_000
-_TRACE: Final = Trace("0" * 31 + "1", "")
+_TRACE: Final = TraceContext("0" * 31 + "1", "0" * 15 + "1")
 
 
 def measure_recall(report: Report, options: Options) -> None:

@@ -23,12 +23,13 @@ from context_builder.engines.embeddings import MODEL
 from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.request import ContextBuildRequest, MetadataRetrieval, Scope
-from context_builder.knowledge.service import RETRIEVAL_TIME, Trace
+from context_builder.knowledge.service import RETRIEVAL_TIME
 from context_builder.knowledge.signals import PackageWeights
 from context_builder.knowledge.store import document_space
 from context_builder.memory.memory import Memory
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.storage.migrations import apply
+from context_builder.tracing import TraceContext
 from scripts.benches.knowledge.laboratory import agent, laboratory
 from scripts.benches.knowledge.options import Options
 from scripts.benches.memory.random_embeddings import RandomEmbedder, serve_random_embeddings
@@ -46,7 +47,7 @@ DOCUMENTS: Final = 50_000
 EDGES: Final = 250_000
 INTENTS: Final = 60
 AT_ONCE: Final = 16
-_TRACE: Final = Trace("0" * 31 + "1", "")
+_TRACE: Final = TraceContext("0" * 31 + "1", "0" * 15 + "1")
 _WORDS: Final = 4_000
 _LOADED_AT_ONCE: Final = 5_000
 _WARMING: Final = 120.0

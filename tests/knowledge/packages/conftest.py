@@ -20,20 +20,21 @@ from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import PackageConfig, PackageService, PackageServices, Trace
+from context_builder.knowledge.service import PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.testing import ManualClock
 from context_builder.tokens.counter import count_tokens
+from context_builder.tracing import TraceContext
 from context_builder.wiring.knowledge import redactor_of_packages
 
 ANN = Agent("lab", frozenset({"writer"}), "ann")
 BOB = Agent("lab", frozenset({"reader"}), "bob")
 ADMIN = Agent("lab", frozenset({"admin"}), "root")
 STRANGER = Agent("club", frozenset({"admin"}), "eve")
-TRACE = Trace("4bf92f3577b34da6a3ce929d0e0e4736", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+TRACE = TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 
 
 @dataclass

@@ -15,7 +15,6 @@ from starlette.responses import RedirectResponse
 from context_builder.errors import AuditOfAnother, PinnedOverBudget
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import Trace
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.guarded_route import ADMIN, READER
 from context_builder.server.page.form_page import form_page, values_of
@@ -102,8 +101,7 @@ async def build_package(request: Request, sent: FormHere, services: ServicesHere
     """Build a package, and go on to it."""
     form = BuildForm.read(sent)
     try:
-        trace = Trace(current_trace().trace_id, current_trace().traceparent)
-        built = await services.packages.build(caller.agent, form.request(), trace)
+        built = await services.packages.build(caller.agent, form.request(), current_trace())
     except Problem as problem:
         return _packages_page(request, caller, form, problem)
     except PinnedOverBudget as error:
