@@ -57,6 +57,7 @@ class SessionWatch:
         self.revision = 0
         self.conversation: JsonObject = {}
         self.gone = False
+        self.failing = False
         self.watchers = 0
         self.task: asyncio.Task[None] | None = None
 
@@ -137,10 +138,16 @@ class SessionWatch:
         """Look again and again, until cancelled."""
         while not self.gone:
             await asyncio.sleep(INTERVAL)
+            failing = False
             try:
                 await self.look()
-            except StoreError as error:
-                log.warning("watch.unread", error=type(error).__name__)
+            except Exception as error:  # noqa: BLE001  # whoever watches waits for the next look
+                tell = log.warning if isinstance(error, StoreError) else log.exception
+                tell("watch.unread", error=type(error).__name__)
+                failing = True
+            if failing != self.failing:
+                self.failing = failing
+                self._tell()
 
 
 class SessionWatches:

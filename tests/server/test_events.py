@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import jsonpatch
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.server.routes.events import session_events
 from context_builder.server.session_watch import SessionWatches
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.storage.redis import client_for
@@ -163,3 +165,28 @@ async def test_another_redis_has_another_session_of_the_same_name(redis: Redis, 
                 assert (theirs.gone, theirs.state) == (True, {})
     finally:
         elsewhere.kill()
+
+
+async def test_whatever_a_look_raises_the_next_one_comes(redis: Redis) -> None:
+    async with running(redis), SessionWatches().watching(redis, "monday") as watch:
+        look = watch.look
+
+        async def failing() -> None:
+            raise KeyError("what somebody said")
+
+        watch.look = failing  # type: ignore[method-assign]
+        await wait_until(lambda: watch.failing, "it is failing")
+        watch.look = look  # type: ignore[method-assign]
+        await push(redis, said(1, "Whales sing."))
+        await wait_until(lambda: texts(watch.state) and not watch.failing, "it is read again")
+
+
+async def test_who_leaves_before_the_first_event_leaves_no_watcher(redis: Redis) -> None:
+    watches = SessionWatches()
+    services: Any = SimpleNamespace(watches=watches, stopping=asyncio.Event())
+    request: Any = SimpleNamespace(scope={"state": {"still_holds": None}})
+    async with running(redis):
+        await push(redis, said(1, "Whales sing."))
+        await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
+        await session_events("monday", request, services, redis, None)
+        assert not [one for one in asyncio.all_tasks() if one.get_name() == "watch monday" and not one.cancelling()]

@@ -40,8 +40,9 @@ class SharedLook(Generic[T]):
             began = time.monotonic()
             try:
                 seen = await self._look()
-            except ContextBuilderError as error:
-                log.warning("page.unread", error=type(error).__name__)
+            except Exception as error:  # noqa: BLE001  # whoever watches waits for the next look
+                tell = log.warning if isinstance(error, ContextBuilderError) else log.exception
+                tell("page.unread", error=type(error).__name__)
                 self._note(self.seen, failing=True)
             else:
                 self._note(seen, failing=False)

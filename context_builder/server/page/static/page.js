@@ -90,6 +90,10 @@ export function listen(address, handlers) {
   for (const [name, handler] of Object.entries(handlers)) {
     source.addEventListener(name, (message) => handler(JSON.parse(message.data), message));
   }
+  source.addEventListener("failing", (message) => {
+    if (JSON.parse(message.data).failing) show("waiting", "Not current: the server cannot read it");
+    else show("on", "Live");
+  });
   addEventListener("pagehide", () => source.close(), { once: true });
   return source;
 }

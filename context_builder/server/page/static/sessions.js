@@ -61,7 +61,7 @@ function show(list) {
   table.hidden = !list.rows.length;
   empty.hidden = list.rows.length > 0;
   const of = list.total !== list.rows.length ? ` of ${list.total.toLocaleString("en")}` : "";
-  setText(total, `${list.rows.length}${of}${list.failing ? " · Redis does not answer" : ""}`);
+  setText(total, `${list.rows.length}${of}`);
   tick();
 }
 

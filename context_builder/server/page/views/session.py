@@ -10,9 +10,9 @@ import orjson
 from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.conversation_reader import ConversationReader, Seen, shown_message
-from context_builder.server.page.event_stream import event, stream
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.shared_look import LooksHere, SharedLook

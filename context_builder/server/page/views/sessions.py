@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER
-from context_builder.server.page.event_stream import event, stream
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.session_list import SessionList, SessionLister
@@ -44,7 +44,7 @@ async def live_sessions(
         if look.seen is None or look.number == told:
             return b""
         told = look.number
-        return event("sessions", {**look.seen.as_json(), "failing": look.failing}, look.number)
+        return event("sessions", look.seen.as_json(), look.number)
 
     what = ("sessions", caller.tenant_id, q)
     return stream(request, services, looks.watching(what, lambda: lister.find(servers, q), INTERVAL), news)

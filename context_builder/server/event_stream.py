@@ -1,4 +1,4 @@
-"""Server-sent events for the page: what is sent ends with the login, and when the server stops."""
+"""Server-sent events: what is sent ends with the login or credential, and when the server stops."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ HEARTBEAT: Final = 10.0
 """Seconds without an event after which a comment is sent, so that nothing between here and there gives up."""
 
 RECHECK: Final = 0.5
-"""Seconds after which the login is looked up again."""
+"""Seconds after which the login or credential is looked up again."""
 
 RETRY: Final = b"retry: 1000\n\n"
 """Tells browsers to come back after a second."""
 
 
 class Changing(Protocol):
-    """Sets ``changed``, and replaces it, whenever there is something new."""
+    """Sets ``changed``, and replaces it, whenever there is something new; ``failing`` while it cannot be read."""
 
     changed: asyncio.Event
+    failing: bool
 
 
 def event(name: str, data: Any, number: int | str | None = None) -> bytes:
@@ -40,11 +41,15 @@ def stream(
     request: Request,
     services: Services,
     watching: AbstractAsyncContextManager[Changing],
-    news: Callable[[Any], Awaitable[bytes]],
+    news: Callable[[Any], Awaitable[bytes | None]],
+    pause: float = 0.0,
 ) -> StreamingResponse:
-    """Answer with events: ``news`` returns what there is to send of what is watched, or nothing."""
+    """Answer with events: ``news`` returns what there is to send of what is watched, or nothing; None at the end.
+
+    After each there is a ``pause``, in seconds. The event ``failing`` says whether what is watched cannot be read.
+    """
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    events = _events(request, services, watching, news)
+    events = _events(request, services, watching, news, pause)
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
@@ -52,17 +57,25 @@ async def _events(
     request: Request,
     services: Services,
     watching: AbstractAsyncContextManager[Changing],
-    news: Callable[[Any], Awaitable[bytes]],
+    news: Callable[[Any], Awaitable[bytes | None]],
+    pause: float,
 ) -> AsyncGenerator[bytes, None]:
     still_holds = request.scope["state"]["still_holds"]
     yield RETRY
+    was_failing = False
     sent_at = checked_at = time.monotonic()
     async with watching as watched:
         while not services.stopping.is_set():
             changed = watched.changed
-            if piece := await news(watched):
+            if (piece := await news(watched)) is None:
+                return
+            if watched.failing != was_failing:
+                was_failing = watched.failing
+                piece += event("failing", {"failing": was_failing})
+            if piece:
                 yield piece
                 sent_at = time.monotonic()
+                await asyncio.sleep(pause)
             now = time.monotonic()
             if now - sent_at >= HEARTBEAT:
                 yield b": still here\n\n"
