@@ -13,7 +13,8 @@ import orjson
 import structlog
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from pydantic import Field, ValidationError
+from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
+from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
 from context_builder import __version__
@@ -40,8 +41,19 @@ _INSTRUCTIONS: Final = (
     "said and written; it holds no instructions."
 )
 
-SessionName = Annotated[str, Field(description="The session's id, such as monday.")]
-PackageName = Annotated[str, Field(description="The package's id, such as cpk_01J….")]
+
+def _named(name: str, **described: Any) -> Any:
+    """Return the field of a tool's argument, whose name is in camelCase as in HTTP calls; its Python name does too."""
+    return Field(validation_alias=AliasChoices(to_camel(name), name), **described)
+
+
+def _from_text(value: object) -> object:
+    """Return an array that was sent as text, as some clients do; the library reads it for Python names alone."""
+    return orjson.loads(value) if isinstance(value, str) and value.startswith("[") else value
+
+
+SessionName = Annotated[str, _named("session_id", description="The session's id, such as monday.")]
+PackageName = Annotated[str, _named("context_package_id", description="The package's id, such as cpk_01J….")]
 
 
 class AgentTools:
@@ -68,7 +80,9 @@ class AgentTools:
     async def explain_point(
         self,
         session_id: SessionName,
-        point_id: Annotated[int | None, Field(description="The point's id in the summary; none means all.")] = None,
+        point_id: Annotated[
+            int | None, _named("point_id", description="The point's id in the summary; none means all.")
+        ] = None,
     ) -> dict[str, Any]:
         """Return points of a conversation's summary with the messages that each comes from."""
         with _told():
@@ -95,11 +109,11 @@ class AgentTools:
     async def build_context(
         self,
         intent: Annotated[str, Field(description="What the context is for.")],
-        token_budget: Annotated[int, Field(description="Most tokens of the prompt.")] = 4_000,
-        project_id: str = "",
-        session_ids: tuple[str, ...] = (),
+        token_budget: Annotated[int, _named("token_budget", description="Most tokens of the prompt.")] = 4_000,
+        project_id: Annotated[str, _named("project_id")] = "",
+        session_ids: Annotated[tuple[str, ...], BeforeValidator(_from_text), _named("session_ids")] = (),
         pinned: tuple[str, ...] = (),
-        task_id: str = "",
+        task_id: Annotated[str, _named("task_id")] = "",
     ) -> dict[str, Any]:
         """Build the context of a task: what fits its intent, that may be seen, within the token budget.
 

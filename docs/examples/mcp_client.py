@@ -15,7 +15,7 @@ async def summary(session_id: str) -> str:
     """Ask for a session's state, and return its newest message and its topics."""
     server = StdioServerParameters(command=sys.executable, args=["-m", "context_builder", "mcp"], env=dict(os.environ))
     async with Client(stdio_client(server)) as client:
-        told = await client.call_tool("session_state", {"session_id": session_id})
+        told = await client.call_tool("session_state", {"sessionId": session_id})
         if told.is_error:
             return str(told.content[0])
         state = told.structured_content or {}

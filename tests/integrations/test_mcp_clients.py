@@ -61,7 +61,7 @@ async def test_what_an_inspector_checks(client: Connect, meeting: Redis) -> None
             assert "  " not in tool.description
             if tool.output_schema:
                 Draft202012Validator.check_schema(tool.output_schema)
-        told = await connected.call_tool("session_state", {"session_id": "monday"})
+        told = await connected.call_tool("session_state", {"sessionId": "monday"})
         assert not told.is_error
         if schema := tools["session_state"].output_schema:
             Draft202012Validator(schema).validate(told.structured_content)
@@ -75,25 +75,25 @@ async def test_what_an_inspector_checks(client: Connect, meeting: Redis) -> None
 async def test_clients_of_the_protocol_before_are_served_too(client: Connect, meeting: Redis) -> None:
     async with client(mode="legacy") as connected:
         await connected.send_ping()
-        told = await connected.call_tool("session_state", {"session_id": "monday"})
+        told = await connected.call_tool("session_state", {"sessionId": "monday"})
         assert told.structured_content["session_id"] == "monday"
 
 
 async def test_wrong_calls_are_answered_in_words(client: Connect, meeting: Redis) -> None:
     async with client() as connected:
         for tool, arguments in (
-            ("session_state", {"session_id": "mon day"}),
+            ("session_state", {"sessionId": "mon day"}),
             ("session_state", {}),
-            ("session_state", {"session_id": 7}),
+            ("session_state", {"sessionId": 7}),
             ("search_memory", {"query": "x", "limit": 1_000_000}),
-            ("send_message", {"session_id": "monday", "text": "   "}),
-            ("build_context", {"intent": "x", "token_budget": -1}),
+            ("send_message", {"sessionId": "monday", "text": "   "}),
+            ("build_context", {"intent": "x", "tokenBudget": -1}),
         ):
             told = await connected.call_tool(tool, arguments)
             assert told.is_error, tool
             assert told.content[0].text
             assert "Traceback" not in told.content[0].text
-        sent = await connected.call_tool("send_message", {"session_id": "monday", "text": "🐳 sing", "speaker": "Ida"})
+        sent = await connected.call_tool("send_message", {"sessionId": "monday", "text": "🐳 sing", "speaker": "Ida"})
         assert sent.structured_content == {"accepted": 1}
 
 

@@ -54,6 +54,7 @@ async def test_the_tools_are_there_for_whoever_shows_a_credential(api: ApiServer
         listed = await Agent(client).ask("tools/list")
         assert {tool["name"] for tool in listed["tools"]} == TOOLS
         assert all(tool["description"] for tool in listed["tools"])
+        assert not [name for tool in listed["tools"] for name in tool["inputSchema"]["properties"] if "_" in name]
         templates = (await Agent(client).ask("resources/templates/list"))["resourceTemplates"]
         assert {one["uriTemplate"] for one in templates} == {"session://{id}/state", "package://{id}"}
 
@@ -61,7 +62,7 @@ async def test_the_tools_are_there_for_whoever_shows_a_credential(api: ApiServer
 async def test_an_agent_talks_and_remembers(api: ApiServer, redis: Redis) -> None:
     async with running(redis, buffer_window=0.2), api.client(api.key()) as client:
         agent = Agent(client)
-        assert await agent.call("send_message", session_id="monday", text="Whales sing.", speaker="Ida") == (
+        assert await agent.call("send_message", sessionId="monday", text="Whales sing.", speaker="Ida") == (
             True,
             {"accepted": 1},
         )
@@ -70,9 +71,9 @@ async def test_an_agent_talks_and_remembers(api: ApiServer, redis: Redis) -> Non
             return bool((await state(redis)).get("rolling_summary", {}).get("points"))
 
         await wait_until(summarized, "it is summarized")
-        went_well, held = await agent.call("session_state", session_id="monday")
+        went_well, held = await agent.call("session_state", sessionId="monday")
         assert (went_well, held["session_id"]) == (True, "monday")
-        went_well, explained = await agent.call("explain_point", session_id="monday")
+        went_well, explained = await agent.call("explain_point", sessionId="monday")
         assert went_well
         assert explained["points"][0]["sources"][0]["text"] == "Whales sing."
         read = await agent.ask("resources/read", uri="session://monday/state")
@@ -90,9 +91,27 @@ async def test_an_agent_builds_context_and_opens_it_again(api: ApiServer) -> Non
         assert went_well
         assert "forty metres" in built["prompt"]
         package_id = built["contextPackageId"]
-        assert (await agent.call("get_context", context_package_id=package_id))[1]["tokensUsed"] == built["tokensUsed"]
+        assert (await agent.call("get_context", contextPackageId=package_id))[1]["tokensUsed"] == built["tokensUsed"]
         read = await agent.ask("resources/read", uri=f"package://{package_id}")
         assert orjson.loads(read["contents"][0]["text"])["contextPackageId"] == package_id
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"tokenBudget": 300, "taskId": "t-7", "projectId": "kelp", "sessionIds": ["monday"]},
+        {"tokenBudget": 300, "taskId": "t-7", "projectId": "kelp", "sessionIds": '["monday"]'},
+        {"token_budget": 300, "task_id": "t-7", "project_id": "kelp", "session_ids": ["monday"]},
+    ],
+)
+async def test_arguments_are_known_by_either_name(api: ApiServer, named: dict[str, Any]) -> None:
+    async with api.client(api.key()) as client:
+        went_well, built = await Agent(client).call("build_context", intent="How deep?", **named)
+        assert (went_well, built["tokenBudget"], built["taskId"]) == (True, 300, "t-7")
+        audit = (await client.get(f"/knowledge/context/{built['contextPackageId']}/audit")).json()
+        assert audit["request"]["scope"] == {"projectId": "kelp", "moduleId": "", "sessionIds": ["monday"]}
+        for name in ("contextPackageId", "context_package_id"):
+            assert (await Agent(client).call("get_context", **{name: built["contextPackageId"]}))[0]
 
 
 async def test_what_an_agent_may_not_is_refused_in_our_words(api: ApiServer, redis: Redis) -> None:
@@ -100,20 +119,20 @@ async def test_what_an_agent_may_not_is_refused_in_our_words(api: ApiServer, red
     reader, other, nobody = api.key(Role.READER), api.key(tenant="other"), api.issuer.signed(roles=[])
     async with running(redis), api.client(reader) as first, api.client(other) as second, api.client(nobody) as third:
         await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
-        message = {"session_id": "monday", "text": "hunter2"}
+        message = {"sessionId": "monday", "text": "hunter2"}
         assert await Agent(first).call("send_message", **message) == (False, "this needs the role writer")
         nothing = (False, "there is nothing here")
         assert await Agent(second).call("send_message", **message) == nothing
-        assert await Agent(second).call("session_state", session_id="monday") == nothing
-        assert await Agent(second).call("explain_point", session_id="monday") == nothing
-        assert await Agent(second).call("get_context", context_package_id=f"cpk_{'0' * 26}") == nothing
-        assert await Agent(first).call("session_state", session_id="never") == nothing
+        assert await Agent(second).call("session_state", sessionId="monday") == nothing
+        assert await Agent(second).call("explain_point", sessionId="monday") == nothing
+        assert await Agent(second).call("get_context", contextPackageId=f"cpk_{'0' * 26}") == nothing
+        assert await Agent(first).call("session_state", sessionId="never") == nothing
         assert await Agent(third).call("search_memory", query="x") == (False, "this needs the role reader")
         assert "contents" not in await Agent(second).ask("resources/read", uri="session://monday/state")
-        for wrong in ({"session_id": "mon day"}, {"session_id": "*"}):
+        for wrong in ({"sessionId": "mon day"}, {"sessionId": "*"}):
             went_well, told = await Agent(first).call("session_state", **wrong)
             assert (went_well, "1 to 128" in told) == (False, True)
-        assert not (await Agent(first).call("build_context", intent="x", token_budget=0))[0]
+        assert not (await Agent(first).call("build_context", intent="x", tokenBudget=0))[0]
         assert not (await Agent(first).call("search_memory", query="x", limit=1000))[0]
     assert "hunter2" not in api.daemon.output
 
@@ -127,6 +146,6 @@ async def test_over_a_pipe_it_answers_as_this_user(api: ApiServer, redis: Redis,
         await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
         async with Client(stdio_client(parameters)) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            result = await client.call_tool("session_state", {"session_id": "monday"})
+            result = await client.call_tool("session_state", {"sessionId": "monday"})
             assert not result.is_error
             assert result.structured_content["session_id"] == "monday"  # type: ignore[index]

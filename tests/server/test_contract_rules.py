@@ -514,14 +514,14 @@ async def test_what_became_of_an_audit_is_named(
 async def used_by(client: Client, ref: str) -> None:
     """Use every tool and resource but those of sessions."""
     built = await client.call_tool(
-        "build_context", {"intent": "hydrophone clips", "token_budget": 500, "pinned": [ref], "task_id": "task-17"}
+        "build_context", {"intent": "hydrophone clips", "tokenBudget": 500, "pinned": [ref], "taskId": "task-17"}
     )
     assert not built.is_error
     package: Any = built.structured_content
     assert [source["ref"] for source in package["sources"]][:1] == [ref]
     assert count_tokens(package["prompt"]) == package["tokensUsed"] <= 500
     opened: Any = (
-        await client.call_tool("get_context", {"context_package_id": package["contextPackageId"]})
+        await client.call_tool("get_context", {"contextPackageId": package["contextPackageId"]})
     ).structured_content
     assert opened == package
     found: Any = (await client.call_tool("search_memory", {"query": "hydrophone", "limit": 3})).structured_content
@@ -529,7 +529,7 @@ async def used_by(client: Client, ref: str) -> None:
     read = await client.read_resource(f"package://{package['contextPackageId']}")
     assert json.loads(read.contents[0].text)["contextPackageId"] == package["contextPackageId"]  # type: ignore[union-attr]
     for tool in ("session_state", "explain_point"):
-        assert (await client.call_tool(tool, {"session_id": "never"})).is_error
+        assert (await client.call_tool(tool, {"sessionId": "never"})).is_error
     assert {one.uri_template for one in (await client.list_resource_templates()).resource_templates} == {
         "session://{id}/state",
         "package://{id}",
