@@ -165,3 +165,23 @@ async def test_any_instant_is_within_the_recording(api: ApiServer, monday: Writt
     async with api.client() as client:
         await logged_in(api, client, api.key())
         assert (await client.get("/ui/recordings/monday", params={"at": at})).status_code == 200
+
+
+async def test_of_several_wishes_the_last_is_met_also_after_one_failed(visitor: Visitor) -> None:
+    done = await visitor.page.evaluate("""async () => {
+      const { latest } = await import("/ui/static/refresh.js");
+      const done = [];
+      const wish = latest(async (one) => {
+        done.push(one);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        if (one === "fails") throw new Error("no answer");
+      });
+      const first = wish("fails").catch(() => null);
+      await first;
+      const second = wish(1);
+      wish(2);
+      wish(3);
+      await second;
+      return done;
+    }""")
+    assert done == ["fails", 1, 3]

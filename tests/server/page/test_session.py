@@ -162,3 +162,41 @@ async def test_everybody_can_use_it(redis: Redis, visitor: Visitor) -> None:
         await page.goto(ADDRESS)
         await page.locator(".point").first.wait_for()
         await check_in_every_dress(page)
+
+
+def long_ago(newest: int) -> bytes:
+    """A state of so many messages, the first of which are no longer kept, with a point that cites them."""
+    buffer = [
+        {"id": number, "speaker": "Ida", "text": f"Call {number}.", "buffer_entry_time": 1_800_000_000.0 + number}
+        for number in range(50, newest + 1)
+    ]
+    point = {"id": 1, "text": "Whales sang.", "kind": "claim", "speakers": ["Ida"], "ids": [2]}
+    return orjson.dumps(
+        {"rolling_summary": {"points": [point]}, "raw_recent_buffer": buffer, "revision": 1, "updated_at": 1.0}
+    )
+
+
+async def test_what_cannot_be_loaded_is_asked_for_once_a_click(redis: Redis, visitor: Visitor) -> None:
+    page, asked = visitor.page, "**/ui/data/sessions/monday/messages*"
+    await redis.set("context_builder:monday:state", long_ago(1500))
+    await page.goto(ADDRESS)
+    await expect(page.locator("[data-messages] .said").last).to_have_text("Call 1500.")
+    await page.route(asked, lambda route: route.fulfill(status=503, body="{}"))
+    point = page.locator("[data-point='1']")
+
+    def count() -> int:
+        return sum("/messages?" in one for one in visitor.asked)
+
+    for turn in (1, 2):
+        async with page.expect_response("**/messages*"):
+            await point.click()
+        await page.wait_for_timeout(300)
+        assert count() == turn
+        await point.click()  # which chooses nothing
+    visitor.complaints.clear()  # the browser reports a status of 503 as an error
+    await page.unroute(asked)
+    async with page.expect_response("**/messages?after=200*"):
+        await point.click()
+    await wait_until(lambda: count() == 4, "what is before is asked for, too, where there is nothing")
+    await page.wait_for_timeout(300)
+    assert count() == 4

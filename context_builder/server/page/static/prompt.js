@@ -1,5 +1,5 @@
 // Dragging the budget shows at once what comes in and goes out. Without this, "Show the prompt" does.
-import { replaced } from "./refresh.js";
+import { latest, replaced } from "./refresh.js";
 
 const PATIENCE = 150; // milliseconds of standing still before the server is asked
 
@@ -7,22 +7,11 @@ const form = document.querySelector("#asking");
 const number = form.elements.budget;
 const drag = form.querySelector("#drag");
 let timer = null;
-let busy = false;
-let again = false;
 
-async function show() {
-  if (busy) {
-    again = true;
-    return;
-  }
-  busy = true;
-  do {
-    again = false;
-    const body = new URLSearchParams(new FormData(form));
-    await replaced(form.action, { method: "POST", body }, ["#result", "#before"]);
-  } while (again);
-  busy = false;
-}
+const show = latest(() => {
+  const body = new URLSearchParams(new FormData(form));
+  return replaced(form.action, { method: "POST", body }, ["#result", "#before"]);
+});
 
 for (const one of form.querySelectorAll(".enhanced")) one.hidden = false;
 drag.addEventListener("input", () => {

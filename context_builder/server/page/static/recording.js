@@ -1,5 +1,5 @@
 // Back in time: the slider shows each instant as it passes, and the recording plays. Without this, "Go there" does.
-import { replaced } from "./refresh.js";
+import { latest, replaced } from "./refresh.js";
 
 const form = document.querySelector("#seeking");
 const slider = form.querySelector("#at");
@@ -7,24 +7,14 @@ const play = form.querySelector("#play");
 const speed = form.querySelector("#speed");
 const INTERVAL = 200; // milliseconds between two instants while it plays
 
-let wanted = null; // the instant that is to be shown next
-let busy = false;
 let timer = null;
 
-async function show(second) {
-  wanted = second;
-  if (busy) return;
-  busy = true;
-  while (wanted !== null) {
-    const next = wanted;
-    wanted = null;
-    const address = new URL(form.action);
-    address.searchParams.set("at", next.toFixed(1));
-    if (!(await replaced(address, {}, ["#moment", "#steps"]))) stop();
-    else history.replaceState(null, "", address);
-  }
-  busy = false;
-}
+const show = latest(async (second) => {
+  const address = new URL(form.action);
+  address.searchParams.set("at", second.toFixed(1));
+  if (!(await replaced(address, {}, ["#moment", "#steps"]))) stop();
+  else history.replaceState(null, "", address);
+});
 
 function stop() {
   clearInterval(timer);

@@ -76,36 +76,43 @@ function take(fresh, isNews) {
 }
 
 let loading = null;
-let hasAll = false;
+let reached = Infinity; // every message from this one on was asked for
+const hasAll = () => reached < 1;
 
-/** Load what was said before the earliest message that is here; 1,000 at once where they are being searched. */
+/** Load what was said before that; 1,000 at once where they are being searched. Tell whether it was answered. */
 function loadEarlier(count = 200) {
-  if (loading || hasAll || !list.items.length) return loading ?? Promise.resolve();
-  const earliest = list.items.reduce((least, one) => Math.min(least, one.id), Infinity);
-  const after = Math.max(-1, earliest - count - 1);
-  const limit = Math.min(count, earliest - after - 1);
-  if (limit < 1) {
-    hasAll = true;
-    return Promise.resolve();
-  }
-  loading = load(after, limit).then((found) => {
-    loading = null;
-    hasAll = after < 1;
-    take(found.filter((one) => one.id < earliest), false);
-  });
+  loading ??= earlier(count)
+    .then(() => true, () => false)
+    .finally(() => (loading = null));
   return loading;
+}
+
+async function earlier(count) {
+  const before = list.items.reduce((least, one) => Math.min(least, one.id), reached);
+  if (before < 1 || before === Infinity) return;
+  const after = Math.max(-1, before - count - 1);
+  take((await load(after, before - after - 1)).filter((one) => one.id < before), false);
+  reached = after + 1;
 }
 
 async function load(after, limit) {
   const answer = await fetch(`${PAGE}/data/sessions/${id}/messages?after=${after}&limit=${limit}`);
-  return answer.ok ? answer.json() : [];
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return answer.json();
 }
 
 /** After a time without a connection, load what was said between what was here and what is here now. */
 async function fillGap(from, to) {
   let after = from;
   while (after < to - 1) {
-    const found = (await load(after, Math.min(1000, to - after - 1))).filter((one) => one.id < to);
+    let found;
+    try {
+      found = (await load(after, Math.min(1000, to - after - 1))).filter((one) => one.id < to);
+    } catch {
+      if (source.readyState === EventSource.CLOSED) return;
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+      continue;
+    }
     if (!found.length) return;
     take(found, false);
     after = found.at(-1).id;
@@ -175,7 +182,9 @@ pointList.addEventListener("click", async (event) => {
   if (!point || chosen?.point === point.id) return choose(null);
   choose({ point: point.id, ids: point.ids });
   const first = Math.min(...point.ids);
-  while (point.ids.length && !list.byId.has(first) && !hasAll) await loadEarlier(1000);
+  while (point.ids.length && list.items.length && !list.byId.has(first) && !hasAll()) {
+    if (!(await loadEarlier(1000))) break;
+  }
   if (chosen?.point === point.id) list.show(point.ids.find((one) => list.byId.has(one)));
 });
 
