@@ -12,6 +12,9 @@ from pydantic.alias_generators import to_camel
 MAX_CONTENT: Final = 2_000_000
 """Characters of an artifact's content."""
 
+ENTITY_REFS: Final = ("session:", "person:", "task:")
+"""Refs that begin so are known by their edges: where something was said or decided, by whom, and for what."""
+
 _REF: Final = re.compile(r"[A-Za-z0-9:._/@-]{1,512}")
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 

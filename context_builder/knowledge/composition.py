@@ -179,9 +179,11 @@ def _graph(draft: PackageDraft, projection_id: str) -> dict[str, Any] | None:
     graph = draft.query.findings.graph
     if graph is None:
         return None
+    ends = (ref for edge in graph.edges for ref in (edge.from_ref, edge.to_ref))
+    refs = dict.fromkeys((*(one.ref for one in graph.nodes), *ends))
     return {
         "id": projection_id,
-        "nodes": [{"ref": one.ref, "proximity": round(graph.proximity.get(one.ref, 0.0), 6)} for one in graph.nodes],
+        "nodes": [{"ref": ref, "proximity": round(graph.proximity.get(ref, 0.0), 6)} for ref in refs],
         "edges": [
             {"from": one.from_ref, "to": one.to_ref, "type": one.type, "weight": one.weight} for one in graph.edges
         ],

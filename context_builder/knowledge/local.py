@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
+from context_builder.knowledge.artifact import ENTITY_REFS, Link
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.proximity import proximity
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
@@ -60,8 +61,14 @@ class LocalGraph:
         near = proximity(seeds, around.edges)
         nearest = sorted(near, key=lambda ref: -near[ref])[: asked.limit]
         nodes = await self._store.nodes(tenant_id, nearest, longest)
-        edges = tuple(edge for edge in around.edges if edge.from_ref in nodes and edge.to_ref in nodes)
+        edges = tuple(edge for edge in around.edges if _joins(edge, nodes))
         return GraphProjection(tuple(nodes[ref] for ref in nearest if ref in nodes), near, edges)
+
+
+def _joins(edge: Link, nodes: Collection[str]) -> bool:
+    """Return whether the edge is from node to node, or between a node and an entity."""
+    ends = (edge.from_ref, edge.to_ref)
+    return any(ref in nodes for ref in ends) and all(ref in nodes or ref.startswith(ENTITY_REFS) for ref in ends)
 
 
 class LocalVectors:

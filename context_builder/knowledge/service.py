@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import structlog
 from ulid import ULID
@@ -283,10 +283,12 @@ class PackageService:
             raise AuditOfAnother(package_id)
         audit = package_audit(found)
         intent = str(recorded.request.get("intent", ""))
-        revisions = [
-            one.model_copy(update={"package": await self.viewer.seen_body(agent, one.package, intent)})
-            for one in audit.revisions
-        ]
+        revisions = []
+        for one in audit.revisions:
+            seen: dict[str, Any] = {"package": await self.viewer.seen_body(agent, one.package, intent)}
+            if one.graph is not None:
+                seen["graph"] = await self.viewer.seen_graph(agent, one.graph, intent)
+            revisions.append(one.model_copy(update=seen))
         return audit.model_copy(update={"revisions": tuple(revisions)})
 
     async def uncache(self, tenant_id: str, ref: str) -> None:

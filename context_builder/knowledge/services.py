@@ -18,7 +18,8 @@ from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval,
 
 @dataclass(frozen=True, slots=True)
 class GraphProjection:
-    """Holds a neighbourhood: its nearest nodes, how near each ref in it is (0..1), and the edges among these nodes."""
+    """Holds a neighbourhood: its nearest nodes, how near each ref in it is (0..1), and the edges among these nodes, and
+    between them and sessions, people and tasks."""
 
     nodes: tuple[KnowledgeNode, ...]
     proximity: Mapping[str, float]

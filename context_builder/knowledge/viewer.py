@@ -10,7 +10,7 @@ from typing import Any, Final
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.clock import Clock
 from context_builder.errors import ContextBuilderError
-from context_builder.knowledge.artifact import Sensitivity
+from context_builder.knowledge.artifact import ENTITY_REFS, Sensitivity
 from context_builder.knowledge.governance import Access, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.redaction import PreparedRedactor
@@ -97,8 +97,34 @@ class Viewer:
         sources = [one if one.get(_ERASED) else by_ref.get(one["ref"]) for one in body["sources"]]
         return {**body, "sources": [one for one in sources if one is not None]}
 
+    async def seen_graph(self, agent: Agent, graph: Mapping[str, Any], intent: str) -> dict[str, Any]:
+        """Return a recorded neighbourhood without edges to sessions, people and tasks of what the agent may not see, or
+        what is gone, and without those that nothing joins then."""
+        refs = sorted({ref for edge in graph["edges"] if _of_entity(edge) for ref in _ends(edge)})
+        nodes = await self._index.nodes(agent.tenant, refs, 0) if refs else {}
+        asked = [one.governed(agent.tenant) for one in nodes.values()]
+        report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
+        shown = {one.ref for one in report.decisions if one.access is not Access.DENIED}
+        hidden = {ref for ref in refs if ref not in shown and (ref in nodes or not ref.startswith(ENTITY_REFS))}
+        edges = [
+            edge
+            for edge in graph["edges"]
+            if not _of_entity(edge) or (shown.intersection(_ends(edge)) and not hidden.intersection(_ends(edge)))
+        ]
+        joined = {ref for edge in edges for ref in _ends(edge)}
+        kept = [one for one in graph["nodes"] if one["ref"] in joined or not one["ref"].startswith(ENTITY_REFS)]
+        return {**graph, "nodes": kept, "edges": edges}
+
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now().wall, UTC)
+
+
+def _ends(edge: Mapping[str, Any]) -> tuple[str, str]:
+    return edge["from"], edge["to"]
+
+
+def _of_entity(edge: Mapping[str, Any]) -> bool:
+    return any(ref.startswith(ENTITY_REFS) for ref in _ends(edge))
 
 
 def missing_source(tenant_id: str, ref: str) -> GovernedSource:

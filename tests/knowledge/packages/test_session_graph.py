@@ -200,3 +200,37 @@ async def test_a_session_that_says_nothing_more_keeps_its_edges_and_its_record(
     assert await lab.store.erase("lab", "session:monday")
     assert before == (await edges(database), await database.fetchval("SELECT count(*) FROM context_package_contents"))
     assert (await lab.store.nodes("lab", [source.ref], 1_000))[source.ref].sensitivity == "internal"
+
+
+async def test_the_audit_shows_where_and_by_whom_something_was_said_to_those_who_may_see_it(lab: Lab) -> None:
+    secret = point(2, "Whistles are sold.", "decision", speakers=["Cyd"])
+    await lab.memory.remember("lab", [point(1, "Whistles are events."), secret])
+    await lab.store.link("lab", [Edge(from_ref="point:monday/1", to_ref="task:t-1", type="about")])
+    package = await lab.build("whistles", task_id="t-1")
+
+    async def shown() -> tuple[set[tuple[str, str, str]], set[str]]:
+        audit = await lab.service.audit(ANN, package.context_package_id, of_others=False)
+        graph = audit.revisions[-1].graph
+        assert graph is not None
+        assert graph["id"] == package.graph_projection_id
+        refs = {one["ref"] for one in graph["nodes"]}
+        joined = {(one["from"], one["type"], one["to"]) for one in graph["edges"]}
+        assert {ref for one, _, other in joined for ref in (one, other)} <= refs
+        return joined, {ref for ref in refs if not ref.startswith("point:")}
+
+    joined, entities = await shown()
+    assert joined >= {
+        ("point:monday/1", "said_in", "session:monday"),
+        ("point:monday/1", "said_by", "person:Bo"),
+        ("point:monday/1", "about", "task:t-1"),
+        ("point:monday/2", "decided_in", "session:monday"),
+        ("point:monday/2", "said_by", "person:Cyd"),
+        ("point:monday/2", "follows", "point:monday/1"),
+    }
+    assert {one.partition(":")[0] for one in entities} == {"session", "person", "task"}
+    await lab.policies.put("lab", "shut", 'forbid (principal, action, resource) when { resource.kind == "decision" };')
+    without, left = await shown()
+    assert without == {one for one in joined if one[0] != "point:monday/2" or one[1] == "follows"}
+    assert entities - left == {"person:Cyd"}
+    await lab.memory.forget("lab", filter=MemoryFilter(session_id="monday"))
+    assert (await shown())[1] == set()
