@@ -155,10 +155,12 @@ def _coverage(draft: PackageDraft, receipts: Sequence[Receipt], *, is_cached: bo
 
 
 def _absent(draft: PackageDraft, receipts: Sequence[Receipt]) -> Iterator[str]:
-    """Yield the pinned refs that are denied or unknown, in the order of the request."""
+    """Yield the pinned refs that are denied, unknown, or could not be looked for, in the order of the request."""
+    shown = {item.id for item in draft.fit.bundle.items}
+    failed = PINNED in draft.retrieved.missing
     denied = {one.id for one in receipts if one.outcome in (Outcome.DENIED, Outcome.WITHHELD)}
     for ref in dict.fromkeys(draft.query.request.pinned):
-        if ref in denied or ref in draft.query.findings.unknown_pinned:
+        if ref in denied or ref in draft.query.findings.unknown_pinned or (failed and ref not in shown):
             yield ref
 
 

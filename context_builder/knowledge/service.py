@@ -54,7 +54,10 @@ from context_builder.tracing import TraceContext, span
 log = structlog.get_logger(__name__)
 
 RETRIEVAL_TIME: Final = 0.15
-"""Seconds for which every source is waited for."""
+"""Seconds for which every source is waited for, but for pinned ones."""
+
+PINNED_TIME: Final = 10.0
+"""Seconds for which pinned sources are waited for: longer than the database lets a statement run."""
 
 CHARS_A_TOKEN: Final = 16
 """A text of more characters for each token of the budget is taken not to fit."""
@@ -89,10 +92,11 @@ class PackageServices:
 
 @dataclass(frozen=True, slots=True)
 class PackageConfig:
-    """Holds how long sources of a package, and of a turn, are waited for in seconds, how many packages look for theirs
-    ``at_once``, and the weights of the signals."""
+    """Holds how long sources of a package, its pinned ones, and those of a turn are waited for in seconds, how many
+    packages look for theirs ``at_once``, and the weights of the signals."""
 
     retrieval_time: float = RETRIEVAL_TIME
+    pinned_time: float = PINNED_TIME
     turn_time: float = RETRIEVAL_TIME
     at_once: int = AT_ONCE
     weights: PackageWeights = field(default_factory=PackageWeights)
@@ -169,7 +173,14 @@ class PackageService:
         self._background = Background()
         self._searches_again = False
         self._at_once = asyncio.Semaphore(self._config.at_once)
-        self._retriever = Retriever(sources, None, self._assembly, metrics, monotonic=lambda: clock.now().monotonic)
+        self._retriever = Retriever(
+            sources,
+            None,
+            self._assembly,
+            metrics,
+            required={PINNED: self._config.pinned_time},
+            monotonic=lambda: clock.now().monotonic,
+        )
         self._pipeline = Pipeline(
             self._assembly,
             self._retriever,
@@ -231,8 +242,8 @@ class PackageService:
 
         Raises :class:`~context_builder.errors.PackageUnknown`.
         """
-        cached, view = await asyncio.gather(self._cache.get(package_id), self.viewer.view(agent))
-        if cached is not None and cached.tenant_id == agent.tenant and cached.context_package_id == package_id:
+        cached, view = await asyncio.gather(self._cached(agent, package_id), self.viewer.view(agent))
+        if cached is not None:
             return Served(await self._seen(agent, cached, view), "hit")
         recorded = await self._record.latest(agent.tenant, package_id)
         if recorded is None:
@@ -240,9 +251,17 @@ class PackageService:
         async with self._record.rebuilding(agent.tenant, package_id, after=recorded.revision) as newer:
             if newer is not None:
                 package = ContextPackage.model_validate(newer.body)
+            elif (cached := await self._cached(agent, package_id)) is not None:  # another was done between both looks
+                package = cached
             else:
                 package = (await self._rebuilt(recorded)).package
-        return Served(await self._seen(agent, package, await self.viewer.view(agent)), "rebuilt")
+        return Served(await self._seen(agent, package, await self.viewer.view(agent)), "hit" if cached else "rebuilt")
+
+    async def _cached(self, agent: Agent, package_id: str) -> ContextPackage | None:
+        """Return the package of the agent's tenant as it is cached."""
+        found = await self._cache.get(package_id)
+        is_it = found is not None and (found.tenant_id, found.context_package_id) == (agent.tenant, package_id)
+        return found if is_it else None
 
     def prompt(self, package: ContextPackage) -> str:
         """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""
@@ -256,7 +275,7 @@ class PackageService:
         limit: int,
         before: str | None,
         *,
-        of_any_source: bool,
+        of_any_source: bool = False,
     ) -> list[PackageEntry]:
         """Return the packages of a task or a trace, or with a source, newest first: one that the agent may see unless
         ``of_any_source``, which includes erased ones."""
@@ -373,7 +392,9 @@ class PackageService:
                 await self._failed(agent.tenant, ids.request_id, error)
             raise
         package = package.model_copy(update={"revision": revision})
-        if is_cached:
+        if (
+            is_cached and PINNED not in draft.retrieved.missing
+        ):  # what lacks its pins is made again when it is asked for
             if await self._cache.put(package):
                 self._background.start("uncache what was erased", self._uncache_erased(agent, package, governance))
             else:

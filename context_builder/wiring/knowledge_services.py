@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.extras import require_extra
 from context_builder.knowledge.redaction import PreparedRedactor
-from context_builder.knowledge.service import PackageServices
+from context_builder.knowledge.service import PINNED_TIME, PackageServices
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.redaction.redactor import RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
@@ -48,7 +48,7 @@ async def chosen_services(
         yield PackageServices(
             chosen(where.graph_url, clients.RemoteGraph, local.graph),
             chosen(where.vectors_url, clients.RemoteVectors, local.vectors),
-            chosen(where.index_url, clients.RemoteIndex, local.index),
+            chosen(where.index_url, lambda channel: clients.RemoteIndex(channel, PINNED_TIME), local.index),
             chosen(where.policy_url, clients.RemotePolicy, local.policy),
             RedactionPolicy(redactor),
             prepared,

@@ -88,7 +88,8 @@ class Retriever:
     """Asks memories and strategies, all at once and never for longer than the deadline.
 
     It keeps the health of each memory from its outcomes; or asks ``health_provider`` for it, when given.
-    ``on_degraded`` is called when less will be asked from now on, with the seconds that lasts. Raises
+    ``on_degraded`` is called when less will be asked from now on, with the seconds that lasts. Memories that are
+    ``required`` are asked whatever became of them before, and waited for as many seconds as that says, by name. Raises
     :class:`ValueError` for two memories of one name, by which their health and their failures are told apart.
     """
 
@@ -101,6 +102,7 @@ class Retriever:
         *,
         health_provider: HealthProvider | None = None,
         on_degraded: OnDegraded | None = None,
+        required: Mapping[str, float] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._memories = {memory.name: memory for memory in memories}
@@ -112,7 +114,8 @@ class Retriever:
         self._health_provider = health_provider
         self._on_degraded = on_degraded
         self._monotonic = monotonic
-        self._health = {name: _new_health(config) for name in self._memories}
+        self._required = dict(required or {})
+        self._health = {name: _new_health(config) for name in self._memories if name not in self._required}
 
     def with_memory(self, memory: MemorySource) -> Retriever:
         """Return a retriever that asks ``memory`` as well; the health of the others is known to both.
@@ -151,7 +154,7 @@ class Retriever:
         queries = self._queries(query, states) if query is not None and not reason else {}
         if not (queries or strategies):
             is_whole = state is not HealthState.DOWN
-            missing = dict.fromkeys(wanted, LEFT_ALONE) if reason else {}
+            missing = dict.fromkeys(wanted, LEFT_ALONE)
             return RetrievalResult((), {}, (), state, reason or "ok", states, is_whole=is_whole, missing=missing)
         access = StoreAccess(self._store, states[self._store.name] if self._store else state)
         began, started = self._monotonic(), time.perf_counter()
@@ -181,12 +184,16 @@ class Retriever:
     async def _gathered(
         self, queries: Mapping[str, RetrievalQuery], strategies: Mapping[str, Awaitable[Sequence[Candidate]]]
     ) -> tuple[Gathered[Sequence[Candidate]], Gathered[Sequence[Candidate]]]:
-        """Return what the memories and what the strategies give, side by side within one deadline."""
-        remembered = gather({name: self._found(name, query) for name, query in queries.items()}, self._config.deadline)
-        if not strategies:
+        """Return what the memories and what the strategies give, side by side within one deadline, but for memories
+        that are required: each has its own."""
+        asked = {name: self._found(name, query) for name, query in queries.items()}
+        required = [gather({name: asked.pop(name)}, self._required[name]) for name in queries if name in self._required]
+        remembered = gather(asked, self._config.deadline)
+        if not (strategies or required):
             return await remembered, Gathered()
-        both = await asyncio.gather(remembered, gather(strategies, self._config.deadline))
-        return both[0], both[1]
+        *of_memories, found = await asyncio.gather(*required, remembered, gather(strategies, self._config.deadline))
+        answers = {name: answer for one in of_memories for name, answer in one.answers.items()}
+        return Gathered(answers, [failure for one in of_memories for failure in one.failures]), found
 
     async def _found(self, name: str, query: RetrievalQuery) -> Sequence[Candidate]:
         with tracing.span(f"source.{name}"):
@@ -200,7 +207,8 @@ class Retriever:
     def _states(self) -> dict[str, HealthState]:
         """Return the health of each memory: what the provider says of all, else what was learned."""
         now, provided = self._monotonic(), self._provided()
-        return {name: provided or health.state(now) for name, health in self._health.items()}
+        states = dict.fromkeys(self._memories, HealthState.NORMAL)
+        return states | {name: provided or health.state(now) for name, health in self._health.items()}
 
     def _provided(self) -> HealthState | None:
         """Return what the provider says; None without one, and when it cannot tell."""
@@ -232,13 +240,14 @@ class Retriever:
             failures.setdefault(failure.name, failure)
         answered = {*remembered.answers, *([self._store.name] if self._store and access.answered else ())}
         worse: list[float | None] = []
-        for name, health in self._health.items():
+        for name in self._memories:
+            health = self._health.get(name)
             if (failure := failures.get(name)) is not None:
                 report(self._metrics, "inc_degradation", failure.reason)
                 log.warning("memory.failed", memory=name, reason=failure.reason)
-                if failure.counts:
+                if failure.counts and health is not None:
                     worse.append(health.failed(now, began))
-            elif name in answered:
+            elif name in answered and health is not None:
                 health.succeeded(now)
         if worse and self._health_provider is not None:
             worse = [self._config.degraded_window if state is HealthState.NORMAL else None]

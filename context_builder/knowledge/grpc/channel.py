@@ -43,7 +43,7 @@ _DATA_REFUSALS: Final = {
 class ServiceChannel:
     """Calls the services at ``grpc://host:port``, or ``grpcs://`` over TLS, and shows them ``token``.
 
-    A call that is not answered within ``patience`` seconds raises
+    A call that is not answered within ``patience`` seconds, or its own, raises
     :class:`~context_builder.errors.KnowledgeUnavailable`, one that is refused
     :class:`~context_builder.errors.KnowledgeRejected`. A message has at most ``max_message`` bytes.
     """
@@ -67,16 +67,19 @@ class ServiceChannel:
             self.channel = grpc.aio.insecure_channel(self._address, options)
         self.channel.get_state(try_to_connect=True)  # or the first call would spend its patience on that
 
-    async def call(self, method: Any, request: Callable[[], Any], value_of: Callable[[Any], T]) -> T:
+    async def call(
+        self, method: Any, request: Callable[[], Any], value_of: Callable[[Any], T], patience: float | None = None
+    ) -> T:
         """Return the value of what ``method`` answers to the request."""
+        patience = self._patience if patience is None else patience
         try:
             message = request()
         except ValueError:
             raise KnowledgeDataRejected("holds half of a surrogate pair, or a number out of bounds") from None
         try:
-            return value_of(await method(message, timeout=self._patience, metadata=self._metadata))
+            return value_of(await method(message, timeout=patience, metadata=self._metadata))
         except grpc.aio.AioRpcError as error:
-            raise self._error(error.code()) from None
+            raise self._error(error.code(), patience) from None
         except ValueError:
             raise KnowledgeRejected(f"the service at {self._address} answers what nobody asked for") from None
 
@@ -84,7 +87,7 @@ class ServiceChannel:
         """Close the connection."""
         await self.channel.close()
 
-    def _error(self, code: grpc.StatusCode) -> KnowledgeError:
+    def _error(self, code: grpc.StatusCode, patience: float) -> KnowledgeError:
         """Return the error of a status; what the other side says of it is not told: it may quote what was sent."""
         log.warning("knowledge_service.failed", address=self._address, status=code.name)
         service = f"the service at {self._address}"
@@ -93,5 +96,5 @@ class ServiceChannel:
         if code in _REFUSALS:
             return KnowledgeRejected(f"{service} {_REFUSALS[code]}")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return KnowledgeTimeout(service, self._patience)
+            return KnowledgeTimeout(service, patience)
         return KnowledgeUnavailable(f"{service} does not answer")

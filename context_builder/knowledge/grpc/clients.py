@@ -64,10 +64,14 @@ class RemoteVectors:
 
 
 class RemoteIndex:
-    """Implements :class:`~context_builder.knowledge.services.MetadataIndex`."""
+    """Implements :class:`~context_builder.knowledge.services.MetadataIndex`.
 
-    def __init__(self, channel: ServiceChannel) -> None:
+    What is asked for by its ref, as pinned sources are, is waited for ``patience`` seconds; None means the channel's.
+    """
+
+    def __init__(self, channel: ServiceChannel, patience: float | None = None) -> None:
         self._channel = channel
+        self._patience = patience
         self._stub = knowledge_pb2_grpc.MetadataIndexServiceStub(channel.channel)
 
     async def find(self, tenant_id: str, asked: MetadataRetrieval, scope: Scope, longest: int) -> list[KnowledgeNode]:
@@ -89,7 +93,7 @@ class RemoteIndex:
         def request() -> pb.NodesRequest:
             return pb.NodesRequest(tenant=tenant_id, refs=refs, longest=longest)
 
-        found = await self._channel.call(self._stub.Nodes, request, _nodes)
+        found = await self._channel.call(self._stub.Nodes, request, _nodes, self._patience)
         return {one.ref: one for one in found}
 
 

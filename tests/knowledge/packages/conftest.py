@@ -20,7 +20,7 @@ from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.request import ContextBuildRequest
-from context_builder.knowledge.service import PackageConfig, PackageService, PackageServices
+from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.storage.sql_functions import PostgresFunctions
@@ -58,7 +58,9 @@ class Lab:
         request = ContextBuildRequest.model_validate({"intent": intent, "tokenBudget": budget, **asked})
         return await self.service.build(agent, request, TRACE)
 
-    def again(self, *, retrieval_time: float = 5.0, **services: Any) -> PackageService:
+    def again(
+        self, *, retrieval_time: float = 5.0, pinned_time: float = PINNED_TIME, **services: Any
+    ) -> PackageService:
         """Return another server's service over the same database, with other ``services`` where given."""
         parts = {name: getattr(self.services, name) for name in self.services.__dataclass_fields__} | services
         return PackageService(
@@ -68,7 +70,7 @@ class Lab:
             ContextBuilderMetrics(),
             count_tokens,
             self.clock,
-            PackageConfig(retrieval_time=retrieval_time),
+            PackageConfig(retrieval_time=retrieval_time, pinned_time=pinned_time),
         )
 
 

@@ -9,6 +9,7 @@ import pytest
 from context_builder.errors import PackageUnknown
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.revision import RecordedPackage
 from context_builder.session.keys import PACKAGE as PREFIX
 from tests.knowledge.packages.conftest import ADMIN, ANN, BOB, TRACE, Lab
 
@@ -32,6 +33,24 @@ async def test_an_expired_package_is_built_again_once_however_many_ask(lab: Lab)
     assert {one.package.context_package_id for one in served} == {package.context_package_id}
     audit = await lab.service.audit(ANN, package.context_package_id, of_others=False)
     assert len(audit.revisions) == 2
+
+
+async def test_one_who_looked_before_another_was_done_builds_nothing_anew(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = await lab.build("clips")
+    await lab.redis.delete(PREFIX + package.context_package_id)
+    other, latest = lab.again(), lab.record.latest
+
+    async def latest_once_another_is_done(tenant_id: str, package_id: str) -> RecordedPackage | None:
+        monkeypatch.setattr(lab.record, "latest", latest)
+        assert (await other.get(ANN, package_id)).cache == "rebuilt"
+        return await latest(tenant_id, package_id)
+
+    monkeypatch.setattr(lab.record, "latest", latest_once_another_is_done)
+    served, cache = await lab.service.get(ANN, package.context_package_id)
+    assert (served.revision, served.rebuilt, cache) == (2, True, "hit")
+    assert len((await lab.service.audit(ANN, package.context_package_id, of_others=False)).revisions) == 2
 
 
 async def test_access_is_decided_again_when_policies_change(lab: Lab) -> None:

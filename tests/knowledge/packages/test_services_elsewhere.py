@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -14,10 +14,14 @@ from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.grpc import clients
 from context_builder.knowledge.grpc.channel import ServiceChannel
+from context_builder.knowledge.local import LocalNodes
+from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.redaction import LocalRedaction, PreparedRedactor
-from context_builder.knowledge.request import ContextBuildRequest
+from context_builder.knowledge.request import ContextBuildRequest, Retrieval
 from context_builder.knowledge.service import PackageService
+from context_builder.knowledge.store import KnowledgeStore
+from context_builder.session.keys import PACKAGE
 from context_builder.wiring.knowledge import redactor_of_packages
 from tests.knowledge.packages.conftest import ANN, TRACE, Lab
 from tests.services.stalling_services import StallingServices, stalling_services
@@ -89,7 +93,12 @@ async def test_a_service_that_is_killed_while_it_is_asked(filled: Lab, stalling:
     else:
         assert f"{away}: {lost}" in coverage.reasons
         assert "artifact:clips" in shown
-        assert (f"pinned: {lost}" in coverage.reasons) == (away == "metadata")
+        without_pins = away == "metadata"
+        assert (f"pinned: {lost}" in coverage.reasons) == without_pins
+        assert ("pinned artifact:pin: not available" in coverage.reasons) == (
+            without_pins and "artifact:pin" not in shown
+        )
+        assert bool(await filled.redis.exists(PACKAGE + package.context_package_id)) != without_pins
 
 
 @pytest.mark.parametrize("away", ELSEWHERE)
@@ -101,6 +110,61 @@ async def test_a_service_that_does_not_answer_is_waited_for_as_long_as_its_deadl
     await channel.close()
     (reason,) = (one for one in package.coverage.reasons if one.startswith(f"{away}: "))
     assert reason.partition(";")[0] == f"{away}: timed out after 0.15 s"
+
+
+class Slow(LocalNodes):
+    """Finds what is pinned after some seconds; ``asked`` counts how often."""
+
+    def __init__(self, store: KnowledgeStore, seconds: float) -> None:
+        super().__init__(store)
+        self._seconds = seconds
+        self.asked = 0
+
+    async def nodes(self, tenant_id: str, refs: Sequence[str], longest: int) -> dict[str, KnowledgeNode]:
+        if tuple(refs) == REQUEST.pinned:
+            self.asked += 1
+            await asyncio.sleep(self._seconds)
+        return await super().nodes(tenant_id, refs, longest)
+
+
+async def test_a_slow_machine_waits_for_what_is_pinned_and_for_nothing_else(filled: Lab) -> None:
+    class SlowToFind(Slow):
+        async def find(self, *asked: Any) -> list[KnowledgeNode]:
+            await asyncio.sleep(self._seconds)
+            return await super().find(*asked)
+
+    package = await build(filled.again(retrieval_time=0.15, index=SlowToFind(filled.store, 0.4)))
+    assert [one.ref for one in package.sources if one.pinned] == ["artifact:pin"]
+    assert package.coverage.metadata == "unavailable"
+    assert "metadata: timed out after 0.15 s" in package.coverage.reasons
+    assert not [one for one in package.coverage.reasons if "pinned" in one]
+
+
+async def test_pins_are_looked_for_however_often_that_failed_and_a_package_without_is_not_kept(filled: Lab) -> None:
+    index = Slow(filled.store, 5.0)
+    service = filled.again(pinned_time=0.02, index=index)
+    alone = REQUEST.model_copy(update={"retrieval": Retrieval(graph=None, semantic=None, metadata=None)})
+    packages = [await service.build(ANN, alone, TRACE) for _ in range(7)]
+    assert index.asked == 7
+    for package in packages:
+        assert {"pinned: timed out after 0.02 s", "pinned artifact:pin: not available"} <= {*package.coverage.reasons}
+        assert package.coverage.reduced
+        assert not await filled.redis.exists(PACKAGE + package.context_package_id)
+    again, cache = await filled.service.get(ANN, packages[0].context_package_id)
+    assert ([one.ref for one in again.sources if one.pinned], cache) == (["artifact:pin"], "rebuilt")
+
+
+async def test_when_all_sources_are_left_alone_a_package_says_so(filled: Lab, stalling: StallingServices) -> None:
+    channel = ServiceChannel(stalling.url, "any", PATIENCE)
+    await stalling.kill()
+    remote = {name: part for away in ("semantic", "metadata") for name, part in ELSEWHERE[away](channel).items()}
+    service = filled.again(**remote)
+    request = REQUEST.model_copy(update={"pinned": (), "retrieval": Retrieval(graph=None)})
+    for _ in range(6):
+        coverage = (await service.build(ANN, request, TRACE)).coverage
+    await channel.close()
+    assert (coverage.graph, coverage.semantic, coverage.metadata) == ("off", "unavailable", "unavailable")
+    assert coverage.reduced
 
 
 async def test_without_decisions_nobody_is_served_what_was_built_before(
