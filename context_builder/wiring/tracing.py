@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from context_builder import __version__
+from context_builder.errors import SettingError
 from context_builder.extras import require_extra
 from context_builder.settings.settings import Settings
 
@@ -39,7 +40,8 @@ async def sending_spans(settings: Settings, what: str) -> AsyncIterator[None]:
     """Send the spans of this process, which does ``what``, to the collector that the settings name, if they name one.
 
     Spans that are left in the end are sent before this returns. A collector that is away holds up nothing.
-    Raises :class:`~context_builder.errors.MissingExtra`.
+    Raises :class:`~context_builder.errors.MissingExtra`, and :class:`~context_builder.errors.SettingError` for a wrong
+    setting of OpenTelemetry's own.
     """
     if (endpoint := settings.process.otlp_endpoint) is None:
         yield
@@ -52,9 +54,12 @@ async def sending_spans(settings: Settings, what: str) -> AsyncIterator[None]:
     from opentelemetry.trace import set_tracer_provider
 
     resource = Resource.create({SERVICE_NAME: f"context-builder {what}", SERVICE_VERSION: __version__})
-    provider = TracerProvider(resource=resource)
-    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=PATIENCE)
-    processor = BatchSpanProcessor(exporter, max_queue_size=MOST_SPANS, max_export_batch_size=MOST_SPANS)
+    try:
+        provider = TracerProvider(resource=resource)
+        exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=PATIENCE)
+        processor = BatchSpanProcessor(exporter, max_queue_size=MOST_SPANS, max_export_batch_size=MOST_SPANS)
+    except ValueError as error:  # of a setting that the SDK reads by itself, and names
+        raise SettingError(f"OpenTelemetry: {error}") from None
     provider.add_span_processor(processor)
     set_tracer_provider(provider)
     its_log = logging.getLogger("opentelemetry")

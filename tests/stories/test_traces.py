@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from context_builder.errors import SettingError
 from context_builder.server.access.caller import Role
+from context_builder.settings.settings import load_settings
 from context_builder.tracing import TraceContext, recorded_span, span
+from context_builder.wiring.tracing import sending_spans
 from tests.server.test_contract import BUILD, put
 from tests.services.api_server import ApiServer
 from tests.services.daemon import Daemon
@@ -104,6 +107,14 @@ def test_a_collector_that_never_answers_holds_up_nothing_and_is_told_once(
             assert sender.output.count("tracing.failed") == 1
             assert "Failed to export" not in sender.output
     assert time.monotonic() - began < 8
+
+
+async def test_a_wrong_setting_of_opentelemetry_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many")
+    settings = load_settings({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, env_file=None)
+    with pytest.raises(SettingError, match="OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT must be"):
+        async with sending_spans(settings, "test"):
+            pass
 
 
 @pytest.mark.parametrize(
