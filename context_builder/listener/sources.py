@@ -58,11 +58,11 @@ async def from_websocket(url: str, authorization: str | None, follow: Follow, on
         raise wrong from None
     headers = {"Authorization": authorization} if authorization else {}
     while True:
-        told = _Told(on_state)
+        received = _ConnectionMessages(on_state)
         try:
             async with _Connect(url, additional_headers=headers, max_size=LARGEST) as connection:
                 on_state(f"connected to {server}")
-                await follow(told.messages(connection))
+                await follow(received.messages(connection))
             reason = "ended the connection"
         except InvalidURI:
             raise wrong from None
@@ -70,7 +70,7 @@ async def from_websocket(url: str, authorization: str | None, follow: Follow, on
             if process_exception(error) is not None:
                 raise _refused(server, error) from None
             reason = f"does not answer ({type(error).__name__})"
-        pause = FIRST_PAUSE if told.any else min(2 * pause, LONGEST_PAUSE)
+        pause = FIRST_PAUSE if received.any else min(2 * pause, LONGEST_PAUSE)
         on_state(f"{server} {reason}; connecting again in {pause:g} s")
         await asyncio.sleep(pause)
 
@@ -96,7 +96,7 @@ async def relays(port: int, follow: Follow, on_state: Callable[[str], None]) -> 
     async def take(connection: ServerConnection) -> None:
         following.add(task := cast("asyncio.Task[Any]", asyncio.current_task()))
         try:
-            await follow(_Told(on_state).messages(connection))
+            await follow(_ConnectionMessages(on_state).messages(connection))
         finally:
             following.discard(task)
 
@@ -116,25 +116,36 @@ async def relays(port: int, follow: Follow, on_state: Callable[[str], None]) -> 
 
 
 async def from_lines(source: BinaryIO | None = None) -> AsyncIterator[str | bytes]:
-    """Yield the lines of ``source``, by default of standard input, which may be a pipe, a terminal or a file."""
+    """Yield the lines of ``source``, by default of standard input, which may be a pipe, a terminal or a file.
+
+    Raises :class:`TranscriptError` when it cannot be read.
+    """
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes] = asyncio.Queue(_WAITING)
+    unreadable: OSError | None = None
 
     def read() -> None:
-        stream = source or open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (see below)
+        nonlocal unreadable
         with suppress(CancelledError, RuntimeError):  # nobody listens any more: the loop has ended, or is about to
-            while line := stream.readline(LARGEST):
-                asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
-            asyncio.run_coroutine_threadsafe(lines.put(b""), loop).result()
+            try:
+                stream = source or open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (see below)
+                while line := stream.readline(LARGEST):
+                    asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+            except OSError as error:
+                unreadable = error
+            finally:
+                asyncio.run_coroutine_threadsafe(lines.put(b""), loop).result()
 
     # A read cannot be interrupted, and dies with the program, which at its end would wait for sys.stdin's own lock.
     Thread(target=read, name="lines", daemon=True).start()
     while line := await lines.get():
         if line.strip():
             yield line
+    if unreadable is not None:
+        raise TranscriptError(f"standard input cannot be read: {unreadable.strerror}")
 
 
-class _Told:
+class _ConnectionMessages:
     """Passes a connection's messages on until it ends; ``any`` says whether there was one."""
 
     def __init__(self, on_state: Callable[[str], None]) -> None:

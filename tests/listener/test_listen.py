@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -336,6 +337,16 @@ def test_the_command_says_what_is_wrong(redis_server: RedisServer, tmp_path: Pat
             status = listener.wait(20)
             assert told in " ".join(listener.output.replace("│", " ").split())
             assert (status == 0) == (told.startswith("0 pushed"))
+
+
+def test_what_cannot_be_read_is_refused_at_once(redis_server: RedisServer, tmp_path: Path) -> None:
+    environ = {**os.environ, "REDIS_URL": redis_server.url, "CONTEXT_BUILDER_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "context_builder", "listen", "monday"]
+    with (tmp_path / "written").open("wb") as written:
+        listened = subprocess.run(command, stdin=written, capture_output=True, text=True, env=environ, timeout=30)
+    assert listened.returncode == 1
+    assert "standard input cannot be read: Bad file descriptor" in " ".join(listened.stderr.replace("│", " ").split())
+    assert "Traceback" not in listened.stderr
 
 
 async def test_a_stream_is_listened_to_while_redis_is_away(redis: Redis) -> None:
