@@ -28,7 +28,7 @@ from context_builder.session.messages.message import CONSILIENCE
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from context_builder.fleet.demonstration import Demonstration, DemoWorker, Outcome
+    from context_builder.fleet.demonstration import Demonstration, DemonstrationResult, DemoWorker
 
 _REFRESH: Final = 0.25
 _EVENTS: Final = 8
@@ -142,7 +142,7 @@ def _fate(worker: DemoWorker) -> Text:
     return Text(worker.fate, _COLOURS[worker.fate])
 
 
-def _closing(outcome: Outcome) -> RenderableType:
+def _closing(outcome: DemonstrationResult) -> RenderableType:
     moves = "; ".join(f"{what}: {took:.1f} s" for what, took in outcome.elsewhere_after.items())
     whole = f"{outcome.lost} lost, {outcome.doubled} doubled, {outcome.out_of_order} sessions out of order"
     return Group(
@@ -152,5 +152,10 @@ def _closing(outcome: Outcome) -> RenderableType:
             "bold green" if outcome.is_whole else "bold red",
         ),
         Text(f"Until others ran all sessions of a worker that {moves}"),
+        *(
+            [Text(f"{outcome.not_taken_over} sessions stayed with a worker that ended", "bold red")]
+            if outcome.not_taken_over
+            else []
+        ),
         Text("Next: REDIS_URL=redis://… context-builder fleet, on each machine", "dim"),
     )

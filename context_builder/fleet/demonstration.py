@@ -57,7 +57,7 @@ class DemoWorker:
 
 
 @dataclass
-class Seen:
+class FleetSighting:
     """Holds what is seen of the demonstration at a moment. ``owners`` is by session; the rest counts messages."""
 
     owners: dict[str, int] = field(default_factory=dict)
@@ -67,9 +67,9 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DemonstrationResult:
     """Tells what came of it: messages lost, doubled or out of order, how often sessions moved, and how many seconds
-    after each end of a worker all of its sessions were run by others."""
+    after each end of a worker all of its sessions were run by others; ``not_taken_over`` are those that never were."""
 
     sessions: int
     said: int
@@ -78,10 +78,11 @@ class Outcome:
     out_of_order: int
     moved: int
     elsewhere_after: dict[str, float]
+    not_taken_over: int = 0
 
     @property
     def is_whole(self) -> bool:
-        return not (self.lost or self.doubled or self.out_of_order)
+        return not (self.lost or self.doubled or self.out_of_order or self.not_taken_over)
 
 
 class Demonstration:
@@ -101,7 +102,7 @@ class Demonstration:
         told: Callable[[str], None],
     ) -> None:
         self.workers: list[DemoWorker] = []
-        self.seen = Seen()
+        self.seen = FleetSighting()
         self._redis = redis
         self._folder = folder
         self._surroundings = surroundings
@@ -110,12 +111,13 @@ class Demonstration:
         self._sayings = sayings
         self._told = told
         self._elsewhere_after: dict[str, float] = {}
+        self._not_taken_over = 0
 
     @property
     def sessions(self) -> int:
         return len(self._names)
 
-    async def run(self, seconds: float) -> Outcome:
+    async def run(self, seconds: float) -> DemonstrationResult:
         """Let people talk for so long, killing one worker and stopping another, each replaced; then look at all.
 
         Raises :class:`~context_builder.errors.EngineError` when a worker does not start.
@@ -157,11 +159,7 @@ class Demonstration:
         for worker in up:
             worker.process.terminate()
         for worker in up:
-            try:
-                await asyncio.to_thread(worker.process.wait, STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                worker.process.kill()
-                await asyncio.to_thread(worker.process.wait)
+            await _ended(worker.process)
 
     async def _start(self, name: str) -> DemoWorker:
         """Start one more worker, and return it when it takes sessions."""
@@ -188,7 +186,7 @@ class Demonstration:
         return worker
 
     async def _end(self, worker: DemoWorker, how: signal.Signals, fate: str) -> None:
-        """End a worker, and return when others run all its sessions."""
+        """End a worker, and return when it has ended and others run its sessions, or :data:`SETTLING` is over."""
         pid, began = worker.process.pid, time.monotonic()
         await self.look()
         run = sum(owner == pid for owner in self.seen.owners.values())
@@ -199,10 +197,15 @@ class Demonstration:
         while pid in self.seen.owners.values() and time.monotonic() - began < SETTLING:
             await asyncio.sleep(LOOK_SECONDS / 5)
             await self.look()
-        await asyncio.to_thread(worker.process.wait, STOP_SECONDS)
         took = time.monotonic() - began
-        self._elsewhere_after[f"{worker.name} {'left' if fate == 'leaving' else fate}"] = round(took, 2)
-        self._told(f"all its sessions run elsewhere after {took:.1f} s")
+        remaining = sum(owner == pid for owner in self.seen.owners.values())
+        if remaining:
+            self._not_taken_over += remaining
+            self._told(f"{remaining} of its sessions are still with it after {took:.1f} s")
+        else:
+            self._elsewhere_after[f"{worker.name} {'left' if fate == 'leaving' else fate}"] = round(took, 2)
+            self._told(f"all its sessions run elsewhere after {took:.1f} s")
+        await _ended(worker.process)
 
     async def _talk(self, seconds: float) -> None:
         """Say something in each session every five seconds, by LPUSH alone."""
@@ -220,7 +223,7 @@ class Demonstration:
             self.seen.said = turn
             await asyncio.sleep(0.05)
 
-    async def _outcome(self) -> Outcome:
+    async def _outcome(self) -> DemonstrationResult:
         deadline = time.monotonic() + SETTLING
         while self.seen.visible < self.seen.said and time.monotonic() < deadline:
             await asyncio.sleep(LOOK_SECONDS)
@@ -233,8 +236,15 @@ class Demonstration:
             lost += len(set(said) - set(shown))
             doubled += len(shown) - len(set(shown))
             out_of_order += shown != sorted(shown)
-        return Outcome(
-            self.sessions, self.seen.said, lost, doubled, out_of_order, self.seen.moved, self._elsewhere_after
+        return DemonstrationResult(
+            self.sessions,
+            self.seen.said,
+            lost,
+            doubled,
+            out_of_order,
+            self.seen.moved,
+            self._elsewhere_after,
+            self._not_taken_over,
         )
 
     @asynccontextmanager
@@ -264,6 +274,15 @@ def _message(session_id: str, number: int, speaker: str, text: str) -> bytes:
             "message_number": number,
         }
     )
+
+
+async def _ended(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that was told to end; kill it after :data:`STOP_SECONDS`."""
+    try:
+        await asyncio.to_thread(process.wait, STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        await asyncio.to_thread(process.wait)
 
 
 def _last_line(log: Path) -> str:
