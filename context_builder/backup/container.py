@@ -10,8 +10,8 @@ import hashlib
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import IO, Any, Final, Self
@@ -111,7 +111,11 @@ class _Digesting:
 
 
 class BackupReader:
-    """Reads a backup file. Raises :class:`~context_builder.errors.BackupError` for whatever is none, or is damaged."""
+    """Reads a backup file.
+
+    Raises :class:`~context_builder.errors.BackupError`, which does not name the file, for whatever is none, or is
+    damaged.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -120,9 +124,9 @@ class BackupReader:
         try:
             self._zip = zipfile.ZipFile(self._path)
         except OSError as error:
-            raise BackupError(f"{self._path}: {error.strerror or 'cannot be read'}") from None
+            raise BackupError(error.strerror or "cannot be read") from None
         except _BROKEN:
-            raise self._error("is no backup, or not a whole one") from None
+            raise BackupError("is no backup, or not a whole one") from None
         try:
             self.manifest = self._read_manifest()
         except BaseException:
@@ -137,30 +141,32 @@ class BackupReader:
         """Read all of it, and compare it with the manifest."""
         for name, expected in self.manifest["members"].items():
             digest = hashlib.sha256()
-            for part in self.parts(name):
-                digest.update(part)
+            with closing(self.parts(name)) as parts:
+                for part in parts:
+                    digest.update(part)
             if digest.hexdigest() != expected:
-                raise self._error(f"is damaged: {name} is not what was written")
+                raise BackupError(f"is damaged: {name} is not what was written")
 
-    def parts(self, name: str) -> Iterator[bytes]:
+    def parts(self, name: str) -> Generator[bytes, None, None]:
         """Yield the bytes of a member."""
         try:
             with self._zip.open(name) as stream:
                 while part := stream.read(PART):
                     yield part
         except (*_BROKEN, OSError):
-            raise self._error(f"is damaged: {name} cannot be read") from None
+            raise BackupError(f"is damaged: {name} cannot be read") from None
 
-    def lines(self, name: str) -> Iterator[dict[str, Any]]:
+    def lines(self, name: str) -> Generator[dict[str, Any], None, None]:
         """Yield the JSON objects of a member, one a line."""
         rest = b""
-        for part in self.parts(name):
-            *lines, rest = (rest + part).split(b"\n")
-            if len(rest) > LINE_MOST:
-                raise self._error(f"is damaged: {name} has a line of more than {LINE_MOST} bytes")
-            yield from (self._decoded(name, line) for line in lines)
+        with closing(self.parts(name)) as parts:
+            for part in parts:
+                *lines, rest = (rest + part).split(b"\n")
+                if len(rest) > LINE_MOST:
+                    raise BackupError(f"is damaged: {name} has a line of more than {LINE_MOST} bytes")
+                yield from (self._decoded(name, line) for line in lines)
         if rest:
-            raise self._error(f"is damaged: {name} ends in the middle of a line")
+            raise BackupError(f"is damaged: {name} ends in the middle of a line")
 
     def _decoded(self, name: str, line: bytes) -> dict[str, Any]:
         try:
@@ -168,25 +174,22 @@ class BackupReader:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise self._error(f"is damaged: {name} has a line that is no JSON object")
+            raise BackupError(f"is damaged: {name} has a line that is no JSON object")
         return value
 
     def _read_manifest(self) -> dict[str, Any]:
         names = [info.filename for info in self._zip.infolist()]
         if MANIFEST not in names or self._zip.getinfo(MANIFEST).file_size > MANIFEST_MOST:
-            raise self._error("is no backup of context_builder")
+            raise BackupError("is no backup of context_builder")
         manifest = self._decoded(MANIFEST, b"".join(self.parts(MANIFEST)))
         if manifest.get("kind") != KIND:
-            raise self._error("is no backup of context_builder")
+            raise BackupError("is no backup of context_builder")
         if manifest.get("format") != FORMAT:
-            raise self._error(
+            raise BackupError(
                 f"has format {manifest.get('format')!r}; this version ({__version__}) reads format {FORMAT}: "
                 "use the version that wrote it, or a later one"
             )
         members = manifest.get("members")
         if not isinstance(members, dict) or sorted([*members, MANIFEST]) != sorted(names):
-            raise self._error("is damaged: its parts are not those of its manifest")
+            raise BackupError("is damaged: its parts are not those of its manifest")
         return manifest
-
-    def _error(self, what: str) -> BackupError:
-        return BackupError(f"{self._path}: {what}")

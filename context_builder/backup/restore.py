@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from redis.asyncio import Redis
 
 from context_builder.backup.backup import SESSIONS
 from context_builder.backup.container import BackupReader
-from context_builder.backup.sessions import Progressed, read_shared_counts, restore_sessions
-from context_builder.backup.tables import LEDGER, check_tables, clear, connected, filled, trim, write_tables
+from context_builder.backup.sessions import OnSession, SessionPosition, read_shared_counts, restore_sessions
+from context_builder.backup.tables import MIGRATIONS_TABLE, check_tables, clear, connected, filled, trim, write_tables
 from context_builder.errors import BackupError
 from context_builder.session.keys import Keys
 from context_builder.session.servers import SessionServer, SessionServers
@@ -50,24 +51,24 @@ async def restore(
     before, those are taken out again. Raises :class:`BackupError` before anything was changed for a file that is
     damaged, none, or of a newer version, and for engines that are not empty.
     """
-    with BackupReader(path) as reader:
+    with _naming(path), BackupReader(path) as reader:
         reader.verify()
         told("the file is whole")
         held = _servers(reader.manifest)
-        described = _named(path, lambda: check_tables(reader.manifest.get("tables")))
+        described = check_tables(reader.manifest.get("tables"))
         if reader.manifest["members"].keys() != {SESSIONS, *described}:
-            raise BackupError(f"{path}: is damaged: its parts are not its sessions and tables")
+            raise BackupError("is damaged: its parts are not its sessions and tables")
         listed: list[dict[str, Any]] = []
         left_out: set[str] = set()
 
-        def look(session_id: str, server: int, at: Progressed) -> None:
+        def look(session_id: str, server: int, at: SessionPosition) -> None:
             if Keys(session_id).forgotten_field in held[server].forgotten:
                 left_out.add(session_id)
             else:
-                listed.append(_progressed(session_id, held[server].tenant_id, at))
+                listed.append(_trimmed_after(session_id, held[server].tenant_id, at))
 
-        await _read(path, reader, None, len(held), frozenset(), look)
-        _check_version(path, reader, described)
+        await _read(reader, None, len(held), frozenset(), look)
+        _check_version(reader, described)
         places = _places(held, servers)
         await _check_sessions(servers, force=force)
         await apply(url)
@@ -82,10 +83,19 @@ async def restore(
                     await clear(connection)
                 await write_tables(connection, described, reader.parts, told)
                 await trim(connection, listed)
-                await _put_sessions(path, reader, held, places, servers, frozenset(left_out), force=force)
+                await _put_sessions(reader, held, places, servers, frozenset(left_out), force=force)
                 told(f"sessions: {len(listed)}")
         applied = await apply(url)
         return Restored(len(listed), sum(one["rows"] for one in described.values()), applied)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say of which file it is that something cannot be restored."""
+    try:
+        yield
+    except BackupError as error:
+        raise BackupError(f"{path}: {error}") from None
 
 
 def _servers(manifest: Mapping[str, Any]) -> list[BackedUpServer]:
@@ -100,23 +110,17 @@ def _servers(manifest: Mapping[str, Any]) -> list[BackedUpServer]:
         raise BackupError("the description of its Redis servers cannot be read") from None
 
 
-def _named(path: Path, read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except BackupError as error:
-        raise BackupError(f"{path}: {error}") from None
-
-
-def _check_version(path: Path, reader: BackupReader, described: Mapping[str, Any]) -> None:
-    columns = described.get(LEDGER, {"columns": ()})["columns"]
+def _check_version(reader: BackupReader, described: Mapping[str, Any]) -> None:
+    columns = described.get(MIGRATIONS_TABLE, {"columns": ()})["columns"]
     if "name" not in columns:
-        raise BackupError(f"{path}: does not say which migrations its database had")
+        raise BackupError("does not say which migrations its database had")
     at = columns.index("name")
-    text = next(reader.parts(LEDGER), b"").decode("utf-8", "replace")
+    with closing(reader.parts(MIGRATIONS_TABLE)) as parts:
+        text = next(parts, b"").decode("utf-8", "replace")
     newer = sorted({"".join(line.split("\t")[at : at + 1]) for line in text.splitlines()} - {*migrations()})
     if newer:
         raise BackupError(
-            f"{path}: version {reader.manifest.get('version')} wrote it, whose database has {newer[0]}; "
+            f"version {reader.manifest.get('version')} wrote it, whose database has {newer[0]}; "
             "this version does not know that: upgrade first"
         )
 
@@ -150,7 +154,6 @@ async def _check_sessions(servers: SessionServers, *, force: bool) -> None:
 
 
 async def _put_sessions(
-    path: Path,
     reader: BackupReader,
     held: list[BackedUpServer],
     places: Mapping[int, Redis],
@@ -166,9 +169,7 @@ async def _put_sessions(
     try:
         for number, one in enumerate(held):
             await restore_shared(places[number], one.counts)
-        await _read(
-            path, reader, places, len(held), left_out, lambda session_id, server, _: put.append((session_id, server))
-        )
+        await _read(reader, places, len(held), left_out, lambda session_id, server, _: put.append((session_id, server)))
     except BaseException:
         for session_id, number in put:
             await SessionRegistry(places[number]).forget(session_id)
@@ -182,20 +183,17 @@ async def _forget_all(server: SessionServer) -> None:
 
 
 async def _read(
-    path: Path,
     reader: BackupReader,
     places: Mapping[int, Redis] | None,
     count: int,
     left_out: frozenset[str],
-    done: Callable[[str, int, Progressed], None],
+    done: OnSession,
 ) -> None:
-    try:
-        await restore_sessions(reader.lines(SESSIONS), places, count, left_out=left_out, done=done)
-    except BackupError as error:
-        raise error if str(error).startswith(str(path)) else BackupError(f"{path}: {error}") from None
+    with closing(reader.lines(SESSIONS)) as lines:
+        await restore_sessions(lines, places, count, left_out=left_out, done=done)
 
 
-def _progressed(session_id: str, tenant_id: str, at: Progressed) -> dict[str, Any]:
+def _trimmed_after(session_id: str, tenant_id: str, at: SessionPosition) -> dict[str, Any]:
     return {
         "tenant": tenant_id,
         "session": session_id,

@@ -29,7 +29,7 @@ _LARGEST: Final = 2**53
 
 
 @dataclass(slots=True)
-class Progressed:
+class SessionPosition:
     """Tells how far the database may be ahead of a session's copy: its highest message, summary and point."""
 
     message: int = 0
@@ -51,7 +51,7 @@ async def session_lines(redis: Redis, server: int, *, told: Callable[[str], None
     for session in await SessionRegistry(redis).sessions():
         snapshot = await take_snapshot(redis, session.session_id)
         try:
-            header, at = snapshot.header, Progressed(summary=snapshot.header.summary_seq or 0)
+            header, at = snapshot.header, SessionPosition(summary=snapshot.header.summary_seq or 0)
             yield _line(
                 session=header.session_id,
                 server=server,
@@ -121,12 +121,12 @@ def read_values(line: Mapping[str, Any]) -> tuple[str, list[bytes]]:
     return name, values
 
 
-def read_progressed(line: Mapping[str, Any]) -> Progressed:
+def read_position(line: Mapping[str, Any]) -> SessionPosition:
     """Return how far the session was. Raises :class:`BackupError`."""
     numbers = [line.get(name) for name in ("message", "summary", "point")]
     if not all(type(number) is int and 0 <= number < _LARGEST for number in numbers):
         raise BackupError("a session's end cannot be read")
-    return Progressed(*numbers)  # type: ignore[arg-type]
+    return SessionPosition(*numbers)  # type: ignore[arg-type]
 
 
 def read_shared_counts(fields: object) -> SharedCounts:
@@ -151,7 +151,7 @@ def write_shared_counts(counts: SharedCounts) -> dict[str, Any]:
     return {"fence": counts.fence, "summary_seqs": text(counts.summary_seqs), "marks": text(counts.marks)}
 
 
-Restored = Callable[[str, int, Progressed], None]
+OnSession = Callable[[str, int, SessionPosition], None]
 
 
 async def restore_sessions(
@@ -160,7 +160,7 @@ async def restore_sessions(
     count: int,
     *,
     left_out: frozenset[str],
-    done: Restored,
+    done: OnSession,
 ) -> None:
     """Read the lines, and put the sessions back; without ``servers``, only read them.
 
@@ -183,14 +183,14 @@ async def restore_sessions(
                 await place.write(name, values)
         else:
             header, server = current
-            progressed = read_progressed(line)
+            position = read_position(line)
             if line.get("end") != header.session_id:
                 raise BackupError("a session has another one's end")
             if place is not None and not await place.finish():
                 await place.drop()
                 raise BackupError(f"session {header.session_id} is there already")
             if header.session_id not in left_out:
-                done(header.session_id, server, progressed)
+                done(header.session_id, server, position)
             current = place = None
     if current is not None:
         raise BackupError("a session has no end")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -22,8 +22,8 @@ from context_builder.storage.urls import printable
 if TYPE_CHECKING:
     import asyncpg
 
-LEDGER: Final = "context_builder_migrations"
-SAID: Final = "context_memories"
+MIGRATIONS_TABLE: Final = "context_builder_migrations"
+MEMORIES_TABLE: Final = "context_memories"
 """Its triggers keep counts and edges of what is in it; these have tables of their own, which are backed up, too."""
 
 DAYS_MOST: Final = 5_000
@@ -108,7 +108,9 @@ def check_tables(described: object) -> dict[str, dict[str, Any]]:
 async def filled(connection: asyncpg.Connection) -> list[str]:
     """Return the names of our tables that have rows, but for the list of migrations."""
     return [
-        table.name for table in await tables(connection) if table.name != LEDGER and await _has_rows(connection, table)
+        table.name
+        for table in await tables(connection)
+        if table.name != MIGRATIONS_TABLE and await _has_rows(connection, table)
     ]
 
 
@@ -130,7 +132,7 @@ async def clear(connection: asyncpg.Connection) -> None:
 async def write_tables(
     connection: asyncpg.Connection,
     described: Mapping[str, Mapping[str, Any]],
-    parts: Callable[[str], Iterator[bytes]],
+    parts: Callable[[str], Generator[bytes, None, None]],
     told: Callable[[str], None],
 ) -> None:
     """Fill our tables, which are empty, inside the caller's transaction. Raises :class:`BackupError`."""
@@ -140,17 +142,18 @@ async def write_tables(
             raise BackupError(f"table {name} has no column {', '.join(sorted(lacking))} in this version")
     for day in sorted({day for one in described.values() for day in one["days"]}):
         await connection.execute("SELECT context_package_partitions($1, $1)", date.fromisoformat(day))
-    await connection.execute(f"DELETE FROM {LEDGER}")  # noqa: S608
-    await connection.execute(f"ALTER TABLE {SAID} DISABLE TRIGGER USER")
+    await connection.execute(f"DELETE FROM {MIGRATIONS_TABLE}")  # noqa: S608
+    await connection.execute(f"ALTER TABLE {MEMORIES_TABLE} DISABLE TRIGGER USER")
     for name, one in described.items():
-        status = await connection.copy_to_table(name, source=_stream(parts(name)), columns=[*one["columns"]])
+        with closing(parts(name)) as content:
+            status = await connection.copy_to_table(name, source=_stream(content), columns=[*one["columns"]])
         if int(status.removeprefix("COPY ")) != one["rows"]:
             raise BackupError(f"table {name} has {status.removeprefix('COPY ')} rows, not {one['rows']}")
         for column, value in one["identities"].items():
             await connection.execute("SELECT setval(pg_get_serial_sequence($1, $2), $3)", name, column, value)
         if one["rows"]:
             told(f"{name}: {one['rows']} rows")
-    await connection.execute(f"ALTER TABLE {SAID} ENABLE TRIGGER USER")
+    await connection.execute(f"ALTER TABLE {MEMORIES_TABLE} ENABLE TRIGGER USER")
     await connection.execute(_sql("separate"))
 
 

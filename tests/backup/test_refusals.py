@@ -11,6 +11,7 @@ from typing import Any
 
 import asyncpg
 import orjson
+import psutil
 import pytest
 from redis.asyncio import Redis
 
@@ -93,6 +94,8 @@ async def refused(path: Path, redis: Redis, url: str) -> str:
         await restore(path, only(redis), url, quiet)
     assert [key async for key in redis.scan_iter("*") if key != FENCE.encode()] in ([], [b"context_builder:forgotten"])
     assert "\n" not in str(error.value)
+    assert str(error.value).count(str(path)) == isinstance(error.value, BackupError)
+    assert str(path) not in [one.path for one in psutil.Process().open_files()]  # while the error is held
     return str(error.value)
 
 
