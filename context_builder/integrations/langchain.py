@@ -71,7 +71,7 @@ class ConversationHistory(BaseChatMessageHistory):
         super().__init__()
         self._live = live
         self._speaker = speaker
-        self._loop = asyncio.get_running_loop()
+        self._loop = _own_loop()
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
@@ -112,7 +112,7 @@ class MemoryRetriever(BaseRetriever):
     limit: int = 8
     threshold: float = 0.0
     filter: MemoryFilter = MemoryFilter()
-    _loop: asyncio.AbstractEventLoop = PrivateAttr(default_factory=asyncio.get_running_loop)
+    _loop: asyncio.AbstractEventLoop = PrivateAttr(default_factory=lambda: _own_loop())
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
         return _from_thread(self._loop, self._aget_relevant_documents(query, run_manager=run_manager))
@@ -136,7 +136,7 @@ class MemoryItems(BaseStore):
         self._memory = memory
         self._space = f"{tenant_id}{SEPARATOR}langgraph"
         self._fields = tuple(fields)
-        self._loop = asyncio.get_running_loop()
+        self._loop = _own_loop()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         return _from_thread(self._loop, self.abatch(ops))
@@ -222,10 +222,10 @@ def _passing(items: list[SearchItem], wanted: dict[str, Any] | None) -> list[Sea
 
 
 def _passes(item: SearchItem, wanted: dict[str, Any]) -> bool:
-    sieve = InMemoryStore()
-    sieve.put(("one",), "one", item.value)
+    store = InMemoryStore()
+    store.put(("one",), "one", item.value)
     try:
-        return bool(sieve.search(("one",), filter=wanted))
+        return bool(store.search(("one",), filter=wanted))
     except TypeError:  # it has nothing there that could be compared
         return False
 
@@ -262,6 +262,14 @@ def _document(found: SearchResult) -> Document:
         "score": found.score,
     }
     return Document(id=kept.id, page_content=quoted_message(kept.speaker, kept.text), metadata=about)
+
+
+def _own_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop in which an object is made."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise ContextBuilderError("make it inside the event loop that is to run it, as in async def main()") from None
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:

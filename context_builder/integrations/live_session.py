@@ -122,6 +122,23 @@ async def open_live_session(
         yield LiveSession(redis, session_id, builder, max_prompt_tokens=max_prompt_tokens, turn=turn)
 
 
+async def with_record(
+    live: LiveSession,
+    messages: Sequence[T],
+    role_and_text: Callable[[T], tuple[str, str]],
+    made: Callable[[JsonObject], T],
+) -> list[T]:
+    """Return a framework's messages with the conversation's record before the newest message of a user.
+
+    ``role_and_text`` reads one of the framework's messages, and ``made`` makes one of a chat message. The record is
+    missing where it cannot be had, as in :meth:`LiveSession.record_or_nothing`.
+    """
+    said = [role_and_text(one) for one in messages]
+    query = next((text for role, text in reversed(said) if role == "user" and text.strip()), "")
+    record = await live.record_or_nothing(query, [text for _, text in said])
+    return before_the_question(messages, [made(one) for one in record], lambda one: role_and_text(one)[0])
+
+
 def before_the_question(messages: Sequence[T], record: Sequence[T], role_of: Callable[[T], str]) -> list[T]:
     """Return a framework's messages with the record before the last of a user; without any, after the instructions."""
     roles = [role_of(one) for one in messages]

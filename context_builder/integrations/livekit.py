@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from context_builder.errors import MissingExtra
 from context_builder.extras import needs_extra
-from context_builder.integrations.live_session import LiveSession, before_the_question
+from context_builder.integrations import live_session
+from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing
+from context_builder.session.client import JsonObject
 
 try:
     from livekit.agents import Agent, AgentSession, ConversationItemAddedEvent, UserInputTranscribedEvent
@@ -90,15 +92,15 @@ class ConversationAgent(Agent):
 
 async def with_record(live: LiveSession, chat_ctx: ChatContext) -> ChatContext:
     """Return the chat context with the conversation's record before the newest message of a user."""
-    said = [(item.role, item.text_content or "") for item in chat_ctx.items if isinstance(item, ChatMessage)]
-    query = next((text for role, text in reversed(said) if role == "user" and text.strip()), "")
-    record = await live.record_or_nothing(query, [text for _, text in said])
-    told = [ChatMessage(role=one["role"], content=[one["content"]]) for one in record]
-    return ChatContext(before_the_question(chat_ctx.items, told, _role))
+    return ChatContext(await live_session.with_record(live, chat_ctx.items, _role_and_text, _message))
 
 
-def _role(item: ChatItem) -> str:
-    return item.role if isinstance(item, ChatMessage) else item.type
+def _role_and_text(item: ChatItem) -> tuple[str, str]:
+    return (item.role, item.text_content or "") if isinstance(item, ChatMessage) else (item.type, "")
+
+
+def _message(one: JsonObject) -> ChatItem:
+    return ChatMessage(role=one["role"], content=[one["content"]])
 
 
 def _linked(session: AgentSession[Any]) -> str | None:

@@ -12,8 +12,9 @@ from typing import Any, Final, cast
 
 from context_builder.errors import KnowledgeError, MissingExtra, StoreError
 from context_builder.extras import needs_extra
-from context_builder.integrations.live_session import LiveSession, before_the_question
+from context_builder.integrations.live_session import LiveSession, with_record
 from context_builder.integrations.package_client import PackageClient
+from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
 from context_builder.storage.redis_availability import translated
 
@@ -95,11 +96,7 @@ class ConversationSession:
         """
         given = data.model_data
         items = cast("list[Mapping[str, Any]]", given.input)
-        said = [(str(item.get("role") or ""), text_of(item)) for item in items]
-        query = next((text for role, text in reversed(said) if role == "user" and text), "")
-        record = await self._live.record_or_nothing(query, [text for _, text in said])
-        told = [{"role": one["role"], "content": one["content"]} for one in record]
-        together = before_the_question(items, told, lambda item: str(item.get("role") or ""))
+        together = await with_record(self._live, items, _role_and_text, _message)
         return ModelInputData(input=cast("list[TResponseInputItem]", together), instructions=given.instructions)
 
     async def _say(self, item: Mapping[str, Any]) -> None:
@@ -142,6 +139,14 @@ def context_tool(packages: PackageClient, *, project_id: str = "", token_budget:
         return found or "Nothing is known about that."
 
     return function_tool(build_context)
+
+
+def _role_and_text(item: Mapping[str, Any]) -> tuple[str, str]:
+    return str(item.get("role") or ""), text_of(item)
+
+
+def _message(one: JsonObject) -> Mapping[str, Any]:
+    return {"role": one["role"], "content": one["content"]}
 
 
 async def _awaited(answer: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import httpx
 
@@ -16,7 +16,7 @@ TIMEOUT: Final = 10.0
 class PackageClient:
     """Asks the server at ``url`` for packages with ``key``, an API key or a JWT, which decides what may be seen.
 
-    ``transport`` is httpx's, by default over the network.
+    ``transport`` is httpx's, by default over the network. Open it with ``async with``, or :meth:`close` it.
     """
 
     def __init__(self, url: str, key: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
@@ -28,6 +28,12 @@ class PackageClient:
             transport=transport,
             event_hooks=refuse_redirects(self._server, "the client's url", KnowledgeRejected),
         )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def prompt(
         self, intent: str, *, token_budget: int = 4_000, project_id: str = "", session_ids: tuple[str, ...] = ()

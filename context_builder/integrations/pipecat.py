@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from context_builder.errors import MissingExtra
 from context_builder.extras import needs_extra
-from context_builder.integrations.live_session import LiveSession, before_the_question
+from context_builder.integrations import live_session
+from context_builder.integrations.live_session import LiveSession
 from context_builder.integrations.outgoing import Outgoing
+from context_builder.session.client import JsonObject
 from context_builder.session.config import SessionConfig
 from context_builder.timestamps import moment
 
@@ -118,16 +120,17 @@ class ConversationRecord(FrameProcessor):
 
 async def with_record(live: LiveSession, context: LLMContext) -> LLMContext:
     """Return a context of the same tools with the conversation's record before the newest message of a user."""
-    messages = context.get_messages()
-    said = [(_role(message), standard_message_text(message)) for message in messages]
-    query = next((text for role, text in reversed(said) if role == "user" and text.strip()), "")
-    record = await live.record_or_nothing(query, [text for _, text in said])
-    told = [cast("Any", {"role": one["role"], "content": one["content"]}) for one in record]
-    return LLMContext(before_the_question(messages, told, _role), context.tools, context.tool_choice)
+    messages = await live_session.with_record(live, context.get_messages(), _role_and_text, _message)
+    return LLMContext(messages, context.tools, context.tool_choice)
 
 
-def _role(message: Any) -> str:
-    return "" if isinstance(message, LLMSpecificMessage) else str(message.get("role") or "")
+def _role_and_text(message: Any) -> tuple[str, str]:
+    role = "" if isinstance(message, LLMSpecificMessage) else str(message.get("role") or "")
+    return role, standard_message_text(message)
+
+
+def _message(one: JsonObject) -> Any:
+    return {"role": one["role"], "content": one["content"]}
 
 
 def _time(timestamp: object) -> datetime | None:

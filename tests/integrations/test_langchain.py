@@ -43,6 +43,12 @@ async def memory(request: pytest.FixtureRequest, database_url: str) -> AsyncIter
     await store.close()
 
 
+@pytest.mark.parametrize("make", [ConversationHistory, MemoryItems, lambda memory: MemoryRetriever(memory=memory)])
+def test_what_is_made_outside_of_an_event_loop_says_where_to_make_it(make: Callable[[Any], object]) -> None:
+    with pytest.raises(ContextBuilderError, match=r"make it inside the event loop .*async def main"):
+        make(InMemoryStore())
+
+
 async def test_the_history_is_the_conversation(live: LiveSession, meeting: Redis) -> None:
     history = ConversationHistory(live, speaker="Ida")
     await history.aadd_messages(

@@ -38,3 +38,16 @@ async def test_what_is_no_package_is_told(answer: httpx.Response, error: type[Kn
     assert "hunter2" not in str(caught.value)
     assert "secret" not in str(caught.value)
     await client.close()
+
+
+async def test_its_connections_are_closed_at_the_end_of_a_with_block() -> None:
+    class Connections(httpx.AsyncBaseTransport):
+        are_closed = False
+
+        async def aclose(self) -> None:
+            self.are_closed = True
+
+    connections = Connections()
+    async with PackageClient("http://context.test", "cbk_secret", transport=connections):
+        assert not connections.are_closed
+    assert connections.are_closed
