@@ -100,6 +100,10 @@ class EventRelay:
             group.create_task(self._relay(), name="event relay")
             group.create_task(self._maintain(), name="record maintenance")
 
+    async def relay_once(self) -> None:
+        """Relay what is waiting, as a process does that ends; what cannot be relayed now waits for a server."""
+        await self._attempt("events.waiting", self._relay_all())
+
     async def shutdown(self) -> None:
         """End :meth:`run` after the batch that is under way."""
         self._stopping.set()

@@ -19,8 +19,7 @@ async def relaying_events(
     settings: Settings, functions: SqlFunctions, redis: Redis, record: PackageRecord
 ) -> AsyncIterator[None]:
     """Relay events in the block; should the relay die, the block is cancelled, and its error raised."""
-    tenant_id = settings.memory.tenant_id
-    relay = EventRelay(functions, redis, record, tenant_id=tenant_id, events_max=settings.record.events_max)
+    relay = event_relay(settings, functions, redis, record)
     await relay.startup()
     block = asyncio.current_task()
     task = asyncio.create_task(relay.run(), name="package events")
@@ -35,3 +34,9 @@ async def relaying_events(
     finally:
         await relay.shutdown()
         await task
+
+
+def event_relay(settings: Settings, functions: SqlFunctions, redis: Redis, record: PackageRecord) -> EventRelay:
+    """Return a relay as the settings have it."""
+    tenant_id = settings.memory.tenant_id
+    return EventRelay(functions, redis, record, tenant_id=tenant_id, events_max=settings.record.events_max)

@@ -14,6 +14,7 @@ from context_builder.memory.memory import MemoryQuery
 from context_builder.settings.settings import Settings
 from context_builder.wiring.app import running_redis
 from context_builder.wiring.embedded import start_embeddings
+from context_builder.wiring.events import event_relay
 from context_builder.wiring.knowledge import knowledge_of, open_functions, open_packages
 from context_builder.wiring.stores import memory_of
 
@@ -29,19 +30,21 @@ async def open_package_service(
     settings: Settings, tenant_id: str, intent: str | None = None
 ) -> AsyncIterator[PackageService]:
     """Open the service as the settings have it. Packages are cached in the Redis that they name, or in the embedded one
-    if that runs. With an ``intent``, whose packages are to be built, what finds their sources is warmed up.
+    if that runs, to which their events are relayed in the end. With an ``intent``, whose packages are to be built, what
+    finds their sources is warmed up.
     """
     async with AsyncExitStack() as stack:
         memory, _ = memory_of(settings)
         stack.push_async_callback(memory.close)
         functions = await stack.enter_async_context(open_functions(settings))
+        knowledge = knowledge_of(functions, retention_days=settings.record.retention)
         if (redis := await running_redis(settings)) is not None:
             stack.push_async_callback(redis.aclose)
+            stack.push_async_callback(event_relay(settings, functions, redis, knowledge.record).relay_once)
         if intent is not None:
             with suppress(ContextBuilderError, TimeoutError):  # the package says what was not there
                 async with asyncio.timeout(STARTING):
                     await start_embeddings(settings)
                     await memory.search(document_space(tenant_id), MemoryQuery(intent, 1))
-        knowledge = knowledge_of(functions, retention_days=settings.record.retention)
         config = PackageConfig(retrieval_time=PATIENCE)
         yield await stack.enter_async_context(open_packages(knowledge, memory, redis, settings.services, config))

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from context_builder.cli import app
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Sensitivity, Status
+from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
@@ -73,6 +74,15 @@ def test_what_is_in_a_package_is_told(redis_server: RedisServer) -> None:
     package_id = next(line for line in lines if line.startswith("cpk_")).partition(",")[0]
     with Redis.from_url(redis_server.url) as redis:
         assert redis.exists(f"context_builder:package:{package_id}")
+
+
+def test_events_are_told_when_the_command_ends_without_a_server(redis_server: RedisServer) -> None:
+    with Redis.from_url(redis_server.url) as redis:
+        redis.delete(EVENT_STREAM)
+        made = built()
+        events = [json.loads(fields[b"event"]) for _, fields in redis.xrange(EVENT_STREAM)]
+    ids = [made["contextBuildRequestId"], made["contextPackageId"]]
+    assert [one["subject"] for one in events][-2:] == ids
 
 
 def test_each_candidate_is_explained_and_what_more_tokens_would_add() -> None:
