@@ -223,10 +223,9 @@ def _both(advice: str, more: str) -> str:
 
 
 async def _clock(app: App) -> CheckAnswer:
-    before = time.time()
-    async with translated():
-        seconds, micros = await app.redis.time()
-    skew = seconds + micros / 1e6 - (before + time.time()) / 2
+    from context_builder.storage.redis_clock import clock_skew
+
+    skew = await clock_skew(app.redis)
     advice = "set the clocks by NTP: ages and silence are this machine's" if abs(skew) > SKEW else ""
     return CheckAnswer(f"{abs(skew):.2f} s from Redis' clock", advice)
 

@@ -93,7 +93,8 @@ class Services:
     """Holds everything that routes use.
 
     ``after_put`` is done for a tenant whose documents changed. ``stopping`` is set when the server is about to stop:
-    long answers end then. ``recordings`` are those of this process's own tenant; None where nothing is recorded.
+    long answers end then. ``has_model`` says that a language model is set up. ``recordings`` are those of this
+    process's own tenant; None where nothing is recorded.
     """
 
     names: HostNames
@@ -109,6 +110,7 @@ class Services:
     recordings: RecordingLibrary | None
     after_put: tuple[TenantBackground, ...]
     max_message_bytes: int
+    has_model: bool
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     watches: SessionWatches = field(default_factory=SessionWatches)
 

@@ -111,6 +111,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             recordings=RecordingLibrary(folder) if (folder := settings.process.record_dir) else None,
             after_put=after_put,
             max_message_bytes=settings.session.max_message_bytes,
+            has_model=has_model(settings),
         )
         hosted = local_services(knowledge, memory)
         await stack.enter_async_context(warming_up(settings, packages))
@@ -140,6 +141,12 @@ async def open_api_keys(settings: Settings) -> AsyncIterator[ApiKeys]:
     """Open the API keys alone."""
     async with open_functions(settings) as functions:
         yield ApiKeys(functions, settings.memory.tenant_id)
+
+
+def has_model(settings: Settings) -> bool:
+    """Return whether a language model is set up."""
+    model = settings.model
+    return any(one is not None for one in (model.openai_api_key, model.openai_base_url, model.local_model_url))
 
 
 def jwt_verifier(settings: Settings) -> JwtVerifier | None:

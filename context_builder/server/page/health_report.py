@@ -6,18 +6,22 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
 from context_builder.errors import ContextBuilderError
 from context_builder.memory.memory import MemoryQuery
 from context_builder.server.page.session_list import SessionLister, SessionRow
+from context_builder.server.problem import problem_of
 from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_clock import clock_skew
 from context_builder.storage.redis_durability import durability_of
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ SKEW: Final = 2.0
 """Seconds between this machine's clock and Redis' that are worth a word."""
 
 MOST_COSTS: Final = 100
+"""Sessions whose costs are read, the most recently active ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +58,31 @@ class SessionCost:
 
 
 @dataclass(slots=True)
-class HealthReport:
-    """Holds all checks, the fleet, the costs and the sessions with dead letters."""
+class Costs:
+    """Holds the costs by session, the dearest first, and by task; ``unpriced`` are models without a price."""
 
-    checks: list[Check] = field(default_factory=list)
-    fleet: FleetStatus | None = None
-    costs: list[SessionCost] = field(default_factory=list)
+    sessions: list[SessionCost] = field(default_factory=list)
     tasks: dict[str, dict[str, float]] = field(default_factory=dict)
     unpriced: set[str] = field(default_factory=set)
-    dead: list[SessionRow] = field(default_factory=list)
 
     @property
     def dollars(self) -> float:
-        return sum(one.dollars for one in self.costs)
+        return sum(one.dollars for one in self.sessions)
+
+
+@dataclass(slots=True)
+class HealthReport:
+    """Holds all checks, the fleet, the costs and the sessions with dead letters; None of what could not be read.
+
+    ``sessions`` there are in all. A fleet without workers is none: ``has_fleet`` is then false.
+    """
+
+    checks: list[Check] = field(default_factory=list)
+    sessions: int = 0
+    has_fleet: bool | None = None
+    fleet: FleetStatus | None = None
+    costs: Costs | None = None
+    dead: list[SessionRow] | None = None
 
     @property
     def state(self) -> str:
@@ -83,14 +100,14 @@ async def health_report(services: Services, tenant_id: str) -> HealthReport:
     of_memory = _checked("Memory", lambda: _memory(services, tenant_id))
     redis_checks, database, memory = await asyncio.gather(of_servers, of_database, of_memory)
     report.checks += [*redis_checks, database, memory]
-    try:
-        rows = (await SessionLister().find(servers)).rows
-        report.checks += [_model(rows), _delivery(rows)]
+    with suppress(ContextBuilderError):  # a server that does not answer is named above
+        found = await SessionLister().find(servers)
+        rows, report.sessions = found.rows, found.total
+        report.checks += [_model(rows, has_model=services.has_model), _archive(rows), _delivery(rows)]
         report.dead = [row for row in rows if row.dead]
         report.fleet = await _fleet(servers)
-        await _add_costs(report, servers, rows)
-    except ContextBuilderError:
-        pass  # a server that does not answer is named above
+        report.has_fleet = report.fleet is not None
+        report.costs = await _costs(servers, rows)
     return report
 
 
@@ -101,17 +118,17 @@ async def _checked(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
     except TimeoutError:
         return Check(name, "bad", f"no answer within {PATIENCE:g} s")
     except ContextBuilderError as error:
-        return Check(name, "bad", "does not answer", (type(error).__name__,))
+        return Check(name, "bad", "does not answer", (problem_of(error).detail,))
 
 
 def _redis_check(server: SessionServer) -> Callable[[], Awaitable[Check]]:
     async def check() -> Check:
         began = time.perf_counter()
         async with translated():
-            seconds, micros = await server.redis.time()
+            await server.redis.ping()
             took = time.perf_counter() - began
             info: dict[str, Any] = await server.redis.info()
-        skew = abs(seconds + micros / 1e6 - time.time())
+        skew = abs(await clock_skew(server.redis))
         durable = await durability_of(server.redis)
         advice = [*durable.faults, *durable.notes]
         if skew > SKEW:
@@ -136,12 +153,24 @@ async def _memory(services: Services, tenant_id: str) -> Check:
     return Check("Memory", "good", f"searched in {1000 * (time.perf_counter() - began):.1f} ms")
 
 
-def _model(rows: Sequence[SessionRow]) -> Check:
+def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     """Tell which analysts made what the sessions publish: a model that does not answer is stood in for."""
     used = Counter(row.analyst for row in rows if row.analyst and row.status in ("running", "sleeping"))
     if not used:
         return Check("Model", "good", "no session runs that has asked one")
-    return Check("Model", "good", ", ".join(f"{name} in {count}" for name, count in used.most_common(4)))
+    found = ", ".join(f"{name} in {count}" for name, count in used.most_common(4))
+    if has_model and used[TEXT_ANALYST]:
+        return Check("Model", "warn", found, ("plain text analysis stands in where the model does not answer",))
+    return Check("Model", "good", found)
+
+
+def _archive(rows: Sequence[SessionRow]) -> Check:
+    """Tell what waits for the archive, and what it refused for good."""
+    waiting, refused = sum(row.to_archive for row in rows), sum(row.refused_by_archive for row in rows)
+    found = f"{waiting:,} summaries wait for it" if waiting else "it has taken every summary"
+    if refused:
+        return Check("Archive", "warn", f"{refused:,} summaries were refused for good, {waiting:,} wait for it")
+    return Check("Archive", "good", found)
 
 
 def _delivery(rows: Sequence[SessionRow]) -> Check:
@@ -180,16 +209,18 @@ async def _fleet(servers: SessionServers) -> FleetStatus | None:
     )
 
 
-async def _add_costs(report: HealthReport, servers: SessionServers, rows: Sequence[SessionRow]) -> None:
+async def _costs(servers: SessionServers, rows: Sequence[SessionRow]) -> Costs:
+    costs = Costs()
     for row in rows[:MOST_COSTS]:
         server = await servers.find(row.session_id)
         cost = await SessionClient(server.redis, row.session_id).cost() if server is not None else None
         if cost is None:
             continue
-        report.costs.append(SessionCost(row.session_id, row.dollars or cost["dollars"], row.tokens, cost["tasks"]))
-        report.unpriced.update(map(str, cost.get("unpriced", ())))
+        costs.sessions.append(SessionCost(row.session_id, row.dollars or cost["dollars"], row.tokens, cost["tasks"]))
+        costs.unpriced.update(map(str, cost.get("unpriced", ())))
         for task, spent in cost["tasks"].items():
-            total = report.tasks.setdefault(task, dict.fromkeys(spent, 0.0))
+            total = costs.tasks.setdefault(task, dict.fromkeys(spent, 0.0))
             for name, amount in spent.items():
                 total[name] = total.get(name, 0.0) + amount
-    report.costs.sort(key=lambda one: (-one.dollars, -one.tokens, one.session_id))
+    costs.sessions.sort(key=lambda one: (-one.dollars, -one.tokens, one.session_id))
+    return costs

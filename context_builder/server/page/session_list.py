@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -42,6 +43,8 @@ class SessionRow:
     rate: int
     waiting: int
     to_deliver: int
+    to_archive: int
+    refused_by_archive: int
     dead: int
     speakers: tuple[str, ...]
     domains: tuple[str, ...]
@@ -133,21 +136,21 @@ def _brief(state: dict[str, Any]) -> dict[str, Any]:
     buffer = [one for one in _list(state.get("raw_recent_buffer")) if isinstance(one, dict)]
     speakers = dict.fromkeys(str(one.get("speaker", ""))[:MOST_CHARS] for one in reversed(buffer))
     if not buffer:
-        summary = state.get("rolling_summary")
-        points = _list(summary.get("points")) if isinstance(summary, dict) else []
+        points = _list(_part(state, "rolling_summary").get("points"))
         named = [name for one in reversed(points) if isinstance(one, dict) for name in _list(one.get("speakers"))]
         speakers = dict.fromkeys(str(name)[:MOST_CHARS] for name in named)
-    cost = state.get("cost") if isinstance(state.get("cost"), dict) else {}
-    tasks = [one for one in (cost or {}).get("tasks", {}).values() if isinstance(one, dict)]
-    analyst = state.get("analyst") if isinstance(state.get("analyst"), dict) else {}
+    cost, analyst = _part(state, "cost"), _part(state, "analyst")
+    tasks = [one for one in _part(cost, "tasks").values() if isinstance(one, dict)]
     return {
         "speakers": tuple(filter(None, speakers))[:MOST_SPEAKERS],
-        "arrivals": [one.get("buffer_entry_time", 0.0) for one in buffer],
+        "arrivals": [_number(one.get("buffer_entry_time")) or 0.0 for one in buffer],
         "domains": tuple(str(name)[:MOST_CHARS] for name in _list(state.get("current_domains"))),
-        "last": state.get("last_message_time"),
-        "dollars": float((cost or {}).get("dollars", 0.0)),
-        "tokens": sum(int(one.get("prompt_tokens", 0)) + int(one.get("completion_tokens", 0)) for one in tasks),
-        "analyst": str((analyst or {}).get("summary") or (analyst or {}).get("domains") or "")[:MOST_CHARS],
+        "last": _number(state.get("last_message_time")),
+        "dollars": _number(cost.get("dollars")) or 0.0,
+        "tokens": int(
+            sum(_number(one.get(name)) or 0 for one in tasks for name in ("prompt_tokens", "completion_tokens"))
+        ),
+        "analyst": str(analyst.get("domains") or analyst.get("keywords") or analyst.get("summary") or "")[:MOST_CHARS],
     }
 
 
@@ -164,12 +167,14 @@ def _row(
         session_id=one.session_id,
         status="sleeping" if sleeping else one.status,
         owner=describe(one.owner)[:MOST_CHARS] if one.owner else "",
-        last_spoke=conversation.get("last_message_time") or one.last_active or state.get("last"),
+        last_spoke=_number(conversation.get("last_message_time")) or one.last_active or state.get("last"),
         silent=bool(conversation.get("silence")),
         messages=one.messages,
         rate=sum(at > now - RATE_SECONDS for at in state.get("arrivals", ())),
         waiting=one.waiting,
         to_deliver=one.undelivered + one.unremembered,
+        to_archive=one.undelivered,
+        refused_by_archive=one.undeliverable["archive"],
         dead=one.dead_letters + sum(one.undeliverable.values()),
         speakers=state.get("speakers", ()),
         domains=state.get("domains", ()),
@@ -185,6 +190,15 @@ def _object(raw: bytes | None) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _part(whole: dict[str, Any], name: str) -> dict[str, Any]:
+    part = whole.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _list(value: object) -> list[Any]:

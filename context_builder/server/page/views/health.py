@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER, WRITER
 from context_builder.server.page.dead_letters import MOST_SHOWN, letters_of, put_back
-from context_builder.server.page.health_report import health_report
+from context_builder.server.page.health_report import MOST_COSTS, health_report
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.problem import Problem, not_found
@@ -27,7 +27,7 @@ _NAME: Final = re.compile("all|[0-9a-f]{32}")
 async def health(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """Show how everything is, and what it costs."""
     report = await health_report(services, caller.tenant_id)
-    return render(request, "health.html", title="Health & cost", report=report)
+    return render(request, "health.html", title="Health & cost", report=report, most_costs=MOST_COSTS)
 
 
 @router.get("/dead/{session_id}", openapi_extra=READER)

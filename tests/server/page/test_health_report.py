@@ -1,0 +1,86 @@
+"""The report says what is so, and what is not known; whatever a session published."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.errors import StoreUnavailable
+from context_builder.server.page import health_report as reports
+from context_builder.server.page.health_report import HealthReport, health_report
+from context_builder.server.page.views.health import health
+from context_builder.session.keys import RECEIVERS, SESSIONS, Keys, dead_count_field
+from context_builder.session.servers import SessionServer, SessionServers
+
+pytestmark = pytest.mark.engines
+
+KEYS = Keys("monday")
+
+
+async def answers(*_: Any) -> None:
+    """A database and a memory that answer."""
+
+
+def services_on(redis: Redis, *, has_model: bool = False) -> Any:
+    store = SimpleNamespace(quality=answers, search=answers)
+    servers = SessionServers([SessionServer("redis", redis, "lab")])
+    sessions = SimpleNamespace(servers=servers, tenant_id="lab")
+    return SimpleNamespace(sessions=sessions, knowledge=store, memory=store, has_model=has_model)
+
+
+async def reported(redis: Redis, *, has_model: bool = False, **published: Any) -> HealthReport:
+    await redis.zadd(SESSIONS, {"monday": 1})
+    await redis.set(KEYS.owner, orjson.dumps({"token": 1, "host": "here", "pid": 1, "since": 1}))
+    await redis.set(KEYS.state, orjson.dumps({**published, "revision": 1, "updated_at": 1.0}))
+    return await health_report(services_on(redis, has_model=has_model), "lab")
+
+
+def told(report: HealthReport, name: str) -> tuple[str, str]:
+    return next((one.state, one.found) for one in report.checks if one.name == name)
+
+
+async def test_what_redis_does_not_say_is_not_known(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: Any) -> None:
+        raise StoreUnavailable("Redis does not answer")
+
+    monkeypatch.setattr(reports, "_fleet", away)
+    report = await reported(redis)
+    assert (report.dead, report.fleet, report.has_fleet, report.costs) == ([], None, None, None)
+    login = SimpleNamespace(csrf="", caller=SimpleNamespace(sub="ida", tenant_id="lab", may=lambda _: True))
+    request: Any = SimpleNamespace(scope={"state": {"login": login}, "path": "/ui/health"})
+    caller: Any = SimpleNamespace(tenant_id="lab")
+    page = bytes((await health(request, services_on(redis), caller)).body).decode()
+    assert page.count("Not known: Redis does not answer.") == 3
+    assert "No worker of a fleet runs" not in page
+
+
+async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Redis) -> None:
+    both = {"summary": "gpt", "domains": "text", "keywords": "text"}
+    assert told(await reported(redis, analyst=both, has_model=True), "Model") == ("warn", "text in 1")
+    assert told(await reported(redis, analyst=both), "Model")[0] == "good"
+
+
+async def test_what_waits_for_the_archive_and_what_it_refused_is_told(redis: Redis) -> None:
+    assert told(await reported(redis), "Archive") == ("good", "it has taken every summary")
+    await asyncio.gather(
+        redis.lpush(KEYS.outbox, b"1", b"2"), redis.hset(KEYS.checkpoint, dead_count_field(RECEIVERS[0]), "3")
+    )  # type: ignore[arg-type]
+    assert told(await reported(redis), "Archive") == ("warn", "3 summaries were refused for good, 2 wait for it")
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        {"cost": {"tasks": [1], "dollars": "much"}, "analyst": ["text"], "rolling_summary": 1},
+        {"cost": {"tasks": {"summary": {"prompt_tokens": None, "completion_tokens": "7"}}}, "last_message_time": "now"},
+        {"raw_recent_buffer": [{"buffer_entry_time": "noon", "speaker": None}, 7], "current_domains": "all"},
+    ],
+)
+async def test_whatever_another_program_published_is_shown(redis: Redis, published: dict[str, Any]) -> None:
+    await redis.set(KEYS.conversation, orjson.dumps({"last_message_time": "noon"}))
+    assert (await reported(redis, **published)).costs is not None
