@@ -123,6 +123,6 @@ async def _filled(url: str, rows: int) -> None:
     await connection.execute("SELECT context_package_partitions(current_date, current_date + 1)")
     for first in range(0, rows, AT_ONCE):
         entries = json.dumps([entry | {"ref": f"artifact:{first + place}"} for place in range(AT_ONCE)])
-        rows = "ARRAY(SELECT jsonb_populate_recordset(NULL::policy_audit, $1))"
-        await connection.execute(f"SELECT context_package_append('lab', now(), {rows})", entries)
+        appended = "ARRAY(SELECT jsonb_populate_recordset(NULL::policy_audit, $1))"
+        await connection.execute(f"SELECT context_package_append('lab', now(), {appended})", entries)
     await connection.close()
