@@ -44,11 +44,11 @@ def ingest(
 ) -> None:
     """Store a folder's text files as artifacts, and what links and imports join as edges.
 
-    Markdown, other text and source code are read; what .gitignore names, hidden files and symbolic links are not. A
-    file that is as it was changes nothing, so it may be run as often as files change: new content makes the artifact's
-    next version. In the end passages are embedded, where there is an embedding engine or EMBEDDING_MODEL, which
-    takes a second for about ten of them, and a model, where there is one, makes shorter texts of what is public or
-    internal; interrupted, it goes on the next time.
+    Markdown, other text and source code are read; hidden files, symbolic links and what .gitignore names, in the folder
+    or above it up to the repository's top, are not. Nothing is sent of a file that is as it was, so it may be run as
+    often as files change: new content makes the artifact's next version. In the end passages are embedded, where there
+    is an embedding engine or EMBEDDING_MODEL, which takes a second for about ten of them, and a model, where there is
+    one, makes shorter texts of what is public or internal; interrupted, it goes on the next time.
 
     Examples:
 
@@ -74,6 +74,7 @@ def ingest(
 async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, as_json: bool) -> None:
     from context_builder.knowledge.ingest.ingest import ingest as ingest_folder
     from context_builder.wiring.knowledge import open_knowledge
+    from context_builder.wiring.packages import open_package_service
 
     settings = settings_in_force()
     log.configure("error", settings.process.log_format)  # what cannot be embedded is said in the output
@@ -88,6 +89,10 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
         async with open_knowledge(settings) as knowledge:
             result = await ingest_folder(knowledge.store, tenant_id, folder, options, on_file)
             projected = await _projected(settings, knowledge.store, tenant_id)
+    if result.erased:
+        async with open_package_service(settings, tenant_id) as packages:
+            for ref in result.erased:
+                await packages.uncache(tenant_id, ref)
     embedded, hint = await _embedded(settings, tenant_id)
     if as_json:
         print_json(

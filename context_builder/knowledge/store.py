@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from context_builder.errors import KnowledgeRejected
@@ -41,6 +42,18 @@ class ArtifactFilter:
     statuses: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+
+
+class ArtifactOutline(NamedTuple):
+    """Holds what an artifact is compared by, without its content, and its edges to others."""
+
+    fields: dict[str, Any]
+    edges: frozenset[Edge]
+
+    def describes(self, artifact: Artifact) -> bool:
+        """Return whether to put ``artifact`` would change nothing."""
+        digest = sha256(artifact.content.encode()).hexdigest()
+        return self.fields == artifact.model_dump(mode="json", exclude={"content"}) | {"digest": digest}
 
 
 class NearbyNode(NamedTuple):
@@ -86,6 +99,21 @@ class KnowledgeStore:
         rows = await self._call("context_knowledge_get", tenant_id, refs=list(refs), wanted=version)
         return {
             row["ref"]: StoredArtifact(**(row if row["current"] else row | {"status": Status.SUPERSEDED}))
+            for row in rows
+        }
+
+    async def outlines(
+        self, tenant_id: str, refs: Sequence[str], edge_types: Sequence[str]
+    ) -> dict[str, ArtifactOutline]:
+        """Return the outlines of the artifacts that there are, by ref, with their edges of these types."""
+        rows = await self._call("context_knowledge_outlines", tenant_id, refs=list(refs), types=list(edge_types))
+        return {
+            row["ref"]: ArtifactOutline(
+                row["fields"],
+                frozenset(
+                    Edge(from_ref=row["ref"], to_ref=to, type=kind, weight=weight) for to, kind, weight in row["edges"]
+                ),
+            )
             for row in rows
         }
 

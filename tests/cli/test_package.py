@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,3 +181,17 @@ def test_a_projects_documents_take_part_in_a_sessions_prompt(redis_server: Redis
     assert "key of the vault" not in prompt
     outcomes = {one["id"]: one["outcome"] for one in told["receipts"]}
     assert (outcomes["artifact:clips"], outcomes["artifact:keys"]) == ("included", "denied")
+
+
+def test_what_ingestion_prunes_leaves_the_cache(tmp_path: Path, redis_server: RedisServer) -> None:
+    (tmp_path / "vault.md").write_text("Hydrophone clips of the vault.")
+    (tmp_path / "kept.md").write_text("Nothing else.")
+    ingest = ["ingest", str(tmp_path), "--project", "kelp", "--prune"]
+    assert CliRunner().invoke(app, ingest).exit_code == 0
+    made = built()
+    assert any("of the vault" in one["content"] for one in made["sources"])
+    with Redis.from_url(redis_server.url) as redis:
+        assert redis.exists(key := f"context_builder:package:{made['contextPackageId']}")
+        (tmp_path / "vault.md").unlink()
+        assert "1 erased" in CliRunner().invoke(app, ingest).stdout
+        assert not redis.exists(key)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from pathspec import GitIgnoreSpec
 
 from context_builder.knowledge.artifact import MAX_CONTENT
 
 _IGNORE_FILE: Final = ".gitignore"
+_Rules: TypeAlias = tuple[tuple[Path, GitIgnoreSpec], ...]
+"""The rules of folders, the innermost last."""
 
 DOCUMENTS: Final = frozenset({"", ".adoc", ".md", ".markdown", ".mdx", ".org", ".rst", ".tex", ".text", ".txt"})
 """Suffixes of files that are documents; every other text file is taken for code."""
@@ -43,19 +45,35 @@ class Skipped(NamedTuple):
 def files_in(folder: Path) -> Iterator[TextFile | Skipped]:
     """Yield the folder's text files in the order of their paths, and what cannot be taken.
 
-    Hidden files and folders are passed over, as are those that a ``.gitignore`` in the folder or below names. Raises
-    :class:`OSError` for a folder that cannot be read.
+    Hidden files and folders are passed over, as are those that a ``.gitignore`` names: in the folder, below it, or
+    above it up to the top of its Git repository. Raises :class:`OSError` for a folder that cannot be read.
     """
-    yield from _walk(folder, folder, ())
+    folder = folder.resolve()
+    ignoring: _Rules = ()
+    for parent in _parents_in_repository(folder):
+        ignoring = _with_rules_of(parent, ignoring)
+    yield from _walk(folder, folder, ignoring)
 
 
-def _walk(root: Path, folder: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[TextFile | Skipped]:
+def _parents_in_repository(folder: Path) -> list[Path]:
+    """Return the folders above, from the top of the repository on; none where there is no repository."""
+    around = [folder, *folder.parents]
+    top = next((place for place, one in enumerate(around) if (one / ".git").exists()), 0)
+    return around[top:0:-1]
+
+
+def _with_rules_of(folder: Path, ignoring: _Rules) -> _Rules:
+    rules = folder / _IGNORE_FILE
+    if not rules.is_file() or rules.is_symlink():
+        return ignoring
+    lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
+    return (*ignoring, (folder, GitIgnoreSpec.from_lines(filter(_is_rule, lines))))
+
+
+def _walk(root: Path, folder: Path, ignoring: _Rules) -> Iterator[TextFile | Skipped]:
     try:
         entries = sorted(folder.iterdir())
-        rules = folder / _IGNORE_FILE
-        if rules.is_file() and not rules.is_symlink():
-            lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
-            ignoring = (*ignoring, (folder, GitIgnoreSpec.from_lines(filter(_is_rule, lines))))
+        ignoring = _with_rules_of(folder, ignoring)
     except OSError as error:
         if folder == root:
             raise
@@ -92,7 +110,7 @@ def _printable(path: str) -> str:
     return path.encode("utf-8", "replace").decode("utf-8")
 
 
-def _is_ignored(entry: Path, ignoring: tuple[tuple[Path, GitIgnoreSpec], ...], *, is_folder: bool) -> bool:
+def _is_ignored(entry: Path, ignoring: _Rules, *, is_folder: bool) -> bool:
     """Return what the innermost rule that names the entry says."""
     for base, spec in reversed(ignoring):
         ignored = spec.check_file(entry.relative_to(base).as_posix() + ("/" if is_folder else "")).include

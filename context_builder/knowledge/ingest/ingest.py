@@ -12,7 +12,7 @@ from typing import Final
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Edge, Sensitivity, Status
 from context_builder.knowledge.ingest.folder import DOCUMENTS, Skipped, TextFile, files_in
 from context_builder.knowledge.ingest.references import IMPORTS, LINKS, references
-from context_builder.knowledge.store import KnowledgeStore
+from context_builder.knowledge.store import ArtifactOutline, KnowledgeStore
 
 MOST_FILES: Final = 100_000
 
@@ -20,8 +20,8 @@ _OUTSIDE_REFS: Final = re.compile(r"[^A-Za-z0-9:._/@-]")
 _HEADING: Final = re.compile(r"^#{1,6}\s+(.{1,200}?)\s*#*$", re.MULTILINE)
 _LONGEST_PATH: Final = 300
 
-_MOST_REFERENCES: Final = 1_000
-"""Links or imports of one file that are compared with those it had."""
+_AT_ONCE: Final = 500
+"""Files that the store is asked about in one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ async def ingest(
 ) -> IngestResult:
     """Store the folder's text files as artifacts, and their links and imports as edges.
 
-    A file that is as it was changes nothing. Raises :class:`~context_builder.errors.KnowledgeError`,
+    Of a file that is as it was nothing is sent. Raises :class:`~context_builder.errors.KnowledgeError`,
     :class:`OSError` for a folder that cannot be read, and :class:`ValueError` for more than :data:`MOST_FILES`.
     """
     result = IngestResult()
@@ -95,10 +95,17 @@ async def ingest(
         if len(files) > MOST_FILES:
             raise ValueError(f"more than {MOST_FILES:,} files; ingest its folders one by one")
     paths = frozenset(file.path for file in files)
-    for done, file in enumerate(files, 1):
-        await _store(store, tenant_id, file, paths, options, result)
-        if on_file is not None:
-            on_file(done, len(files))
+    for start in range(0, len(files), _AT_ONCE):
+        some = {ref_of(options.project_id, file.path): file for file in files[start : start + _AT_ONCE]}
+        held = await store.outlines(tenant_id, list(some), (LINKS, IMPORTS))
+        for done, (ref, file) in enumerate(some.items(), start + 1):
+            wanted = {
+                Edge(from_ref=ref, to_ref=ref_of(options.project_id, one.path), type=one.type)
+                for one in references(file, paths)
+            }
+            await _store(store, tenant_id, ref, artifact_of(file, options), wanted, held.get(ref), result)
+            if on_file is not None:
+                on_file(done, len(files))
     if options.prune:
         unread = [one.path for one in result.skipped if one.unread]
         result.erased = await _erase_missing(store, tenant_id, files, unread, options)
@@ -108,34 +115,27 @@ async def ingest(
 async def _store(
     store: KnowledgeStore,
     tenant_id: str,
-    file: TextFile,
-    paths: frozenset[str],
-    options: IngestOptions,
+    ref: str,
+    artifact: Artifact,
+    edges: set[Edge],
+    held: ArtifactOutline | None,
     result: IngestResult,
 ) -> None:
-    ref = ref_of(options.project_id, file.path)
-    version, changed = await store.put(tenant_id, ref, artifact_of(file, options))
-    if not changed:
+    """Send what of the artifact and its edges differs from those ``held``."""
+    if held is not None and held.describes(artifact):
         result.unchanged += 1
-    elif version == 1:
-        result.new += 1
     else:
-        result.changed += 1
-    wanted = {
-        Edge(from_ref=ref, to_ref=ref_of(options.project_id, one.path), type=one.type)
-        for one in references(file, paths)
-    }
-    around = await store.neighbourhood(
-        tenant_id, [ref], depth=1, edge_types=(LINKS, IMPORTS), fan_out=_MOST_REFERENCES, limit=2 * _MOST_REFERENCES
-    )
-    held = {
-        Edge(from_ref=ref, to_ref=one.to_ref, type=one.type, weight=one.weight)
-        for one in around.edges
-        if one.from_ref == ref
-    }
-    await store.unlink(tenant_id, held - wanted)
-    await store.link(tenant_id, wanted - held)
-    result.edges += len(wanted)
+        version, changed = await store.put(tenant_id, ref, artifact)
+        if not changed:
+            result.unchanged += 1
+        elif version == 1:
+            result.new += 1
+        else:
+            result.changed += 1
+    before = held.edges if held is not None else frozenset()
+    await store.unlink(tenant_id, before - edges)
+    await store.link(tenant_id, edges - before)
+    result.edges += len(edges)
 
 
 async def _erase_missing(

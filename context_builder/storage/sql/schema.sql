@@ -380,6 +380,8 @@ CREATE FUNCTION context_knowledge_neighbourhood(tenant text, seeds text[], depth
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_nodes(tenant text, refs text[], longest integer)
     RETURNS SETOF jsonb SECURITY DEFINER;
+CREATE FUNCTION context_knowledge_outlines(tenant text, refs text[], types text[])
+    RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_policies(tenant text)
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_project(tenant text, artifact text, of_version integer, named text, projections jsonb DEFAULT '[]'::jsonb)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from context_builder.knowledge.artifact import ArtifactKind, Link
+from context_builder.knowledge.artifact import Artifact, ArtifactKind, Link
 from context_builder.knowledge.ingest.folder import Skipped, TextFile, files_in
 from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult, ingest, ref_of
 from context_builder.knowledge.ingest.references import Reference, references
@@ -41,6 +42,21 @@ def test_what_gitignore_names_is_left_out_however_deep(tmp_path: Path) -> None:
         },
     )  # fmt: skip
     assert paths_in(tmp_path) == ["a.md", "docs/build/f.md", "docs/kept.log"]
+
+
+def test_rules_above_the_folder_hold_up_to_the_repositorys_top(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".gitignore": "*.md\n", "repo/.git/HEAD": "ref", "repo/.gitignore": "*.log\n/docs/drafts/\n",
+            "repo/docs/.gitignore": "!kept.log\n", "repo/docs/a.md": "a", "repo/docs/b.log": "b",
+            "repo/docs/kept.log": "c", "repo/docs/drafts/d.md": "d",
+        },
+    )  # fmt: skip
+    assert paths_in(tmp_path / "repo/docs") == ["a.md", "kept.log"]
+    (tmp_path / "repo/.git/HEAD").unlink()
+    (tmp_path / "repo/.git").rmdir()
+    assert paths_in(tmp_path / "repo/docs") == ["a.md", "b.log", "drafts/d.md", "kept.log"]
 
 
 @pytest.mark.parametrize("line", ["!", "broken\\", "[b-a]", "**\\"])
@@ -141,6 +157,43 @@ async def test_a_folder_is_stored_and_only_what_changed_is_stored_again(
     assert counts(await ingest(knowledge, "lab", tmp_path, KELP)) == (0, 1, 3)
     around = await knowledge.neighbourhood("lab", ["artifact:kelp/a.md"], depth=1)
     assert around.edges == (Link("artifact:kelp/a.md", "artifact:kelp/tool.py", "links_to"),)
+
+
+@pytest.mark.engines
+async def test_only_what_changed_is_sent(
+    knowledge: KnowledgeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a.md": "See [b](b.md).", "b.md": "Clips.", "c.md": "Whistles."})
+    await ingest(knowledge, "lab", tmp_path, KELP)
+    sent: list[str] = []
+    genuine = KnowledgeStore._call
+
+    async def call(self: KnowledgeStore, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
+        sent.append(function.removeprefix("context_knowledge_"))
+        return await genuine(self, function, tenant_id, **arguments)
+
+    monkeypatch.setattr(KnowledgeStore, "_call", call)
+    await ingest(knowledge, "lab", tmp_path, KELP)
+    assert sent == ["outlines"]
+    write(tmp_path, {"b.md": "Clips, louder."})
+    await ingest(knowledge, "lab", tmp_path, KELP)
+    assert sent[1:] == ["outlines", "put"]
+    (tmp_path / "b.md").unlink()
+    await ingest(knowledge, "lab", tmp_path, KELP)
+    assert sent[3:] == ["outlines", "unlink"]
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("field", sorted(set(Artifact.model_fields) - {"content"}))
+async def test_whatever_field_differs_an_outline_tells(knowledge: KnowledgeStore, field: str) -> None:
+    artifact = Artifact(kind=ArtifactKind.DOCUMENT, title="Labels", content="Whistles, 字.", tags=("b", "a"))
+    await knowledge.put("lab", "artifact:a", artifact)
+    outline = (await knowledge.outlines("lab", ["artifact:a", "artifact:none"], ["links_to"]))["artifact:a"]
+    assert outline.describes(artifact)
+    others = {"kind": "code", "status": "stale", "sensitivity": "public", "tags": ["a"], "supersedes": "artifact:b"}
+    other = Artifact.model_validate(artifact.model_dump() | {field: others.get(field, "other")})
+    assert not outline.describes(other)
+    assert (await knowledge.put("lab", "artifact:a", other)).changed
 
 
 @pytest.mark.engines
