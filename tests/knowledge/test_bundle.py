@@ -12,6 +12,9 @@ from context_builder.errors import PinnedOverBudget
 from context_builder.knowledge.bundle import NOTE, fitted, rendered
 from context_builder.knowledge.projection import projections
 from context_builder.tokens.counter import count_tokens
+from scripts.benches.knowledge import budget
+from scripts.benches.knowledge.options import Options
+from scripts.benches.shared.report import Report
 
 LONG = "\n\n".join(f"Paragraph {number} begins so. " + "It goes on and on with words. " * 12 for number in range(8))
 
@@ -107,3 +110,9 @@ def test_a_projection_has_no_lines_of_signs_alone() -> None:
     assert made
     assert all("```" not in one for one in made.values())
     assert projections("``` " * 50) == {}
+
+
+def test_no_generated_request_is_over_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "REQUESTS", 200)
+    budget.measure_budget(report := Report("budget"), Options())
+    assert [line.reached for line in report.lines] == [True]
