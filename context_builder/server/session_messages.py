@@ -16,6 +16,7 @@ from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import Keys
 from context_builder.storage.redis_availability import translated
 from context_builder.storage.sql_functions import SqlFunctions
+from context_builder.timestamps import moment
 
 MOST_WAITING: Final = 10_000
 """Entries of a list of Redis that are looked through; more wait only where archive and memory have long been away."""
@@ -40,12 +41,9 @@ class SessionMessages:
         if state is None and not stored and not await self._was_stored(session_id, after):
             return None
         waiting = await self._waiting(session_id)
-        live = _by_id(
-            [*(state or {}).get("consilience_responses", ()), *waiting, *(state or {}).get("raw_recent_buffer", ())]
-        )
-        remembered = [said for row in stored if (said := _of_row(row))["id"] not in live]
-        found = [*remembered, *(said for number, said in live.items() if number > after)]
-        return sorted(found, key=lambda said: said["id"])[:limit]
+        responses, buffer = ((state or {}).get(name, ()) for name in ("consilience_responses", "raw_recent_buffer"))
+        found = _by_id([*map(_of_row, stored), *waiting, *responses, *buffer])
+        return [found[number] for number in sorted(found) if number > after][:limit]
 
     async def _was_stored(self, session_id: str, after: int) -> bool:
         arguments = {"session": session_id, "after": -1, "most": 1}
@@ -73,8 +71,13 @@ def _decoded(batches: list[bytes], pending: list[bytes]) -> list[JsonObject]:
 
 
 def _by_id(messages: list[JsonObject]) -> dict[int, JsonObject]:
-    """Return the messages by id; of one that is there twice the last, which is the fullest."""
-    return {said["id"]: said for said in messages if isinstance(said.get("id"), int)}
+    """Return the messages by id; one that is there twice has the fields of both, those of the later one first."""
+    found: dict[int, JsonObject] = {}
+    for said in messages:
+        if isinstance(number := said.get("id"), int):
+            held = found.get(number, {})
+            found[number] = {**held, **said} if held.get("text") == said.get("text") else said  # not of another run
+    return found
 
 
 def _of_row(row: Mapping[str, Any]) -> JsonObject:
@@ -89,14 +92,24 @@ def _of_memory(memory: Memory) -> JsonObject:
 def _message(
     place: int, text: str, speaker: str | None, said_at: str | None, tags: Any, metadata: Mapping[str, Any]
 ) -> JsonObject:
-    """Return a remembered message under the names of the published state."""
+    """Return a remembered message under the names of the published state.
+
+    What earlier versions did not remember of it has its usual value, and it came when it was said.
+    """
+    is_consilience = bool(metadata.get("consilience"))
+    time = moment(said_at)
     return {
         "id": place,
         "message_number": metadata.get("message_number"),
         "speaker": speaker,
         "text": text,
         "timestamp": said_at,
-        "type": "consilience" if metadata.get("consilience") else "user",
+        "buffer_entry_time": time.timestamp() if time else None,
+        "confidence": 1.0,
+        "type": "consilience" if is_consilience else "user",
         "keywords": list(metadata.get("keywords") or ()),
         "domains": list(tags),
+        "domain_confidence": {},
+        **({"metadata": {}} if is_consilience else {}),
+        **metadata.get("published", {}),
     }

@@ -10,8 +10,15 @@ import orjson
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.analysis.analyst import DomainResult
+from context_builder.clock import SystemClock
 from context_builder.memory.memory import Memory, point_id
 from context_builder.memory.postgres import PostgresMemory
+from context_builder.session.conversation.changes import Changes
+from context_builder.session.conversation.memory_batch import of_message
+from context_builder.session.conversation.responses import Responses
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.message import decode
 from tests.server.test_answers import problem
 from tests.services.api_server import TENANT, ApiServer
 from tests.services.running import push, running
@@ -120,6 +127,42 @@ async def test_messages_are_there_after_they_left_the_buffer(api: ApiServer, red
         assert [one["text"] for one in found] == ["Old words 6.", "New words 7."]
         await redis.delete("context_builder:tuesday:state")
         assert await ids(after=7) == []  # known still, though there is nothing newer
+
+
+RESPONSE = {
+    "message_number": 4,
+    "speaker": "Consilience",
+    "text": "From the record.",
+    "timestamp": "2025-10-02T10:31:02Z",
+    "metadata": {"trigger_type": "explicit_request"},
+}
+QUESTION = {"speaker": "Ida", "text": "Which clips?", "timestamp": "2025-10-02T10:30:45.123456", "confidence": 0.75}
+
+
+async def test_messages_keep_their_fields_after_they_left_the_buffer(api: ApiServer, redis: Redis) -> None:
+    now, changes, responses = SystemClock().now(), Changes(), Responses(9, 9_999)
+    entries = []
+    for number, fields in enumerate((QUESTION, RESPONSE), 1):
+        message = decode(orjson.dumps(fields), now, max_bytes=9_999)
+        entries.append(BufferedMessage(number, message, now))
+        entries[-1].tag(DomainResult({"Physics / Astronomy": 0.9}, (), "stub"))
+    responses.add(entries[1], message, changes)
+    state = {"raw_recent_buffer": [one.wire() for one in entries], "consilience_responses": responses.decoded()}
+    await redis.set("context_builder:friday:state", orjson.dumps({"session_id": "friday", **state}))
+    async with api.client(api.key()) as client:
+        buffered = (await client.get("/sessions/friday/messages")).json()
+        memory = PostgresMemory(api.database_url)
+        await memory.remember(TENANT, [of_message("friday", one, responses.records.get(one.id)) for one in entries])
+        await memory.close()
+        assert (await client.get("/sessions/friday/messages")).json() == buffered
+        await redis.delete("context_builder:friday:state")
+        remembered = (await client.get("/sessions/friday/messages")).json()
+    for one, other in zip(buffered, remembered, strict=True):
+        assert {name: one[name] for name in other} == other
+        assert one.keys() - other.keys() <= {"time", "analyst"}
+    assert remembered[1]["metadata"] == RESPONSE["metadata"]
+    assert [one["timestamp"] for one in remembered] == [QUESTION["timestamp"], RESPONSE["timestamp"]]
+    assert remembered[0]["confidence"] == 0.75
 
 
 async def test_a_turn_is_built_within_its_budget(api: ApiServer, redis: Redis) -> None:

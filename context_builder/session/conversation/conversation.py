@@ -325,4 +325,5 @@ class Conversation:
         self._changes.archive(self.summary.row(self.session_id, task.entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
             said = () if task.again else task.entries
-            self._changes.remember(memory_batch(self.session_id, said, before, written, self.summary.ledger.points))
+            after, responses = self.summary.ledger.points, self.responses.records
+            self._changes.remember(memory_batch(self.session_id, said, before, written, after, responses))

@@ -145,8 +145,11 @@ def memory_batch(
     before: Iterable[Point],
     written: Iterable[Point],
     after: Iterable[Point],
+    responses: Mapping[int, bytes],
 ) -> MemoryBatch:
     """Return the batch of a part that summarized ``entries`` and took the ledger from ``before`` to ``after``.
+
+    ``responses`` are what the assistant said, as published, by id.
 
     ``written`` are its new points in the analyst's own words. These are remembered, because the memory has room:
     that the ledger shortens a point changes nothing there. Points that it merges make way for what they became.
@@ -162,12 +165,15 @@ def memory_batch(
         if point_id not in known or (point.level > LEVELS and point != known[point_id])
     ]
     points = [of_point(session_id, point, cited, replaced_by(point, earlier)) for point in new]
-    messages = [of_message(session_id, entry) for entry in entries]
+    messages = [of_message(session_id, entry, responses.get(entry.id)) for entry in entries]
     return MemoryBatch(session_id, [*messages, *points], [point_id for point_id in known if point_id not in present])
 
 
-def of_message(session_id: str, entry: BufferedMessage) -> Memory:
-    """Return the message as a memory, its id made of its identity so that sending it again changes nothing."""
+def of_message(session_id: str, entry: BufferedMessage, response: bytes | None = None) -> Memory:
+    """Return the message as a memory, its id made of its identity so that sending it again changes nothing.
+
+    ``published`` in its metadata is what else the state says of it, and of the assistant's ``response``.
+    """
     came = entry.timestamp if entry.timestamp_raw is None else entry.timestamp_raw
     identity = identity_of(entry.consilience, entry.number, entry.speaker, entry.text, came)
     known = {
@@ -175,6 +181,7 @@ def of_message(session_id: str, entry: BufferedMessage) -> Memory:
         "keywords": entry.keywords,
         "consilience": entry.consilience,
         "user_id": entry.user_id,
+        "published": _published(entry, response),
     }
     return Memory(
         id=f"{session_id}:message:{identity.hex()}",
@@ -186,6 +193,19 @@ def of_message(session_id: str, entry: BufferedMessage) -> Memory:
         tags=tuple(entry.domains),
         metadata={name: value for name, value in known.items() if value},
     )
+
+
+def _published(entry: BufferedMessage, response: bytes | None) -> dict[str, Any]:
+    """Return the published fields that a memory has no place for, without those of their usual values."""
+    fields = {
+        "timestamp": entry.timestamp,
+        "timestamp_raw": entry.timestamp_raw,
+        "buffer_entry_time": entry.buffer_entry_time,
+        "confidence": None if entry.confidence == 1.0 else entry.confidence,
+        "domain_confidence": entry.domain_confidence or None,
+        "metadata": None if response is None else orjson.loads(response)["metadata"] or None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def of_point(

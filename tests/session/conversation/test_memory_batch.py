@@ -59,7 +59,15 @@ def test_a_message_is_remembered_with_all_that_is_known_of_it(clock: ManualClock
     assert (said.kind, said.session_id, said.speaker, said.text) == ("message", "monday", "Alice", point.text)
     assert said.time == datetime.fromtimestamp(START + 7, UTC)
     assert (said.position, said.tags) == (1, ("Biology / Life Sciences",))
-    assert said.metadata == {"message_number": 7, "keywords": ["helicase"]}
+    assert said.metadata == {
+        "message_number": 7,
+        "keywords": ["helicase"],
+        "published": {
+            "timestamp": "2023-11-14T22:13:27",
+            "buffer_entry_time": START,
+            "domain_confidence": {"Biology / Life Sciences": 0.9},
+        },
+    }
     assert (point.kind, point.speaker, point.time, point.tags) == ("point", "Alice", said.time, said.tags)
     assert point.metadata == {
         "point": "claim",
@@ -211,5 +219,6 @@ def test_what_the_assistant_said_is_remembered_as_the_assistants(clock: ManualCl
     subject = conversation(clock, feed_memory=True)
     subject.receive([advice(message_number=3), message(1, metadata={"user_id": "u-1"})], clock.now())
     summarize(subject, clock)
-    known = [memory.metadata for memory in remembered(subject).memories if memory.kind == "message"]
+    known = [dict(memory.metadata) for memory in remembered(subject).memories if memory.kind == "message"]
+    assert [one.pop("published").get("metadata") for one in known] == [{"priority": "P0"}, None]
     assert known == [{"message_number": 3, "consilience": True}, {"message_number": 1, "user_id": "u-1"}]
