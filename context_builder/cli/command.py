@@ -45,6 +45,13 @@ def settings_in_force(**overrides: Any) -> Settings:
     return loaded
 
 
+def silence_threshold() -> float:
+    """Return the seconds without a message after which a session counts as silent here."""
+    from context_builder.settings.settings import load_settings
+
+    return load_settings().session.silence
+
+
 async def settings_for(session_id: str) -> Settings:
     """Return the settings in force, of REDIS_URLS with the one alone that the session lives on, or is to live on."""
     from context_builder.wiring.servers import settings_of

@@ -26,7 +26,7 @@ from context_builder.cli.signals import stopped, stopping_signals
 from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours, domain_colour, plain, short_name
 from context_builder.cli.view.published import Published
-from context_builder.cli.view.status import counted
+from context_builder.cli.view.status import SILENCE, counted
 from context_builder.cli.watch import INTERVAL, follow
 from context_builder.demo import load_demo
 from context_builder.errors import ContextBuilderError
@@ -193,7 +193,7 @@ async def play(
     stop: asyncio.Event,
     console: Console,
     speed: float = SPEED,
-    silence_threshold: float = 4.0,
+    silence_threshold: float = SILENCE,
 ) -> Seen:
     """Replay the bundled conversation into a running session, show it live, and return what was seen.
 

@@ -10,13 +10,13 @@ from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from context_builder.cli.command import print_json, redis_with, run
+from context_builder.cli.command import print_json, redis_with, run, silence_threshold
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.conversation import ConversationView, DomainBars, keyword_line
 from context_builder.cli.view.memory import SummaryView
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
-from context_builder.cli.view.status import figures, flow, running, silence_clock
+from context_builder.cli.view.status import SILENCE, figures, flow, running, silence_clock
 from context_builder.errors import StoreError
 from context_builder.session.client import JsonObject, SessionClient, Snapshot
 
@@ -51,7 +51,10 @@ async def _state(session_id: str, console: Console, *, as_json: bool, conversati
             print_json(await published(client, conversation=conversation))
         else:
             snapshot = await client.snapshot()
-            console.print(overview(snapshot, time.time(), console.width, conversation=conversation))
+            shown = overview(
+                snapshot, time.time(), console.width, conversation=conversation, silence_threshold=silence_threshold()
+            )
+            console.print(shown)
 
 
 async def published(client: SessionClient, *, conversation: bool) -> JsonObject:
@@ -63,7 +66,13 @@ async def published(client: SessionClient, *, conversation: bool) -> JsonObject:
 
 
 def overview(
-    snapshot: Snapshot, now: float, width: int, *, conversation: bool, run_by: Text | None = None
+    snapshot: Snapshot,
+    now: float,
+    width: int,
+    *,
+    conversation: bool,
+    run_by: Text | None = None,
+    silence_threshold: float = SILENCE,
 ) -> RenderableType:
     """Return the state for people to read at epoch second ``now``, figures within ``width`` columns.
 
@@ -73,7 +82,11 @@ def overview(
     page = Published(snapshot)
     if not (page.ticking if conversation else page.known):
         raise _nothing(snapshot.session_id, conversation=conversation)
-    about: list[RenderableType] = [silence_clock(page, now, 4.0), DomainBars(page.domains), keyword_line(page.keywords)]
+    about: list[RenderableType] = [
+        silence_clock(page, now, silence_threshold),
+        DomainBars(page.domains),
+        keyword_line(page.keywords),
+    ]
     if conversation:
         return Group(*about)
     colours = SpeakerColours()

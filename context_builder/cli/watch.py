@@ -13,13 +13,14 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from context_builder.cli.command import connected, live_console, run
+from context_builder.cli.command import connected, live_console, run, silence_threshold
 from context_builder.cli.completion import session_ids
 from context_builder.cli.signals import stopped
 from context_builder.cli.view import View, export_svg, render
 from context_builder.cli.view.conversation import Scrollback
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
+from context_builder.cli.view.status import SILENCE
 from context_builder.errors import StoreError
 from context_builder.session.client import SessionClient, Snapshot
 
@@ -50,7 +51,7 @@ async def follow(
     console: Console,
     *,
     stop: asyncio.Event,
-    silence_threshold: float = 4.0,
+    silence_threshold: float = SILENCE,
     on_snapshot: Callable[[Snapshot], None] | None = None,
 ) -> None:
     """Show the session on the whole terminal until ``stop`` or cancellation.
@@ -100,11 +101,12 @@ def watch(
 
 
 async def _watch(session_id: str, console: Console) -> None:
+    threshold = silence_threshold()
     async with connected(session_id) as client:
         if console.is_terminal:
-            await follow(client, console, stop=asyncio.Event())
+            await follow(client, console, stop=asyncio.Event(), silence_threshold=threshold)
         else:
-            console.print(render(await client.snapshot(), time.time(), console.size))
+            console.print(render(await client.snapshot(), time.time(), console.size, View(silence_threshold=threshold)))
 
 
 async def _picture(session_id: str, path: Path) -> None:

@@ -16,15 +16,13 @@ from redis.asyncio import Redis
 from context_builder.errors import StoreError
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys
+from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 
 log = structlog.get_logger(__name__)
 
 INTERVAL: Final = 0.1
 """Seconds between two looks, and so between two patches."""
-
-MARK_BYTES: Final = 64
-"""A state ends with its revision and the moment of its publication, by which it is told from every other."""
 
 MOST_PATCHES: Final = 500
 MOST_PATCH_BYTES: Final = 4_000_000

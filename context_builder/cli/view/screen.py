@@ -21,6 +21,7 @@ from context_builder.cli.view.memory import SummaryView, memory_line
 from context_builder.cli.view.palette import SpeakerColours
 from context_builder.cli.view.published import Published
 from context_builder.cli.view.status import (
+    SILENCE,
     archived,
     clock_time,
     counted,
@@ -52,7 +53,7 @@ class View:
 
     per_minute: float | None = None
     notice: str = ""
-    silence_threshold: float = 4.0
+    silence_threshold: float = SILENCE
     earlier: Sequence[Mapping[str, Any]] = ()
     colours: SpeakerColours = field(default_factory=SpeakerColours)
 

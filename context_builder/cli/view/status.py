@@ -57,6 +57,10 @@ def clock_time(moment: float, now: float) -> str:
     return f"{at:%H:%M}" if at.date() == datetime.fromtimestamp(now).date() else f"{at:%Y-%m-%d %H:%M}"
 
 
+SILENCE: Final = 4.0
+"""Seconds after which a session counts as silent where SILENCE_THRESHOLD is not set."""
+
+
 def silence_clock(page: Published, now: float, threshold: float) -> Text:
     """Return how long nobody has spoken, with a gauge that is full at ``threshold`` seconds."""
     seconds = page.silent_for(now)

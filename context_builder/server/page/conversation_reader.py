@@ -16,6 +16,7 @@ from context_builder.server.session_messages import SessionMessages
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys
 from context_builder.session.store.lease import describe
+from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 from context_builder.timestamps import epoch
 
@@ -29,7 +30,6 @@ MOST_CHANGES: Final = 100
 """Changes that are remembered for those who come back."""
 
 CHART_SECONDS: Final = 2.0
-MARK_BYTES: Final = 64
 MOST_TEXT: Final = 8_000
 """Characters of a message that are shown."""
 

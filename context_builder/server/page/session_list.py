@@ -17,13 +17,13 @@ from context_builder.session.keys import Keys
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.lease import describe
 from context_builder.session.store.registry import RegisteredSession, SessionRegistry, most_recent_first
+from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 
 MOST_SHOWN: Final = 200
 """Sessions whose published state is read; others are found by searching."""
 
 RATE_SECONDS: Final = 60.0
-MARK_BYTES: Final = 64
 MOST_SPEAKERS: Final = 6
 MOST_CHARS: Final = 80
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from typing import Any
 
 import httpx
@@ -200,3 +202,19 @@ async def test_what_cannot_be_loaded_is_asked_for_once_a_click(redis: Redis, vis
     await wait_until(lambda: count() == 4, "what is before is asked for, too, where there is nothing")
     await page.wait_for_timeout(300)
     assert count() == 4
+
+
+async def test_silence_is_what_is_published(redis: Redis, visitor: Visitor) -> None:
+    page, clock = visitor.page, visitor.page.locator("[data-head=silence]")
+    await redis.set("context_builder:monday:state", long_ago(60))
+
+    async def publish(*, silent: bool) -> None:
+        said = {"silence": silent, "last_message_time": time.time() - 10}
+        await redis.set("conversation_state:monday", orjson.dumps(said))
+
+    await publish(silent=False)
+    await page.goto(ADDRESS)
+    await expect(clock).to_have_text(re.compile(r"1\d\.\d s"))
+    await expect(clock).to_have_class("value clock")
+    await publish(silent=True)
+    await expect(clock).to_have_class("value clock is-silent")

@@ -3,7 +3,6 @@ import { PAGE, clock, dollars, domainChip, domainClass, element, listen, said, s
 import { drawChart } from "./domain_chart.js";
 import { WindowedList } from "./windowed_list.js";
 
-const SILENCE = 4; // seconds, as the wire contract has it
 const strip = document.querySelector("[data-session]");
 const id = strip.dataset.session;
 const scroll = document.querySelector("[data-scroll]");
@@ -18,6 +17,7 @@ let chosen = null; // { point } or { message }
 let skew = Date.now() / 1000 - Number(strip.dataset.now);
 let last = Number(head("silence").dataset.last) || null;
 let kept = head("silence").dataset.kept === "yes";
+let silent = head("silence").classList.contains("is-silent");
 
 function speakerClass(name) {
   let sum = 0;
@@ -201,6 +201,7 @@ messages.addEventListener("click", (event) => {
 function takeHead(state) {
   last = state.last ?? last;
   kept = state.kept;
+  silent = state.silent;
   setText(head("messages"), state.messages.toLocaleString("en"));
   setText(head("summarized"), state.summarized.toLocaleString("en"));
   setText(head("waiting"), state.waiting.toLocaleString("en"));
@@ -220,9 +221,9 @@ function tick() {
   const target = head("silence");
   if (!last) return;
   const seconds = Math.max(0, Date.now() / 1000 - skew - last);
-  target.classList.toggle("is-silent", kept && seconds > SILENCE);
+  target.classList.toggle("is-silent", kept && silent);
   const minutes = Math.floor(seconds / 60);
-  if (!kept && seconds > SILENCE) setText(target, `since ${clock(last)}`);
+  if (!kept) setText(target, `since ${clock(last)}`);
   else setText(target, minutes ? `${minutes} min ${String(Math.floor(seconds % 60)).padStart(2, "0")} s` : `${seconds.toFixed(1)} s`);
 }
 setInterval(tick, 100);
