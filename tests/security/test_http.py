@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import quote
+from uuid import uuid4
 
 import httpx
 import jwt
@@ -16,6 +17,8 @@ import orjson
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.memory.memory import Memory
+from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.server.app import ROUTERS
 from context_builder.server.asgi.body_limit import MOST_BYTES
@@ -29,6 +32,8 @@ MARKER = "hunter2-the-otter"
 """Is in all that another tenant must not see."""
 
 REF, SESSION, POLICY = "artifact:embargo/plan", "monday", "house"
+KELP = {"kind": "document", "title": MARKER, "content": f"{MARKER} sleeps.", "projectId": "kelp"}
+QUERY = "Where does the otter sleep?"
 NEVER = {"ref": "artifact:never", "session_id": "never", "name": "never", "package_id": f"cpk_{'0' * 26}"}
 
 
@@ -143,9 +148,8 @@ async def test_a_page_of_another_host_reaches_nothing(api: ApiServer, call: Call
 async def lab(api: ApiServer, redis: Redis) -> AsyncIterator[dict[str, str]]:
     """One of each that tenant ``lab`` has, by the name that it has in paths."""
     async with api.client(api.key(Role.ADMIN)) as client:
-        artifact = {"kind": "document", "title": MARKER, "content": f"{MARKER} sleeps.", "projectId": "kelp"}
-        assert (await client.put(f"/knowledge/artifacts/{quote(REF, safe='')}", json=artifact)).status_code == 200
-        request = {"intent": "Where does the otter sleep?", "tokenBudget": 500, "pinned": [REF], "taskId": "task-17"}
+        assert (await client.put(f"/knowledge/artifacts/{quote(REF, safe='')}", json=KELP)).status_code == 200
+        request = {"intent": QUERY, "tokenBudget": 500, "pinned": [REF], "taskId": "task-17"}
         package = (await client.post("/knowledge/context/build", json=request)).json()
         text = f"// {MARKER}\npermit(principal, action, resource) when {{ false }};"
         assert (await client.put(f"/knowledge/policies/{POLICY}", content=text)).status_code == 200
@@ -195,6 +199,52 @@ async def test_what_lists_lists_nothing_of_another_tenant(api: ApiServer, lab: d
     assert answers[1].json() == {"memories": []}
     assert [answer.json()["packages"] for answer in answers[2:4]] == [[], []]
     assert (answers[4].json()["sources"], answers[4].json()["denied"]) == ([], 0)
+
+
+async def test_ids_of_another_tenant_in_a_body_lead_to_nothing_and_change_nothing(
+    api: ApiServer, lab: dict[str, str]
+) -> None:
+    tenant, own = f"other-{uuid4().hex[:8]}", "artifact:own"
+    secret = Memory("otters:message:2", f"{MARKER} dozes.", "message", session_id="otters", position=2)
+    memory = PostgresMemory(api.database_url)
+    await memory.remember("lab", [secret])
+    await memory.close()
+    request = {"intent": QUERY, "tokenBudget": 500}
+    edges = [{"from": own, "to": REF, "type": "cites"}, {"from": REF, "to": own, "type": "cites"}]
+    async with api.client(api.key(Role.ADMIN)) as lab_admin, api.client(api.key(Role.ADMIN, tenant)) as stranger:
+        path = f"/knowledge/context/{lab['package_id']}"
+        (
+            await lab_admin.put("/knowledge/edges", json=[{"from": REF, "to": "task:lab", "type": "for"}])
+        ).raise_for_status()
+
+        async def seen_in_the_lab() -> list[Any]:
+            package = (await lab_admin.post("/knowledge/context/build", json=request)).json()
+            signals = [(one["ref"], one["signals"]["quality"], one["signals"]["reuse"]) for one in package["sources"]]
+            audit = (await lab_admin.get(f"/knowledge/context/{package['contextPackageId']}/audit")).json()
+            return [signals, audit["revisions"][0]["graph"]["edges"]]
+
+        before = await seen_in_the_lab()
+        (await stranger.put(f"/knowledge/artifacts/{own}", json={**KELP, "title": "Own", "content": "An otter naps."}))
+        assert (await stranger.put("/knowledge/edges", json=edges)).json() == {"count": 2}
+        taken = [{"from": REF, "to": "task:lab", "type": "for"}]
+        assert (await stranger.post("/knowledge/edges/delete", json=taken)).json() == {"count": 0}
+        assessed = {"ref": REF, "quality": 0, "assessor": "Eve"}
+        assert (await stranger.post("/knowledge/assessments", json=assessed)).status_code == 204
+        scope = {"projectId": "kelp", "sessionIds": [SESSION, "otters"]}
+        package = (
+            await stranger.post("/knowledge/context/build", json={**request, "scope": scope, "pinned": [own]})
+        ).json()
+        assert [one["ref"] for one in package["sources"]] == [own]
+        assert package["denied"] == 0
+        rated = {"outcome": 0, "helped": {REF: 0, own: 1}}
+        own_path = f"/knowledge/context/{package['contextPackageId']}"
+        assert (await stranger.post(f"{own_path}/feedback", json=rated)).status_code == 204
+        assert (await stranger.post(f"{path}/feedback", json=rated)).status_code == 404
+        for answer in (await stranger.get(own_path), await stranger.get(f"{own_path}/audit")):
+            assert (answer.status_code, MARKER in answer.text) == (200, False)
+        body = {"query": QUERY, "tokenBudget": 500, "packageScope": scope}
+        assert (await stranger.post(f"/sessions/{SESSION}/turn", json=body)).status_code == 404
+        assert await seen_in_the_lab() == before
 
 
 HOSTILE: dict[str, bytes] = {
@@ -271,21 +321,81 @@ async def test_a_hostile_query_breaks_nothing(api: ApiServer, lab: dict[str, str
                 assert (await client.get(f"{path}?{name}={value}")).status_code in {200, 404, 422}
 
 
-async def test_a_policy_holds_within_a_second(api: ApiServer, lab: dict[str, str]) -> None:
-    forbid = 'forbid(principal, action, resource) when { resource.project == "kelp" };'
-    path = f"/knowledge/artifacts/{quote(REF, safe='')}"
-    async with api.client(api.key(Role.ADMIN)) as client, api.client(api.key(Role.READER)) as reader:
+class Looking(NamedTuple):
+    """Holds who looks for the artifact of project ``kelp``, or for what was said about it, and the package's id."""
 
-        async def status(wanted: int) -> bool:
-            return (await reader.get(path)).status_code == wanted
+    admin: httpx.AsyncClient
+    writer: httpx.AsyncClient
+    reader: httpx.AsyncClient
+    package_id: str
 
-        assert await status(200)
-        assert (await client.put("/knowledge/policies/embargo", content=forbid)).status_code == 200
+    async def got(self, path: str, **query: str) -> bool:
+        return "sleeps" in (await self.reader.get(path, params=query)).text
+
+    async def remembered(self) -> bool:
+        return "naps" in (await self.reader.get("/memories/search", params={"q": "Where does the otter nap?"})).text
+
+    async def listed(self) -> bool:
+        return self.package_id in (await self.reader.get("/knowledge/context", params={"ref": REF})).text
+
+    async def built(self) -> bool:
+        request = {"intent": QUERY, "tokenBudget": 500, "pinned": [REF]}
+        return "sleeps" in (await self.reader.post("/knowledge/context/build", json=request)).text
+
+    async def put(self) -> bool:
+        return (await self.writer.put(f"/knowledge/artifacts/{REF}", json=KELP)).status_code == 200
+
+    async def deleted(self) -> bool:
+        (await self.admin.put(f"/knowledge/artifacts/{REF}", json=KELP)).raise_for_status()
+        return (await self.writer.delete(f"/knowledge/artifacts/{REF}")).status_code == 200
+
+    async def explained(self) -> bool:
+        return "sleeps" in (await self.admin.get(f"/knowledge/context/{self.package_id}/audit")).text
+
+    async def in_a_turn(self) -> bool | None:
+        """None where knowledge did not answer in time."""
+        body = {"query": QUERY, "tokenBudget": 3000, "packageScope": {"projectId": "kelp"}}
+        answer = (await self.reader.post(f"/sessions/{SESSION}/turn", json=body)).json()
+        return "sleeps" in str(answer["messages"]) if answer["debug"]["memory"] == "ok" else None
+
+
+LOOKS: dict[str, Callable[[Looking], Awaitable[bool | None]]] = {
+    "GET artifact": lambda looking: looking.got(f"/knowledge/artifacts/{REF}"),
+    "PUT artifact": Looking.put,
+    "DELETE artifact": Looking.deleted,
+    "build": Looking.built,
+    "GET package": lambda looking: looking.got(f"/knowledge/context/{looking.package_id}"),
+    "GET prompt": lambda looking: looking.got(f"/knowledge/context/{looking.package_id}", format="prompt"),
+    "audit": Looking.explained,
+    "packages by ref": Looking.listed,
+    "search": Looking.remembered,
+    "turn": Looking.in_a_turn,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_a_policy_holds_within_a_second(api: ApiServer, lab: dict[str, str], look: str) -> None:
+    forbid = (
+        """forbid(principal, action, resource) when { resource.project == "kelp" || resource.session == "otters" };"""
+    )
+    memory = PostgresMemory(api.database_url)
+    said = Memory("otters:message:1", "The otter naps in the kelp.", "message", session_id="otters", position=1)
+    await memory.remember("lab", [said])
+    await memory.close()
+    admin, writer, reader = (api.client(api.key(role)) for role in (Role.ADMIN, Role.WRITER, Role.READER))
+    async with admin, writer, reader:
+        looking = Looking(admin, writer, reader, lab["package_id"])
+
+        async def shows(wanted: bool) -> bool:
+            return await LOOKS[look](looking) is wanted
+
+        await wait_until(lambda: shows(True), "it is allowed")
+        assert (await admin.put("/knowledge/policies/embargo", content=forbid)).status_code == 200
         try:
-            await wait_until(lambda: status(404), "it is forbidden", timeout=1)
+            await wait_until(lambda: shows(False), "it is forbidden", timeout=1)
         finally:
-            await client.delete("/knowledge/policies/embargo")
-        await wait_until(lambda: status(200), "it is allowed again", timeout=1)
+            await admin.delete("/knowledge/policies/embargo")
+        await wait_until(lambda: shows(True), "it is allowed again", timeout=1)
 
 
 async def medians(client: httpx.AsyncClient, call: Call, named: Sequence[dict[str, str]]) -> list[float]:
