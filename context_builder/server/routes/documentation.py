@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -10,7 +11,8 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from context_builder.server.problem import not_found
+from context_builder.server.guarded_route import READER
+from context_builder.server.problem import MEDIA_TYPE, not_found
 
 router = APIRouter(include_in_schema=False)
 
@@ -18,6 +20,36 @@ _ASSETS: Final = {
     "swagger-ui-bundle.js": "text/javascript",
     "swagger-ui.css": "text/css",
     "favicon.png": "image/png",
+}
+
+
+_PROBLEM: Final = {"$ref": "#/components/schemas/ProblemDocument"}
+_TRACE_ID: Final = {"description": "The trace that the call belongs to.", "schema": {"type": "string"}}
+
+_STATUSES: Final = {
+    "401": "There is no credential, or it does not hold.",
+    "403": "The role may not do this, or Host or Origin is foreign.",
+    "404": "There is nothing here that the caller may see.",
+    "413": "The body is too large.",
+    "422": "The request does not fit; `detail` says where.",
+    "503": "A store that this needs does not answer; try again.",
+}
+
+_JSON_RPC: Final = {"application/json": {"schema": {"type": "object"}}}
+_AGENTS: Final[dict[str, Any]] = {
+    "post": {
+        "tags": ["agents"],
+        "operationId": "call_agent_tools",
+        "summary": "Call Agent Tools",
+        "description": "Answer agents that speak the Model Context Protocol (JSON-RPC over streamable HTTP).",
+        "requestBody": {"required": True, "content": _JSON_RPC},
+        "responses": {
+            "200": {"description": "The answer", "content": _JSON_RPC},
+            "202": {"description": "A notification was taken in"},
+            "default": {"description": "A problem document (RFC 9457)"},
+        },
+        **READER,
+    }
 }
 
 
@@ -34,10 +66,11 @@ def describe(app: FastAPI) -> None:
                 "scheme": "bearer",
                 "description": "An API key, a JWT or the local token.",
             }
-            for operations in schema["paths"].values():
+            schema["paths"]["/mcp"] = deepcopy(_AGENTS)
+            for path, operations in schema["paths"].items():
                 for operation in operations.values():
                     operation["security"] = [{"bearer": []}]
-                    _as_problems(operation["responses"])
+                    _describe_answers(path, operation)
             _without_default_objects(schema["components"]["schemas"])
             app.openapi_schema = schema
         return app.openapi_schema
@@ -45,11 +78,17 @@ def describe(app: FastAPI) -> None:
     app.openapi = described  # type: ignore[method-assign]
 
 
-def _as_problems(responses: dict[str, Any]) -> None:
-    """Describe errors as the problem documents that they are."""
-    responses.pop("422", None)
-    content = responses["default"]["content"]
-    content["application/problem+json"] = content.pop("application/json")
+def _describe_answers(path: str, operation: dict[str, Any]) -> None:
+    """Describe errors as the problem documents that they are, by their statuses, and what every answer has."""
+    described = operation["responses"]
+    sends = "requestBody" in operation
+    possible = {401: True, 403: True, 404: "{" in path, 413: sends, 422: sends or "parameters" in operation, 503: True}
+    for status in (str(status) for status, is_possible in possible.items() if is_possible):
+        described[status] = {"description": _STATUSES[status]}
+    for status, answer in described.items():
+        if status == "default" or status >= "400":
+            answer["content"] = {MEDIA_TYPE: {"schema": _PROBLEM}}
+        answer.setdefault("headers", {})["X-Trace-Id"] = _TRACE_ID
 
 
 def _without_default_objects(schemas: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Path, Query, Response
 from pydantic import Field
@@ -21,6 +21,14 @@ from context_builder.server.trace import current_trace
 router = guarded_router("packages")
 
 _MOST_RATED: Final = 1_000
+
+_PINNED_OVER_BUDGET: Final[dict[int | str, dict[str, Any]]] = {
+    409: {"description": "Even the shortest projections of all pinned sources, of these `sizes`, exceed the budget."}
+}
+_AS_PROMPT: Final = {
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+    "headers": {"X-Context-Cache": {"schema": {"type": "string", "enum": ["hit", "rebuilt"]}}},
+}
 
 PackageId = Annotated[str, Path(max_length=100, description="The package's id, such as cpk_01J….")]
 Share = Annotated[Number, Field(ge=0, le=1)]
@@ -48,7 +56,7 @@ class Feedback(CamelModel):
     note: Annotated[Text, Field(max_length=8_000)] = ""
 
 
-@router.post("/knowledge/context/build", openapi_extra=READER)
+@router.post("/knowledge/context/build", openapi_extra=READER, responses=_PINNED_OVER_BUDGET)
 async def build_package(
     request: ContextBuildRequest,
     services: ServicesHere,
@@ -81,7 +89,12 @@ async def list_packages(
     return ListingAnswer(packages=page, next=page[-1].context_package_id if len(found) > limit else None)
 
 
-@router.get("/knowledge/context/{package_id}", openapi_extra=READER, response_model=ContextPackage)
+@router.get(
+    "/knowledge/context/{package_id}",
+    openapi_extra=READER,
+    response_model=ContextPackage,
+    responses={200: _AS_PROMPT, **_PINNED_OVER_BUDGET},
+)
 async def get_package(
     package_id: PackageId,
     services: ServicesHere,
