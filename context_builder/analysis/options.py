@@ -74,7 +74,7 @@ class CallOptions:
 
     ``timeout`` (seconds) holds for one try. Between tries the wait grows from ``first_wait`` to
     ``longest_wait`` seconds, with jitter; a server that asks for a longer one is not tried again.
-    ``concurrency`` bounds the requests in flight of all sessions that share the analyst.
+    ``concurrency`` bounds the requests in flight of all sessions that share the analyst, whose tenants take turns.
     """
 
     timeout: Seconds = setting(30.0, "LLM_TIMEOUT", "Time after which a try of a model call is given up. seconds")

@@ -1,4 +1,4 @@
-"""Who wants to work takes turns: one at a time, and each share of those who wait as often as any other."""
+"""Who wants to work takes turns: so many at a time, and each share of those who wait as often as any other."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ share: Final[ContextVar[str]] = ContextVar("share", default="")
 
 
 class FairTurns:
-    """Lets one task work at a time. Whose turn is next goes round the shares that wait; within one, who came first.
+    """Lets ``places`` tasks work at a time, each within ``async with``.
 
-    A tenant with a thousand sessions that wait so leaves another one, with a single session, every second turn.
+    Whose turn is next goes round the shares that wait; within one, who came first. A tenant with a thousand sessions
+    that wait so leaves another one, with a single session, every second turn.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, places: int = 1) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        self._is_taken = False
+        self._free = places
+
+    async def __aenter__(self) -> None:
+        await self.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.release()
 
     async def acquire(self) -> None:
         """Wait for a turn, which :meth:`release` ends."""
-        if not self._is_taken:
-            self._is_taken = True
+        if self._free:
+            self._free -= 1
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(share.get(), deque()).append(turn)
@@ -46,4 +53,4 @@ class FairTurns:
             if not turn.done():
                 turn.set_result(None)
                 return
-        self._is_taken = False
+        self._free += 1

@@ -10,17 +10,16 @@ from context_builder.analysis.turns import FairTurns, share
 class Workers:
     """Tasks that wait for their turns, and note who had one."""
 
-    def __init__(self) -> None:
-        self.turns = FairTurns()
+    def __init__(self, places: int = 1) -> None:
+        self.turns = FairTurns(places)
         self.worked: list[str] = []
 
     def start(self, tenant: str, name: str) -> asyncio.Task[None]:
         async def work() -> None:
             share.set(tenant)
-            await self.turns.acquire()
-            self.worked.append(name)
-            await asyncio.sleep(0)
-            self.turns.release()
+            async with self.turns:
+                self.worked.append(name)
+                await asyncio.sleep(0)
 
         return asyncio.create_task(work())
 
@@ -49,3 +48,14 @@ async def test_who_gives_up_leaves_the_turn_to_others() -> None:
     await asyncio.gather(first, second, third, return_exceptions=True)
     assert workers.worked == ["2"]
     await asyncio.wait_for(workers.turns.acquire(), 1)
+
+
+async def test_so_many_work_at_a_time_as_there_are_places() -> None:
+    workers = Workers(places=3)
+    async with workers.turns, workers.turns:
+        tasks = [workers.start("lab", str(number)) for number in range(2)]
+        await asyncio.sleep(0)
+        assert workers.worked == ["0"]
+        await asyncio.gather(*tasks)
+    for _ in range(3):
+        await asyncio.wait_for(workers.turns.acquire(), 1)

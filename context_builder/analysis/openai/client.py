@@ -15,6 +15,7 @@ from context_builder.analysis.openai.refusals import Refused, translated, was_fr
 from context_builder.analysis.openai.schemas import parse_reply
 from context_builder.analysis.options import CallOptions, Endpoint
 from context_builder.analysis.prompts import Prompt
+from context_builder.analysis.turns import FairTurns
 from context_builder.costs import Usage
 from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
 
@@ -30,6 +31,8 @@ LARGEST_ANSWER: Final = 1_000_000
 class ModelClient:
     """Asks the model at ``endpoint``; raises :class:`~context_builder.errors.AnalystError` alone.
 
+    Tenants take turns for the ``concurrency`` requests in flight.
+
     The vendor's package, a second's work to import, is loaded in a thread at the first question.
     """
 
@@ -39,7 +42,7 @@ class ModelClient:
         self._meter = meter
         self._json_mode = json_mode
         self._capabilities: dict[str, Capabilities] = {}
-        self._in_flight = asyncio.Semaphore(options.concurrency)
+        self._turns = FairTurns(options.concurrency)
         self._connecting = asyncio.Lock()
         self._client: AsyncOpenAI | None = None
 
@@ -97,7 +100,7 @@ class ModelClient:
             capabilities = self._capabilities.get(model, Capabilities())
             request = capabilities.request(question, self._json_mode)
             try:
-                async with self._in_flight:
+                async with self._turns:
                     return await self._create(client, question, request)
             except (openai.OpenAIError, ValueError) as error:  # the latter for a key that no header can hold
                 if not self._learnt_from(error, capabilities, model):

@@ -10,6 +10,7 @@ import pytest
 
 from context_builder.analysis.analyst import AnalystMessage, KnownPoint, PointKind, SummaryRequest
 from context_builder.analysis.openai import OpenAIAnalyst
+from context_builder.analysis.turns import share
 from context_builder.domains import DOMAINS
 from context_builder.errors import AnalystUnavailable
 from context_builder.tokens.counter import count_tokens
@@ -119,6 +120,21 @@ async def test_calls_in_flight_are_bounded(make_analyst: MakeAnalyst, model: Fak
     analyst = make_analyst(concurrency=2)
     await asyncio.gather(*(analyst.extract_keywords(said(TEXTS[0])) for _ in range(8)))
     assert model.most_in_flight == 2
+
+
+async def test_a_tenant_with_many_calls_delays_no_other(make_analyst: MakeAnalyst, model: FakeModel) -> None:
+    model.latency = {"keywords": 0.05}
+    analyst, answered = make_analyst(concurrency=2), []
+
+    async def ask(tenant: str) -> None:
+        share.set(tenant)
+        await analyst.extract_keywords(said(TEXTS[0]))
+        answered.append(tenant)
+
+    large = [asyncio.create_task(ask("large")) for _ in range(12)]
+    await wait_until(lambda: model.in_flight == 2, "the places are taken")
+    await asyncio.gather(asyncio.create_task(ask("small")), *large)
+    assert answered.index("small") <= 4
 
 
 async def test_a_cancelled_call_frees_its_place(make_analyst: MakeAnalyst, model: FakeModel) -> None:
