@@ -48,13 +48,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with the labelled texts")
     parser.add_argument("--no-embeddings", action="store_true", help="find by words alone")
+    parser.add_argument("--static", action="store_true", help="embed by wordllama, which has to be installed")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep embeddings there for the next run")
     parser.add_argument("--database", type=Path, metavar="FOLDER", help="keep what speed is measured on there")
     parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
     parser.add_argument("--only", nargs="+", choices=list(MEASURES), default=[], metavar="ROW", help="these rows alone")
     given = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    options = Options(given.data, given.quick, not given.no_embeddings, given.cache, given.database)
+    options = Options(given.data, given.quick, not given.no_embeddings, given.cache, given.database, given.static)
     try:
         report = measure(given.only, options)
     except KeyboardInterrupt:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Options:
-    """``data`` holds labelled texts; ``cache`` keeps embeddings and ``database`` what speed is
-    measured on for the next run."""
+    """``data`` holds labelled texts; ``cache`` keeps embeddings and ``database`` what speed is measured on for the next
+    run. ``static`` embeddings take the place of the embedded engine's."""
 
     data: Path | None = None
     quick: bool = False
     embeddings: bool = True
     cache: Path | None = None
     database: Path | None = None
+    static: bool = False

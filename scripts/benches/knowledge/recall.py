@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import statistics
+import time
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+import psutil
 
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval
 from context_builder.knowledge.service import PackageService
@@ -25,9 +28,10 @@ from scripts.benches.knowledge.laboratory import PATIENCE, Laboratory, agent, la
 from scripts.benches.knowledge.options import Options
 from scripts.benches.memory.embeddings import serve_embeddings
 from scripts.benches.memory.stage import database
+from scripts.benches.memory.static_embeddings import StaticEmbedder
 from scripts.benches.memory.vectors import KeptEmbedder
 from scripts.benches.shared.progress import progress
-from scripts.benches.shared.report import Line, Report
+from scripts.benches.shared.report import Line, Report, p95
 
 FIRST: Final = 5
 FOLDS: Final = 5
@@ -41,6 +45,7 @@ GOALS: Final[Mapping[tuple[str, bool], float]] = {
     ("musique", True): 0.66,
 }
 _BUDGET: Final = 20_000
+_SAMPLE: Final = 200
 _RESAMPLES: Final = 2_000
 _TRACE: Final = TraceContext("0" * 31 + "1", "0" * 15 + "1")
 
@@ -54,8 +59,15 @@ def measure_recall(report: Report, options: Options) -> None:
 
 
 async def _measure(corpora: Sequence[Passages], report: Report, options: Options) -> None:
-    with database() as url, serve_embeddings() if options.embeddings else nullcontext() as served:
+    with ExitStack() as stack:
+        url = stack.enter_context(database())
         await apply(url)
+        before = _memory()
+        served: Embedder | None = StaticEmbedder() if options.static else None
+        if options.embeddings and served is None:
+            served = stack.enter_context(serve_embeddings())
+        if served is not None:
+            report.add(await _cost(served, corpora[0], before))
         embedder = KeptEmbedder(served, options.cache) if served is not None else None
         async with laboratory(url) as lab:
             for corpus in corpora:
@@ -72,6 +84,25 @@ async def _measure(corpora: Sequence[Passages], report: Report, options: Options
         f"held out: the weight of the graph is chosen on {FOLDS - 1} of {FOLDS} folds of the questions and measured on "
         "the other. The interval is of a paired bootstrap, 95 %."
     )
+
+
+async def _cost(embedder: Embedder, corpus: Passages, before: float) -> Line:
+    """Milliseconds that a passage takes, one at a time, and the memory that the embedder takes."""
+    texts = [artifact.content for artifact in corpus.artifacts.values()][:_SAMPLE]
+    await embedder.embed(texts[:1])
+    times = []
+    for text in texts:
+        start = time.perf_counter()
+        await embedder.embed([text])
+        times.append(1000 * (time.perf_counter() - start))
+    took = f"{statistics.median(times):.1f} / {p95(times):.1f} ms; {_memory() - before:.0f} MB"
+    return Line(f"{embedder.name}: a passage, p50 / p95 of {len(texts)}; memory", took)
+
+
+def _memory() -> float:
+    """Megabytes of this process and those that it started."""
+    here = psutil.Process()
+    return sum(one.memory_info().rss for one in (here, *here.children(recursive=True))) / 1e6
 
 
 async def _compare(lab: Laboratory, url: str, corpus: Passages, embedder: Embedder | None, report: Report) -> None:
