@@ -165,9 +165,11 @@ def test_what_the_prefixed_names_answer_is_kept_where_nobody_asks(redis_server: 
 
 
 @pytest.mark.parametrize("answer", ["postgresql://[", "http://[", "https://hunter2@x:port"])
-def test_an_address_that_is_none_is_told(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_is_none_is_told(
+    answer: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SUPABASE_KEY", "sb_secret_x")
-    done = run("--database", answer)
+    done = run("--redis", redis_server.url, "--database", answer)
     assert (done.exit_code, "hunter2" in done.output) == (2, False), done.output
     assert "--database: " in done.output
 
