@@ -24,7 +24,7 @@ KINDS: Final = {
 }
 """Kinds of memory, as people are offered them."""
 
-PAGE: Final = 30
+MEMORIES_A_PAGE: Final = 30
 """Memories that are shown at first; each further page adds as many."""
 
 MOST: Final = 300
@@ -45,13 +45,13 @@ class MemorySearch:
     session: str = ""
     since: str = ""
     until: str = ""
-    most: int = PAGE
+    most: int = MEMORIES_A_PAGE
 
     @classmethod
     def read(cls, sent: Mapping[str, str]) -> Self:
         """Return the search in a request's query."""
         most = sent.get("most", "")
-        shown = int(most) if most.isascii() and most.isdigit() and len(most) < 6 else PAGE
+        shown = int(most) if most.isascii() and most.isdigit() and len(most) < 6 else MEMORIES_A_PAGE
         fields = {name: sent.get(name, "").strip() for name in _FIELDS}
         return cls(**fields, most=min(max(shown, 1), MOST))
 

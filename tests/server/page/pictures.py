@@ -43,6 +43,11 @@ async def take(chromium: Chromium, daemon: Daemon) -> None:
         await _write(page, "sessions")
         await page.goto("/ui/health")
         await _write(page, "health")
+        await page.goto("/ui/memory")
+        await _write(page, "memory")
+        await page.goto(f"/ui/recordings/{session_id}")
+        await page.locator("#moment").wait_for()
+        await _write(page, "recording")
 
 
 async def _write(page: Page, name: str) -> None:
@@ -56,7 +61,7 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder).chmod(0o755)  # the database's own user enters it, too
-            with Daemon(Path(folder), "demo", "--page", "--speed", "12") as daemon:
+            with Daemon(Path(folder), "demo", "--page", "--speed", "12", record_dir=f"{folder}/recordings") as daemon:
                 asyncio.run(take(chromium, daemon))
                 daemon.stop()
     finally:

@@ -12,11 +12,12 @@ from context_builder.domains import DOMAINS
 from context_builder.errors import CannotForget
 from context_builder.knowledge.local import said_ref
 from context_builder.server.access.caller import Caller, Role
+from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER, WRITER
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.memory_search import (
     KINDS,
-    PAGE,
+    MEMORIES_A_PAGE,
     MemorySearch,
     ShownMemory,
     memories_of,
@@ -52,7 +53,7 @@ async def memory_page(request: Request, services: ServicesHere, caller: CallerHe
         search=search,
         found=found,
         has_more=has_more,
-        step=PAGE,
+        step=MEMORIES_A_PAGE,
         kinds=KINDS,
         domains=DOMAINS,
         may_forget=caller.may(Role.WRITER),
@@ -88,4 +89,4 @@ async def forget(request: Request, services: ServicesHere, caller: CallerHere) -
         refused = Problem(409, "cannot_forget", "this memory store has no way to delete what it keeps; delete it there")
         return await _question(request, services, caller, ids, refused)
     await services.packages.forget(caller.tenant_id, [ref for one in memories if (ref := said_ref(one)) is not None])
-    return RedirectResponse(f"/ui/memory?forgotten={count}", 303)
+    return RedirectResponse(f"{PAGE}/memory?forgotten={count}", 303)

@@ -16,6 +16,7 @@ from context_builder.errors import AuditOfAnother, PinnedOverBudget
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.server.access.caller import Caller, Role
+from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import ADMIN, READER
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.graph_drawing import GraphDrawing, drawn
@@ -31,7 +32,7 @@ KINDS: Final[Mapping[str, str]] = {"id": "Package id", "task": "Task", "trace": 
 _LISTED: Final[Mapping[str, Literal["task", "trace", "ref"]]] = {"task": "task", "trace": "trace", "ref": "ref"}
 _LONGEST: Final = 512
 
-PAGE: Final = 50
+PACKAGES_A_PAGE: Final = 50
 
 _OUTCOMES: Final = {"good": 1.0, "fair": 0.5, "bad": 0.0}
 
@@ -80,17 +81,17 @@ async def packages_page(request: Request, services: ServicesHere, caller: Caller
     asked = request.query_params
     by, value = asked.get("by", "id"), asked.get("value", "").strip()
     if by == "id" and value:
-        return RedirectResponse(f"/ui/packages/{quote(value, safe='')}", 303)
+        return RedirectResponse(f"{PAGE}/packages/{quote(value, safe='')}", 303)
     kind = _LISTED.get(by)
     found, following = None, ""
     if kind is not None and value:
         before = asked.get("before", "")[:_LONGEST] or None
         is_admin = caller.may(Role.ADMIN)
         found = await services.packages.listing(
-            caller.agent, kind, value[:_LONGEST], PAGE + 1, before, of_any_source=is_admin
+            caller.agent, kind, value[:_LONGEST], PACKAGES_A_PAGE + 1, before, of_any_source=is_admin
         )
-        if len(found) > PAGE:
-            found = found[:PAGE]
+        if len(found) > PACKAGES_A_PAGE:
+            found = found[:PACKAGES_A_PAGE]
             following = urlencode({"by": by, "value": value, "before": found[-1].package_id})
     known = by if by in KINDS else "id"
     return _packages_page(request, caller, BuildForm(), by=known, value=value, found=found, next=following)
@@ -107,7 +108,7 @@ async def build_package(request: Request, sent: FormHere, services: ServicesHere
     except PinnedOverBudget as error:
         sizes = {"sizes": error.sizes, "budget": error.limit}
         return _packages_page(request, caller, form, problem_of(error), **sizes)
-    return RedirectResponse(f"/ui/packages/{built.context_package_id}", 303)
+    return RedirectResponse(f"{PAGE}/packages/{built.context_package_id}", 303)
 
 
 def _packages_page(
@@ -154,7 +155,7 @@ async def rate_package(
     except ValidationError as error:
         raise invalid(error.errors()) from None
     await services.packages.feedback(caller.agent, package_id, said.outcome, said.helped, said.note)
-    return RedirectResponse(f"/ui/packages/{package_id}?noted", 303)
+    return RedirectResponse(f"{PAGE}/packages/{package_id}?noted", 303)
 
 
 @router.get("/audit", openapi_extra=ADMIN)

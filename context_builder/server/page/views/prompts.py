@@ -19,6 +19,7 @@ from context_builder.errors import MemoryRejected, SessionIdError, TokenLimitExc
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
 from context_builder.server.access.caller import Caller
+from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.memory_search import memories_of
@@ -88,7 +89,7 @@ async def prompt_page(request: Request, services: ServicesHere, caller: CallerHe
 @router.get("/sessions/{session_id}/prompt", openapi_extra=READER)
 async def prompt_of(session_id: SessionId) -> Response:
     """Lead from a session to its next prompt."""
-    return RedirectResponse(f"/ui/prompt?session={session_id}", 303)
+    return RedirectResponse(f"{PAGE}/prompt?session={session_id}", 303)
 
 
 @router.post("/prompt", openapi_extra=READER)
@@ -153,7 +154,7 @@ async def rate_memories(request: Request, services: ServicesHere, caller: Caller
         await services.memory.rate(caller.tenant_id, ratings)
     except MemoryRejected:
         raise Problem(409, "cannot_learn", "this memory store has no way to learn what helped") from None
-    return RedirectResponse(f"/ui/prompt?noted={len(ratings)}", 303)
+    return RedirectResponse(f"{PAGE}/prompt?noted={len(ratings)}", 303)
 
 
 def _page(

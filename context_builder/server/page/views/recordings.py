@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse
 from context_builder.errors import RecordingError
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.caller import Caller
+from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.comparison_view import comparison_view
 from context_builder.server.page.page_route import page_router
@@ -56,7 +57,7 @@ async def recording_of(session_id: SessionId, services: ServicesHere, caller: Ca
     library = _library(services, caller)
     listed = await library.recordings() if library is not None else []
     is_there = any(one.session_id == session_id for one in listed)
-    return RedirectResponse(f"/ui/recordings/{session_id}" if is_there else "/ui/recordings", 303)
+    return RedirectResponse(f"{PAGE}/recordings/{session_id}" if is_there else f"{PAGE}/recordings", 303)
 
 
 @router.get("/recordings/{session_id}", openapi_extra=READER)

@@ -1,0 +1,57 @@
+"""Every view can be read without JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import expect
+from redis.asyncio import Redis
+
+from context_builder.server.access.caller import Role
+from tests.cli.publishing import publish
+from tests.cli.samples import sample, sample_state
+from tests.server.page.conftest import log_in
+from tests.server.page.test_health import with_dead_letters
+from tests.services.api_server import ApiServer
+from tests.services.chromium import Chromium, Visitor, visiting
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+async def reader(api: ApiServer, chromium: Chromium, own_redis: None) -> AsyncIterator[Visitor]:
+    """An admin whose browser runs no scripts."""
+    async with visiting(chromium, api.url, java_script_enabled=False) as visitor:
+        await log_in(visitor, api.key(Role.ADMIN))
+        yield visitor
+
+
+async def test_a_package_is_built_and_the_audit_verified(reader: Visitor) -> None:
+    page = reader.page
+    await page.goto("/ui/packages")
+    await page.get_by_label("What it is for").fill("How are urchins surveyed?")
+    await page.get_by_role("button", name="Build").click()
+    await expect(page.get_by_role("heading", name="How are urchins surveyed?")).to_be_visible()
+    await page.goto("/ui/audit")
+    await page.get_by_role("button").filter(has_text="Verify").click()
+    await expect(page.locator("main")).to_contain_text("row")
+
+
+async def test_a_prompt_is_shown(redis: Redis, reader: Visitor) -> None:
+    await publish(redis, sample(state=sample_state(session_id="point-arlen")))
+    page = reader.page
+    await page.goto("/ui/prompt?session=point-arlen")
+    await page.get_by_label("Tokens at most").fill("3000")
+    await page.get_by_role("button", name="Show the prompt").click()
+    await expect(page.get_by_role("heading", name="of 3,000 tokens")).to_be_visible()
+    await expect(page.locator("#drag")).to_be_hidden()
+
+
+async def test_health_leads_to_dead_letters(redis: Redis, reader: Visitor) -> None:
+    await with_dead_letters(redis, b"no JSON")
+    page = reader.page
+    await page.goto("/ui/health")
+    await page.get_by_role("heading", name="Dead letters").wait_for()
+    await page.locator("section", has_text="Dead letters").get_by_role("link", name="monday").click()
+    await expect(page.locator(".letters li")).to_have_count(1)
