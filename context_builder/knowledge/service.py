@@ -392,9 +392,8 @@ class PackageService:
                 await self._failed(agent.tenant, ids.request_id, error)
             raise
         package = package.model_copy(update={"revision": revision})
-        if (
-            is_cached and PINNED not in draft.retrieved.missing
-        ):  # what lacks its pins is made again when it is asked for
+        # What lacks its pins is made again when it is asked for.
+        if is_cached and PINNED not in draft.retrieved.missing:
             if await self._cache.put(package):
                 self._background.start("uncache what was erased", self._uncache_erased(agent, package, governance))
             else:
