@@ -20,6 +20,7 @@ from context_builder.assembly.phases import Metrics
 from context_builder.assembly.pipeline import Pipeline
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.assembly.prompt.context import Context
+from context_builder.assembly.ranking.signals import RankingSignal
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.preference_history import (
     FindPreferences,
@@ -55,7 +56,9 @@ class ContextBuilder:
     model, is asked beside the turns for what users want; until it has answered, patterns of words tell.
     ``read_session`` gives the state that a running session publishes, by tenant and id, for its newest messages.
     ``sources`` are further memories that turns ask; those that have ``remember`` keep summaries of trimmed history too.
-    An ``access_policy`` decides of everything that sources and strategies offer how it may be seen.
+    An ``access_policy`` decides of everything that sources and strategies offer how it may be seen. ``signals`` rank it
+    in place of those that the config weighs; they may be those of context packages
+    (:mod:`context_builder.knowledge.signals`).
 
     ``on_degraded`` is called when less will be asked of a memory, with the seconds for which that holds: 15 after a
     failure in its normal state, 60 after the fifth in a row, not for those between nor for a request that it refuses.
@@ -82,6 +85,7 @@ class ContextBuilder:
         read_session: ReadSession = no_session,
         sources: Sequence[MemorySource] = (),
         access_policy: AccessPolicy | None = None,
+        signals: Sequence[RankingSignal] = (),
         config: AssemblyConfig = _CONFIG,
         clock: Clock | None = None,
     ) -> None:
@@ -113,7 +117,15 @@ class ContextBuilder:
         )
         self._background = Background(most=config.background_max, timeout=config.background_timeout)
         self._pipeline = Pipeline(
-            config, self._retriever, self._counter, self._policy, metrics, self._background, clock, access_policy
+            config,
+            self._retriever,
+            self._counter,
+            self._policy,
+            metrics,
+            self._background,
+            clock,
+            access_policy,
+            signals,
         )
         self._options = BuildOptions()
         self._read_session = read_session

@@ -125,8 +125,10 @@ class Pipeline:
         background: Background,
         clock: Clock,
         access: AccessPolicy | None = None,
+        signals: Sequence[RankingSignal] = (),
     ) -> None:
         self._config = config
+        self._signals = signals
         self._retriever = retriever
         self._counter = counter
         self._policy = policy
@@ -207,7 +209,7 @@ class Pipeline:
         """Return what competes for the prompt: each thing once, the best memories, as they may be shown."""
         refused, masked = list(draft.refused), list(draft.masked)
         query = RankingQuery(draft.query, now)
-        signals = draft.signals or ranking_signals(draft.config)
+        signals = draft.signals or self._signals or ranking_signals(draft.config)
         with phase("salience", self._metrics.time_salience()):
             offered = _unique(draft, refused)
             scored = score_candidates(offered.get(ContextType.SEMANTIC, ()), query, signals)

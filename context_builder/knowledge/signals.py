@@ -1,4 +1,8 @@
-"""The ranking signals of context packages, each 0..1; a source's score is their weighted mean."""
+"""The ranking signals of context packages, each 0..1; a source's score is their weighted mean.
+
+A :class:`~context_builder.assembly.builder.ContextBuilder` may be given them too; what is no node of the graph then is
+of unknown quality, and was never reused.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ class Semantic:
     name: ClassVar[str] = "semantic"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        return similarity(candidate) * (OUTDATED if _is_gone(node_of(candidate)) else 1)
+        return similarity(candidate) * (OUTDATED if _is_gone(candidate) else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Graph:
     name: ClassVar[str] = "graph"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        return candidate.evidence.get("graph", 0.0) * (OUTDATED if _is_gone(node_of(candidate)) else 1)
+        return candidate.evidence.get("graph", 0.0) * (OUTDATED if _is_gone(candidate) else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Currency:
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
         fresh = recency({"timestamp": candidate.time}, query.now, self.days)
-        return fresh * SUPERSEDED if _is_gone(node_of(candidate)) else fresh
+        return fresh * SUPERSEDED if _is_gone(candidate) else fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,8 @@ class Quality:
     name: ClassVar[str] = "quality"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        quality = node_of(candidate).quality
-        return UNKNOWN_QUALITY if quality is None else quality
+        node = _node(candidate)
+        return UNKNOWN_QUALITY if node is None or node.quality is None else node.quality
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,8 @@ class Reuse:
     name: ClassVar[str] = "reuse"
 
     def score(self, candidate: Candidate, query: RankingQuery) -> float:
-        return node_of(candidate).reuse or 0.0
+        node = _node(candidate)
+        return 0.0 if node is None else node.reuse or 0.0
 
 
 def package_signals(weights: PackageWeights) -> tuple[RankingSignal, ...]:
@@ -104,8 +109,14 @@ def package_signals(weights: PackageWeights) -> tuple[RankingSignal, ...]:
     )
 
 
-def _is_gone(node: KnowledgeNode) -> bool:
-    return node.superseded_by is not None or node.status in _GONE
+def _is_gone(candidate: Candidate) -> bool:
+    node = _node(candidate)
+    return node is not None and (node.superseded_by is not None or node.status in _GONE)
+
+
+def _node(candidate: Candidate) -> KnowledgeNode | None:
+    """Return the node that a candidate was made of; none for what a conversation's memory holds."""
+    return candidate.metadata.get("node")
 
 
 def node_of(candidate: Candidate) -> KnowledgeNode:
