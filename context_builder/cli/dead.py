@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
-import orjson
 import typer
 
 from context_builder.cli.command import SESSION_ID, print_json, redis_with, run
@@ -101,20 +98,12 @@ class Numbered:
 
     @property
     def content(self) -> bytes:
-        """Return the letter's content legibly: entries for the memory are compressed."""
-        with suppress(zlib.error):
-            return zlib.decompress(self.letter.raw) if self.origin == "memory" else self.letter.raw
-        return self.letter.raw
+        return self.letter.content(self.origin)
 
     @property
     def begins(self) -> str:
         """Return the beginning of the letter's text where it can be read, else of its content."""
-        with suppress(ValueError, LookupError, TypeError):
-            if self.origin == "archive":
-                return str(orjson.loads(self.content)["summary_text"])
-            if self.origin == "memory":
-                return str(orjson.loads(self.content)["memories"][0][1])  # its text
-        return self.content[: 4 * EXCERPT].decode("utf-8", "replace")
+        return self.letter.begins(self.origin, 4 * EXCERPT)
 
 
 async def _chosen(lists: Mapping[Origin, DeadLetters], verb: DeadLetterAction, which: str) -> list[Numbered]:
@@ -174,7 +163,7 @@ def _print_list(session_id: str, chosen: list[Numbered]) -> None:
     for one in chosen:
         letter = one.letter
         when = datetime.fromtimestamp(letter.time).strftime("%Y-%m-%d %H:%M:%S")
-        begins = Text(plain(one.begins[: 4 * EXCERPT], excerpt))
+        begins = Text(plain(one.begins, excerpt))
         table.add_row(one.name, when, Text(plain(letter.reason)), f"{letter.size:,}", begins)
     console.print(table)
 

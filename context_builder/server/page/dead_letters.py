@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-import orjson
 from redis.asyncio import Redis
 
 from context_builder.session.store.dead_letters import ORIGINS, DeadLetter, DeadLetters, Origin
@@ -27,14 +24,7 @@ class ShownLetter:
 
     @property
     def begins(self) -> str:
-        """Return the beginning of its text where it can be read, else of its content."""
-        raw = self.letter.raw
-        with suppress(ValueError, LookupError, TypeError, zlib.error):
-            if self.origin == "archive":
-                return str(orjson.loads(raw)["summary_text"])[:EXCERPT]
-            if self.origin == "memory":
-                return str(orjson.loads(zlib.decompress(raw))["memories"][0][1])[:EXCERPT]
-        return raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
+        return self.letter.begins(self.origin, EXCERPT)
 
 
 async def letters_of(redis: Redis, session_id: str) -> list[ShownLetter]:

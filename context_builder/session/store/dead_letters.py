@@ -6,6 +6,7 @@ These are deliveries that could not become messages, and entries of an outbox th
 from __future__ import annotations
 
 import base64
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -50,6 +51,22 @@ class DeadLetter:
     @property
     def is_whole(self) -> bool:
         return len(self.raw) == self.size
+
+    def content(self, origin: Origin) -> bytes:
+        """Return its content legibly: entries for the memory are compressed."""
+        with suppress(zlib.error):
+            return zlib.decompress(self.raw) if origin == "memory" else self.raw
+        return self.raw
+
+    def begins(self, origin: Origin, chars: int) -> str:
+        """Return the beginning of its text where it can be read, else of its content."""
+        content = self.content(origin)
+        with suppress(ValueError, LookupError, TypeError):
+            if origin == "archive":
+                return str(orjson.loads(content)["summary_text"])[:chars]
+            if origin == "memory":
+                return str(orjson.loads(content)["memories"][0][1])[:chars]  # its text
+        return content[: 4 * chars].decode("utf-8", "replace")[:chars]
 
     def as_json(self) -> dict[str, Any]:
         """Return the letter as it is stored, with its bytes as base64, because JSON cannot hold them."""
