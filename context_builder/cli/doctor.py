@@ -57,7 +57,8 @@ def doctor(
     """Check everything from Redis to the clock, and say what to do about each. Exit status 1 if something fails.
 
     With --fix it mends what it can: a missing .env, private files that others can read, migrations that the database
-    lacks, and a Redis that evicts keys, is not append-only, or does not tell a fleet of pushes. It says what it did,
+    lacks, and a Redis that evicts keys, is not append-only, or does not send a fleet
+    keyspace notifications of pushes. It says what it did,
     and then checks what remains.
 
     Examples:

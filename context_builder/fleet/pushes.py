@@ -1,4 +1,4 @@
-"""Redis can tell of every push to a list at once (``notify-keyspace-events``); here is found out whether it does."""
+"""Finds out whether Redis sends keyspace notifications of pushes to lists (``notify-keyspace-events``)."""
 
 from __future__ import annotations
 
