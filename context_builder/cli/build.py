@@ -16,6 +16,7 @@ from rich.text import Text
 
 from context_builder.cli.command import legible, print_json, run, settings_for
 from context_builder.cli.completion import session_ids
+from context_builder.cli.view.added import added_line
 from context_builder.cli.view.palette import plain, spaced
 from context_builder.extras import require_extra
 from context_builder.session.client import SessionClient
@@ -42,9 +43,6 @@ COLOURS: Final = {
     "withheld": "red",
     "denied": "red",
 }
-
-MOST_NAMED: Final = 10
-"""Candidates that are named where more tokens would add many."""
 
 _LONGEST_NAME: Final = 200
 
@@ -209,10 +207,7 @@ def explanation(built: BuiltContext) -> RenderableType:
                 table.add_row(*_row(one, signals))
         else:
             table.add_row(Text(f"{len(alike)} of {alike[0].section}"), *list(_row(alike[0], signals))[1:])
-    more = built.added_by(MORE)
-    names = [f"{one.id} ({one.tokens:,})" for one in more[:MOST_NAMED]]
-    names += [f"{len(more) - MOST_NAMED} others"] if len(more) > MOST_NAMED else []
-    return Group(table, Text(f"{MORE} more tokens would add: {plain(', '.join(names)) or 'nothing'}"))
+    return Group(table, added_line(built.added_by(MORE), MORE))
 
 
 def memory_line(built: BuiltContext, name: str, hint: str = "") -> Text:

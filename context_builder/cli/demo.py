@@ -46,7 +46,7 @@ SETTLING: Final = 20.0
 """Most seconds that the last words wait for their summary."""
 
 
-class Seen:
+class DemoSighting:
     """Holds what the demo has shown so far."""
 
     def __init__(self, session_id: str) -> None:
@@ -129,7 +129,7 @@ async def _played(session: Session, client: SessionClient, stop: asyncio.Event, 
     """Replay the conversation into the session, and end it when all is summarized."""
     async with _served(session):
         await replay(client, load_demo(), speed=speed, stop=stop)
-        seen = Seen(client.session_id)
+        seen = DemoSighting(client.session_id)
         end = asyncio.get_running_loop().time() + SETTLING
         while asyncio.get_running_loop().time() < end and not await stopped(stop, INTERVAL):
             seen.look(await client.snapshot())
@@ -194,13 +194,13 @@ async def play(
     console: Console,
     speed: float = SPEED,
     silence_threshold: float = SILENCE,
-) -> Seen:
+) -> DemoSighting:
     """Replay the bundled conversation into a running session, show it live, and return what was seen.
 
     Ends when all of it is summarized, or soon after the last word; ``stop`` ends it early, and
     is set when it is over. Without a terminal it prints a line when something changes.
     """
-    seen = Seen(client.session_id)
+    seen = DemoSighting(client.session_id)
     if console.is_terminal:
         showing = follow(client, console, stop=stop, silence_threshold=silence_threshold, on_snapshot=seen.look)
     else:
@@ -216,7 +216,7 @@ async def play(
     return seen
 
 
-async def _settle(seen: Seen, stop: asyncio.Event) -> None:
+async def _settle(seen: DemoSighting, stop: asyncio.Event) -> None:
     """Wait until the last words are summarized, at most ``SETTLING`` seconds, or for ``stop``."""
     end = asyncio.get_running_loop().time() + SETTLING
     while not seen.summarized and asyncio.get_running_loop().time() < end:
@@ -224,7 +224,7 @@ async def _settle(seen: Seen, stop: asyncio.Event) -> None:
             return
 
 
-async def _tell(client: SessionClient, console: Console, seen: Seen, stop: asyncio.Event) -> None:
+async def _tell(client: SessionClient, console: Console, seen: DemoSighting, stop: asyncio.Event) -> None:
     """Write plain lines for a log: one when the domains change or a summary is made."""
     shown = None
     while not await stopped(stop, INTERVAL):
@@ -241,7 +241,7 @@ async def _tell(client: SessionClient, console: Console, seen: Seen, stop: async
             )
 
 
-def closing(seen: Seen, stored: str) -> RenderableType:
+def closing(seen: DemoSighting, stored: str) -> RenderableType:
     """Return lines about what happened, where it is kept, and what to try next."""
     page = Published(seen.latest)
     facts = Table.grid(padding=(0, 2))
@@ -281,5 +281,5 @@ def activation() -> list[tuple[str, str]]:
     return [(f". {shlex.quote(str(script))}", "first, in each terminal")]
 
 
-def _domains(seen: Seen) -> Text:
+def _domains(seen: DemoSighting) -> Text:
     return Text(", ").join(Text(short_name(domain), style=domain_colour(domain)) for domain in seen.domains)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Annotated
 
-import structlog
 import typer
 
 from context_builder.cli.command import print_json, quick_loop, run, settings_in_force
-from context_builder.cli.run import SWEEP_INTERVAL, SWITCH_INTERVAL, beside
+from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, sweep_hourly
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
 from context_builder.extras import require_extra
@@ -96,7 +94,7 @@ async def _work() -> None:
                     lambda: all(worker.is_served for worker in workers),
                 )
                 await stack.enter_async_context(pages)
-            async with beside(apps[0].warm_up(), *map(_sweep, apps), collect_seldom(), meter.run()):
+            async with beside(apps[0].warm_up(), *map(sweep_hourly, apps), collect_seldom(), meter.run()):
                 await within_grace(run_workers(workers, stop), stop)
 
 
@@ -110,11 +108,7 @@ def banner(worker: str, apps: tuple[App, ...]) -> str:
     ]
     parts = [("Redis", one.redis_is) for one in (app, *others)]
     parts += [("Model", app.model_is), ("Archive", app.archive_is), ("Memory", app.memory_is)]
-    for label, part in parts:
-        lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
-        if part.access:
-            lines.append(f"  {'':<8} listeners need: {part.access}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *part_lines(parts)])
 
 
 @fleet.command("status")
@@ -179,19 +173,3 @@ async def _status(*, as_json: bool, each: bool) -> None:
     typer.echo(
         f"{found.sleeping} asleep, {found.elsewhere} run by other processes, {found.unowned} with messages and no owner"
     )
-
-
-async def _sweep(app: App) -> None:
-    """Delete sessions that outlived their retention, now and every hour."""
-    from context_builder.errors import StoreError
-    from context_builder.session.store.registry import SessionRegistry
-
-    log = structlog.get_logger(__name__)
-    registry, retention = SessionRegistry(app.redis), app.settings.process.session_retention
-    while True:
-        try:
-            if swept := await registry.sweep(time.time() - retention):
-                log.info("sweep.done", sessions=len(swept))
-        except StoreError as error:
-            log.warning("sweep.failed", error=str(error))
-        await asyncio.sleep(SWEEP_INTERVAL)

@@ -161,7 +161,8 @@ async def _asking(tenant: str | None, intent: str | None = None) -> AsyncIterato
 
 
 async def _build(fields: dict[str, Any], tenant: str | None, *, explain: bool, as_json: bool, as_prompt: bool) -> None:
-    from context_builder.cli.view.package import added_line, candidates_table, package_table
+    from context_builder.cli.view.added import added_line
+    from context_builder.cli.view.package import candidates_table, package_table
     from context_builder.tracing import TraceContext
 
     request = _request(fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +15,13 @@ import structlog
 import typer
 
 from context_builder.cli.command import SESSION_ID, run, settings_for
-from context_builder.cli.signals import stopped, stopping_signals, within_grace
+from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.extras import require_extra
 from context_builder.session.failures import lone_failure_itself
 
 if TYPE_CHECKING:
-    from context_builder.session.session import Session
     from context_builder.wiring.app import App
+    from context_builder.wiring.embedded import Described
 
 TAKEOVER = Annotated[bool, typer.Option("--takeover", help="Take the session from the process that runs it.")]
 NO_WAIT = Annotated[bool, typer.Option("--no-wait", help="Exit with status 3 when another process runs it.")]
@@ -72,7 +72,7 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
 
                 pages = serve_http(settings.process.http_host, settings.process.http_port, lambda: session.is_served)
                 await stack.enter_async_context(pages)
-            async with beside(app.warm_up(), _sweep(app, session)):
+            async with beside(app.warm_up(), sweep_hourly(app, spared=session_id)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session.told_to_stop)
             if app.redis_is.embedded:
                 typer.echo("The embedded servers go on running; `context-builder engines stop` stops them.")
@@ -86,12 +86,16 @@ def banner(session_id: str, app: App) -> str:
     """
     lines = [f"context-builder · listeners push to context_builder:{session_id}:input · Ctrl-C stops"]
     memory = replace(app.memory_is, what=app.memory_is.what.removeprefix(f"{app.archive_is.what}, "))
-    parts = {"Redis": app.redis_is, "Model": app.model_is, "Archive": app.archive_is, "Memory": memory}
-    for label, part in parts.items():
-        lines.append(f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}")
+    parts = [("Redis", app.redis_is), ("Model", app.model_is), ("Archive", app.archive_is), ("Memory", memory)]
+    return "\n".join([*lines, *part_lines(parts)])
+
+
+def part_lines(parts: Iterable[tuple[str, Described]]) -> Iterator[str]:
+    """Yield a line for each part, by its label, and what to set for another one."""
+    for label, part in parts:
+        yield f"  {label:<8} {part.what}{f'  ({part.hint})' if part.hint else ''}"
         if part.access:
-            lines.append(f"  {'':<8} listeners need: {part.access}")
-    return "\n".join(lines)
+            yield f"  {'':<8} listeners need: {part.access}"
 
 
 @asynccontextmanager
@@ -107,23 +111,20 @@ async def beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
                     task.cancel()
 
 
-async def _sweep(app: App, session: Session) -> None:
-    """Delete sessions that outlived their retention, now and every hour until this one stops."""
+async def sweep_hourly(app: App, *, spared: str = "") -> None:
+    """Delete sessions that outlived their retention, now and every hour, but not the one named ``spared``."""
     from context_builder.errors import StoreError
     from context_builder.session.store.registry import SessionRegistry
 
     log = structlog.get_logger(__name__)
-    catalog, retention = SessionRegistry(app.redis), app.settings.process.session_retention
+    registry, retention = SessionRegistry(app.redis), app.settings.process.session_retention
     while True:
         try:
-            swept = await catalog.sweep(time.time() - retention, spared=session.session_id)
+            if swept := await registry.sweep(time.time() - retention, spared=spared):
+                log.info("sweep.done", sessions=len(swept))
         except StoreError as error:
             log.warning("sweep.failed", error=str(error))
-        else:
-            if swept:
-                log.info("sweep.done", sessions=len(swept))
-        if await stopped(session.told_to_stop, SWEEP_INTERVAL):
-            return
+        await asyncio.sleep(SWEEP_INTERVAL)
 
 
 def record(

@@ -29,7 +29,7 @@ OWNERS_FIRST: Final = 3.0
 a machine on which much starts again is slow."""
 
 
-class Left(Enum):
+class RunResult(Enum):
     """Tells how a session left its runner."""
 
     DONE = "done"
@@ -61,34 +61,34 @@ class SessionRunner:
         """Return whether Redis takes the commits of all sessions that are ready."""
         return all(session.is_served for session in self._running.values() if session.ready.is_set())
 
-    async def run(self, session_id: str) -> Left:
+    async def run(self, session_id: str) -> RunResult:
         """Run the session once its owner, if it has one, has left it."""
         async with self._left:  # who was frozen may be handed again what it still runs
             await self._left.wait_for(lambda: session_id not in self._running)
             if not self._is_open:
-                return Left.UNFINISHED
+                return RunResult.UNFINISHED
             session = self._running[session_id] = self._session_of(session_id)
         try:
             if not await self._is_known(session_id):
-                return Left.DONE
+                return RunResult.DONE
             await session.serve()
             return await self._after(session)
         except LeaseLost as lost:
             log.info("fleet.session_lost", session_id=session_id, reason=str(lost))
-            return Left.UNFINISHED
+            return RunResult.UNFINISHED
         finally:
             del self._running[session_id]
             async with self._left:
                 self._left.notify_all()
 
-    async def _after(self, session: Session) -> Left:
+    async def _after(self, session: Session) -> RunResult:
         if not session.told_to_stop.is_set():
-            return Left.DONE  # it was ended
+            return RunResult.DONE  # it was ended
         if not session.is_idle(self._sleep):
-            return Left.UNFINISHED
+            return RunResult.UNFINISHED
         await self._sleepers.add(session.session_id, session.conversation.last_message.wall)
         log.info("fleet.session_sleeps", session_id=session.session_id)
-        return Left.DONE
+        return RunResult.DONE
 
     async def has_input(self, session_id: str) -> bool:
         """Return whether deliveries wait in the session's input."""

@@ -26,7 +26,7 @@ from redis.asyncio import Redis
 from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.fleet.config import FleetConfig
 from context_builder.fleet.discovery import Discovery
-from context_builder.fleet.runner import Left, SessionRunner
+from context_builder.fleet.runner import RunResult, SessionRunner
 from context_builder.fleet.sleepers import Sleepers
 from context_builder.fleet.workload import WorkloadMeter
 from context_builder.session.config import SessionConfig
@@ -266,7 +266,7 @@ def _session_task(runner: SessionRunner, start: Callable[[Collection[str]], Any]
         del look_again
         wait = timedelta(0)
         try:
-            if await runner.run(session_id) is Left.DONE:
+            if await runner.run(session_id) is RunResult.DONE:
                 return
         except StoreUnavailable:  # whom another worker may reach
             wait = AWAY

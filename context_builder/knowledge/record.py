@@ -12,17 +12,17 @@ from typing import Any, Final, Literal
 import orjson
 
 from context_builder.clock import Clock, SystemClock
-from context_builder.errors import IdempotencyClash, KnowledgeRejected
+from context_builder.errors import IdempotencyClash
 from context_builder.knowledge.revision import (
-    Caller,
     JsonObject,
     PackageEntry,
     PackageRevision,
+    RecordedCaller,
     RecordedPackage,
     Usefulness,
 )
 from context_builder.knowledge.single_flight import SingleFlights
-from context_builder.knowledge.store import SEPARATOR
+from context_builder.knowledge.store import check_tenant
 from context_builder.memory.rows import as_key, storable
 from context_builder.storage.sql_functions import SqlFunctions
 
@@ -54,7 +54,7 @@ class PackageRecord:
         tenant_id: str,
         request_id: str,
         *,
-        caller: Caller,
+        caller: RecordedCaller,
         request: JsonObject,
         trace_id: str,
         traceparent: str,
@@ -224,8 +224,7 @@ class PackageRecord:
         await self._call("context_package_release", tenant_id, lease=f"rebuild {package_id}", by_holder=holder)
 
     async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
-        if not tenant_id or SEPARATOR in tenant_id or storable(tenant_id) != tenant_id:
-            raise KnowledgeRejected("a tenant is named by text without control characters")
+        check_tenant(tenant_id)
         return await self._functions.call(function, tenant_id, arguments)
 
     async def _one(self, function: str, tenant_id: str, **arguments: Any) -> Any:
@@ -247,7 +246,7 @@ def _described(revision: PackageRevision) -> orjson.Fragment:
 
 def _recorded(row: Mapping[str, Any]) -> RecordedPackage:
     fields = {name: value for name, value in row.items() if name not in ("caller", "roles", "created_at")}
-    caller = Caller(row["caller"], tuple(row["roles"]))
+    caller = RecordedCaller(row["caller"], tuple(row["roles"]))
     return RecordedPackage(caller=caller, created_at=_time(row["created_at"]), **fields)
 
 

@@ -15,7 +15,7 @@ JsonObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class RecordedCaller:
     """Holds who asks, as the credential says."""
 
     sub: str
@@ -83,7 +83,7 @@ class RecordedPackage:
     package_id: str
     request_id: str
     request: JsonObject
-    caller: Caller
+    caller: RecordedCaller
     task_id: str
     trace_id: str
     traceparent: str

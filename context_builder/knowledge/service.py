@@ -38,7 +38,7 @@ from context_builder.knowledge.package_request import PackageDraft, PackageReque
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.request import ContextBuildRequest, Scope, SemanticRetrieval
-from context_builder.knowledge.revision import Caller, PackageEntry, RecordedPackage
+from context_builder.knowledge.revision import PackageEntry, RecordedCaller, RecordedPackage
 from context_builder.knowledge.services import KnowledgeGraph, MemoryPolicy, MetadataIndex, VectorMemory
 from context_builder.knowledge.signals import PackageWeights, package_signals
 from context_builder.knowledge.sources.graph import GRAPH, GraphSource
@@ -222,7 +222,7 @@ class PackageService:
 
     async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, package_id: str) -> _Built:
         request_id = f"cbr_{ULID()}"
-        caller = Caller(agent.sub, tuple(sorted(agent.roles)))
+        caller = RecordedCaller(agent.sub, tuple(sorted(agent.roles)))
         with span("package.begin"):
             begun = self._record.begin(
                 agent.tenant,

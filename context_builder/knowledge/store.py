@@ -25,6 +25,12 @@ def document_space(tenant_id: str) -> str:
     return f"{tenant_id}{SEPARATOR}documents"
 
 
+def check_tenant(tenant_id: str) -> None:
+    """Raise :class:`KnowledgeRejected` for what cannot name a tenant."""
+    if not tenant_id or SEPARATOR in tenant_id or storable(tenant_id) != tenant_id:
+        raise KnowledgeRejected("a tenant is named by text without control characters")
+
+
 class PutResult(NamedTuple):
     """Holds an artifact's version, and whether the call changed anything."""
 
@@ -210,8 +216,7 @@ class KnowledgeStore:
         await self._functions.close()
 
     async def _call(self, function: str, tenant_id: str, **arguments: Any) -> list[Any]:
-        if not tenant_id or SEPARATOR in tenant_id or storable(tenant_id) != tenant_id:
-            raise KnowledgeRejected("a tenant is named by text without control characters")
+        check_tenant(tenant_id)
         return await self._functions.call(function, tenant_id, arguments)
 
     async def _one(self, function: str, tenant_id: str, **arguments: Any) -> Any:

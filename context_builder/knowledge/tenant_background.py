@@ -1,4 +1,4 @@
-"""What is done with documents once they are stored, in the background, so that nobody waits for it."""
+"""Runs the work on stored documents (embeddings, shorter texts) in the background."""
 
 from __future__ import annotations
 

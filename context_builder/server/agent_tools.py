@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
 from context_builder import __version__
-from context_builder.errors import ContextBuilderError, PinnedOverBudget, SessionIdError
+from context_builder.errors import ContextBuilderError, SessionIdError
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.memory.memory import MemoryQuery
@@ -182,8 +182,6 @@ def _told() -> Iterator[None]:
         raise ToolError(problem.detail) from None
     except SessionIdError:
         raise ToolError("a session id is 1 to 128 of A-Z a-z 0-9 . _ -") from None
-    except PinnedOverBudget:
-        raise ToolError("even the shortest projections of all pinned sources exceed the token budget") from None
     except ValidationError as error:
         raise ToolError(invalid(error.errors()).detail) from None
     except ContextBuilderError as error:

@@ -17,7 +17,7 @@ from context_builder.engines.engine import listen
 from context_builder.errors import EngineError, SettingError
 
 
-class _Server(uvicorn.Server):
+class QuietServer(uvicorn.Server):
     """Leaves signals to the command that runs it."""
 
     @contextmanager
@@ -48,7 +48,7 @@ async def serve_http(host: str, port: int, is_served: Callable[[], bool]) -> Asy
     except EngineError as error:
         raise SettingError(f"HTTP_PORT: {error}") from None
     config = uvicorn.Config(web_app(is_served), log_config=None, access_log=False, lifespan="off")
-    server = _Server(config)
+    server = QuietServer(config)
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
     try:
         yield

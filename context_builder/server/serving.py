@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final
 
 import h11
@@ -16,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from context_builder.engines.engine import listen
 from context_builder.errors import EngineError, SettingError
+from context_builder.server.health import QuietServer
 from context_builder.server.problem import MEDIA_TYPE, Problem, problem_document
 from context_builder.tracing import TraceContext
 
@@ -70,14 +70,6 @@ class Protocol(H11Protocol):
         self.transport.close()
 
 
-class _Server(uvicorn.Server):
-    """Leaves signals to the command that runs it."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 async def serve_app(
     app: FastAPI,
     host: str,
@@ -105,7 +97,7 @@ async def serve_app(
         "server_header": False,
         "timeout_graceful_shutdown": GRACE,
     }
-    server = _Server(uvicorn.Config(app, **options))
+    server = QuietServer(uvicorn.Config(app, **options))
 
     async def stop_when_told() -> None:
         await stop.wait()

@@ -38,7 +38,7 @@ def shown(cost: JsonObject) -> str:
 def test_the_bill_has_a_line_a_task_and_a_sum() -> None:
     lines = {line.split()[0]: line.split()[1:] for line in shown(spent()).splitlines()}
     assert lines["keywords"] == ["40", "12,000", "4,000", "900", "$0.0021"]
-    assert lines["domains"] == ["0", "0", "0", "0", "$0.0000"]
+    assert lines["domains"] == ["0", "0", "0", "0", "$0.00"]
     assert lines["all"] == ["42", "15,000", "4,000", "1,700", "$1.50"]
 
 
@@ -56,7 +56,7 @@ def test_the_view_shows_it_once_a_model_was_asked() -> None:
     assert "cost" not in footer({**sample_state(), "cost": ["nonsense"]})
 
 
-@pytest.mark.parametrize(("amount", "told"), [(0.0, "$0.0000"), (0.00421, "$0.0042"), (1234.5, "$1,234.50")])
+@pytest.mark.parametrize(("amount", "told"), [(0.0, "$0.00"), (0.00421, "$0.0042"), (1234.5, "$1,234.50")])
 def test_dollars_have_as_many_digits_as_tell_something(amount: float, told: str) -> None:
     assert dollars(amount) == told
 

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from rich.console import Console
 from typer.testing import CliRunner
 
-from context_builder.cli.demo import Seen, closing, demo, play
+from context_builder.cli.demo import DemoSighting, closing, demo, play
 from context_builder.demo import load_demo
 from context_builder.session.client import SessionClient
 from context_builder.storage.migrations import apply as migrate
@@ -90,7 +90,7 @@ async def test_a_stop_ends_it_early(redis: Redis) -> None:
 
 
 def test_the_closing_words_tell_what_happened_and_what_to_try() -> None:
-    seen = Seen("point-arlen")
+    seen = DemoSighting("point-arlen")
     seen.look(sample())
     console = Console(file=io.StringIO(), width=110)
     console.print(closing(seen, "PostgreSQL at localhost"))
@@ -116,7 +116,7 @@ def test_the_closing_words_are_whole_commands_for_a_shell_without_the_environmen
         monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "my venv"))
     else:
         monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    seen = Seen("point-arlen")
+    seen = DemoSighting("point-arlen")
     seen.look(sample())
     console = Console(file=io.StringIO(), width=70)
     console.print(closing(seen, "PostgreSQL"))

@@ -21,7 +21,6 @@ from context_builder.settings.settings import definitions
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "scripts/deploy"
-OUR_PREFIXES = ("context_builder_", "thinking_", "context_tokens_", "context_prompt_")
 _METRIC = re.compile(r"\b(?:context_builder|thinking|context_tokens|context_prompt)_[a-z_]+\b")
 
 

@@ -77,7 +77,7 @@ async def test_an_overloaded_worker_keeps_its_sessions_and_takes_more_once_relie
     await asyncio.sleep(2 * POLL.total_seconds())  # docket's read that is under way may still take one
     await redis.lpush(Keys("tuesday").input, "{}")
     await wait_until(lambda: is_offered(redis, "tuesday"), "the session is offered to workers")
-    await asyncio.sleep(10 * POLL.total_seconds())
+    await asyncio.sleep(10 * POLL.total_seconds())  # nothing tells that a worker leaves one alone: it has ten occasions
     assert sessions.running == {"monday"}
 
     meter.now = NORMAL

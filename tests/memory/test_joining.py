@@ -92,7 +92,8 @@ async def test_to_forget_waits_for_what_is_under_way(store: Store, memory: Joini
     await wait_until(lambda: store.calls, "it is under way")
     leaving.cancel()
     forgetting = asyncio.create_task(memory.forget("lab", ids=["m-1"]))
-    await asyncio.sleep(0.05)
+    for _ in range(10):
+        await asyncio.sleep(0)
     assert not forgetting.done()
     store.open.set()
     assert await forgetting == 1

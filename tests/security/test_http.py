@@ -22,8 +22,8 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from context_builder.server.app import ROUTERS
 from context_builder.server.asgi.body_limit import MOST_BYTES
-from tests.server.test_answers import problem
 from tests.services.api_server import ApiServer
+from tests.services.problems import problem
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines

@@ -13,9 +13,9 @@ import jwt
 import pytest
 
 from context_builder.server.access.caller import Role
-from tests.server.test_answers import problem
 from tests.services.api_server import ApiServer
 from tests.services.jwt_issuer import JwtIssuer
+from tests.services.problems import problem
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines

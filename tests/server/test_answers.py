@@ -12,23 +12,12 @@ import pytest
 from context_builder.server.access.caller import Role
 from context_builder.server.asgi.body_limit import MOST_BYTES
 from tests.services.api_server import ApiServer
+from tests.services.problems import problem
 
 pytestmark = pytest.mark.engines
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
-
-
-def problem(answer: httpx.Response) -> dict[str, Any]:
-    """The document of an error, in which all that must be there is."""
-    assert answer.headers["content-type"] == "application/problem+json"
-    document: dict[str, Any] = answer.json()
-    assert document["status"] == answer.status_code
-    assert document["traceId"] == answer.headers["x-trace-id"]
-    assert document["type"].startswith("urn:context-builder:")
-    assert document["title"]
-    assert document["detail"]
-    return document
 
 
 @pytest.mark.parametrize("path", ["/sessions", "/livez", "/nowhere", "/docs"])

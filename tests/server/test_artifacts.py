@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from context_builder.server.access.caller import Role
-from tests.server.test_answers import problem
 from tests.services.api_server import ApiServer
+from tests.services.problems import problem
 
 pytestmark = pytest.mark.engines
 

@@ -13,8 +13,9 @@ import pytest
 
 from context_builder.server.access.caller import Role
 from context_builder.tokens.counter import count_tokens
-from tests.server.test_answers import PARENT, TRACE, problem
+from tests.server.test_answers import PARENT, TRACE
 from tests.services.api_server import ApiServer
+from tests.services.problems import problem
 
 pytestmark = pytest.mark.engines
 

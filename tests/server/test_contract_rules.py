@@ -26,10 +26,10 @@ from context_builder.cli import app
 from context_builder.knowledge.events import EVENT_STREAM
 from context_builder.server.access.caller import Role
 from context_builder.tokens.counter import count_tokens
-from tests.server.test_answers import problem
 from tests.server.test_contract import BUILD, built, put, tenant, writer
 from tests.services.api_server import ApiServer
 from tests.services.daemon import ROOT
+from tests.services.problems import problem
 from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until

@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 from context_builder.server.access.caller import Role
 from context_builder.session.keys import PACKAGE as PREFIX
 from context_builder.tokens.counter import count_tokens
-from tests.server.test_answers import problem
 from tests.services.api_server import ApiServer
+from tests.services.problems import problem
 
 pytestmark = pytest.mark.engines
 

@@ -19,8 +19,8 @@ from context_builder.session.conversation.memory_batch import of_message
 from context_builder.session.conversation.responses import Responses
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import decode
-from tests.server.test_answers import problem
 from tests.services.api_server import TENANT, ApiServer
+from tests.services.problems import problem
 from tests.services.running import push, running
 from tests.services.waiting import wait_until
 

@@ -18,8 +18,6 @@ from context_builder.wiring.app import open_builder
 from context_builder.wiring.embedded import Described
 from tests.services.redis_server import RedisServer
 
-NINE = datetime(2025, 1, 1, 9, tzinfo=UTC)
-
 BUFFERED = [
     {"id": 3, "speaker": "Ann", "text": "Are the clips labelled?", "timestamp": "2025-01-01T09:02:00+00:00"},
     {"id": 4, "speaker": "Bob", "text": "Half of them.", "timestamp": "2025-01-01T09:03:00+00:00"},

@@ -9,7 +9,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from context_builder.assembly.budget.receipt import Receipt
 from context_builder.cli.view.palette import plain
 from context_builder.knowledge.audit import CandidateAudit, PackageAudit
 from context_builder.knowledge.package import ContextPackage
@@ -24,9 +23,6 @@ VERDICTS: Final = {
     "withheld": "red",
     "denied": "red",
 }
-
-MOST_NAMED: Final = 10
-"""Candidates that are named where more tokens would add many."""
 
 
 def package_table(package: ContextPackage) -> RenderableType:
@@ -85,13 +81,6 @@ def audit_view(audit: PackageAudit) -> RenderableType:
     for one in audit.revisions:
         facts.add_row(f"revision {one.revision}", f"{one.created_at.isoformat(timespec='seconds')}, {one.hash}")
     return Group(facts, Text(), candidates_table(audit.candidates))
-
-
-def added_line(added: Sequence[Receipt], tokens: int) -> Text:
-    """Return what ``tokens`` more would add."""
-    names = [f"{one.id} ({one.tokens:,})" for one in added[:MOST_NAMED]]
-    names += [f"{len(added) - MOST_NAMED} others"] if len(added) > MOST_NAMED else []
-    return Text(f"{tokens} more tokens would add: {plain(', '.join(names)) or 'nothing'}")
 
 
 def _figures(package: ContextPackage) -> list[Text]:

@@ -125,7 +125,7 @@ def duration(seconds: float) -> str:
 
 def dollars(amount: float) -> str:
     """Return US dollars with as many digits as are significant: ``$12.50``, ``$0.0042``."""
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
 
 
 def _figure(label: str, value: str, colour: str = "") -> Text:

@@ -1,1 +1,1 @@
-"""The sources of a package: what is connected, alike, of certain fields, or pinned. Each offers candidates."""
+"""The retrieval sources of a package: graph, semantic search, metadata, pinned sources. Each yields candidates."""

@@ -1,4 +1,4 @@
-"""What is connected with the scope, with pinned sources, and with what is like the intent."""
+"""Finds sources connected in the graph with the scope, with pinned sources, and with semantic matches."""
 
 from __future__ import annotations
 

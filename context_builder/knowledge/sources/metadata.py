@@ -1,4 +1,4 @@
-"""What has certain fields, or belongs to the scope."""
+"""Finds sources by metadata fields or by the request's scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the request says has to be there."""
+"""Loads the sources that the request pins."""
 
 from __future__ import annotations
 

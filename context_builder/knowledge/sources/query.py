@@ -1,4 +1,4 @@
-"""A package's query tells every source what is asked, and shows the graph what is alike."""
+"""Holds a package's query for all sources, and hands semantic matches to the graph source."""
 
 from __future__ import annotations
 

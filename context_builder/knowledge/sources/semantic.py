@@ -1,4 +1,4 @@
-"""What is like the intent."""
+"""Finds sources similar to the request's intent."""
 
 from __future__ import annotations
 

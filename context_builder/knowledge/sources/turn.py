@@ -1,4 +1,4 @@
-"""What the graph and documents hold for a conversation's turn: knowledge as one more memory of its prompt."""
+"""Finds knowledge for a conversation's turn: graph and documents as one more memory source of its prompt."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _MOST_NAME: Final = 120
 _PAGE: Final = 1_000
 
 
-class Seen(NamedTuple):
+class ConversationLook(NamedTuple):
     """Holds a reader as it was after so many changes."""
 
     reader: ConversationReader
@@ -68,7 +68,7 @@ class ConversationReader:
         self.number = 0
         self.gone = False
 
-    async def look(self) -> Seen:
+    async def look(self) -> ConversationLook:
         """Read what is new. Raises what Redis and the database raise."""
         async with translated(), self._redis.pipeline(transaction=True) as pipe:
             pipe.getrange(self._keys.state, -MARK_BYTES, -1)
@@ -82,7 +82,7 @@ class ConversationReader:
             if state is None and not waiting:
                 self.number += not self.gone
                 self.gone = True
-                return Seen(self, self.number)
+                return ConversationLook(self, self.number)
             self.gone = False
             if not self.number:
                 await self._begin()
@@ -96,7 +96,7 @@ class ConversationReader:
         if change or not self.number:
             self.number += 1
             self._changes.append((self.number, change))
-        return Seen(self, self.number)
+        return ConversationLook(self, self.number)
 
     async def _begin(self) -> None:
         """Read what was said before: for the chart, which needs no more than the domains of it."""

@@ -16,10 +16,10 @@ from context_builder.server.problem import Problem, problem_of, problem_response
 
 LOGIN_PATH: Final = f"{PAGE}/login"
 OPEN: Final = (f"{PAGE}/static/",)
-"""Of these everybody may have everything."""
+"""Path prefixes served without a login."""
 
 FOR_SCRIPTS: Final = (f"{PAGE}/live/", f"{PAGE}/data/")
-"""What scripts ask is answered 401 without a login, and not with a page."""
+"""Path prefixes that scripts ask for: without a login the answer is 401, not the login page."""
 
 _SAFE: Final = ("GET", "HEAD")
 _HEADERS: Final = {
@@ -33,7 +33,8 @@ _HEADERS: Final = {
     b"cross-origin-resource-policy": b"same-origin",
     b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
 }
-"""Of every answer of the page; a form that is sent without a referrer would have no origin, either."""
+"""Security headers of every page response. Referrer-Policy is same-origin, as forms sent without a referrer have no
+Origin."""
 
 
 class HardeningMiddleware:

@@ -19,10 +19,10 @@ from context_builder.server.access.credential_reference import CredentialReferen
 from context_builder.storage.redis_availability import translated
 
 LOGIN_SECONDS: Final = 12 * 3600
-"""After which a person shows the credential again."""
+"""Lifetime of a login, in seconds."""
 
 CODE_SECONDS: Final = 15 * 60
-"""For which the address that a server prints at its start lets in, once."""
+"""Lifetime of a one-time login code, in seconds."""
 
 MOST_WRONG: Final = 20
 WRONG_SECONDS: Final = 60

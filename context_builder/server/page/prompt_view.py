@@ -26,7 +26,7 @@ SECTIONS: Final = {"history": "Conversation", "memory": "Memory", "summary": "Su
 
 LEFT_OUT: Final = frozenset({Outcome.DROPPED, Outcome.WITHHELD, Outcome.DENIED})
 _ALIKE: Final = 3
-"""So many that nobody looked at, or more, are told as one."""
+"""From this many equal unread receipts on, one row stands for all."""
 
 _RATED: Final = "memory"
 _NOT_RATED: Final = frozenset({"session", "knowledge"})

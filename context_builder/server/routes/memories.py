@@ -1,4 +1,4 @@
-"""What is remembered for good."""
+"""Routes that search and delete long-term memories."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import asyncpg
 from context_builder.knowledge.audit_chain import verify
 from context_builder.knowledge.governance import Access, AccessDecision
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.revision import Caller, CandidateVerdict, PackageRevision, PolicyDecision
+from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision, RecordedCaller
 from context_builder.storage.migrations import apply
 from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
@@ -31,7 +31,7 @@ SOURCES: Final = 30
 AT_ONCE: Final = 1_000
 """Rows that are appended by one statement."""
 
-CALLER: Final = Caller("agent-7", ("writer",))
+CALLER: Final = RecordedCaller("agent-7", ("writer",))
 
 
 def measure_audit(report: Report, quick: bool) -> None:  # noqa: FBT001 as every row is called

@@ -13,7 +13,7 @@ import pytest
 from context_builder.errors import AuditAnchorError
 from context_builder.knowledge.audit_chain import Anchor, AuditReport, anchors_of, lines_of, read_anchors, verify
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.revision import Caller
+from context_builder.knowledge.revision import RecordedCaller
 from context_builder.storage.sql_functions import SqlFunctions
 from tests.knowledge.record.samples import START, StoppedClock, begun, built, revision, source
 
@@ -226,7 +226,7 @@ async def test_the_table_refuses_changes(record: PackageRecord, database: asyncp
 
 async def test_what_cannot_be_told_from_another_field_is_not_in_a_row(record: PackageRecord) -> None:
     built_by_eve = revision("cpk_0", START, [source("artifact:a")])
-    eve = Caller("eve\tartifact:a\n")
+    eve = RecordedCaller("eve\tartifact:a\n")
     await begun(record, "cpk_0")
     await record.finish("lab", replace(built_by_eve, decision=replace(built_by_eve.decision, caller=eve)))
     assert (await report(record)).is_intact

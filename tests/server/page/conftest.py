@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
@@ -29,6 +30,13 @@ async def logged_in(api: ApiServer, client: httpx.AsyncClient, credential: str) 
     """Log a client in by the form."""
     answer = await client.post("/ui/login", data={"credential": credential}, headers={"Origin": api.url})
     assert answer.status_code == 303, answer.text
+
+
+def token_in(page: str) -> str:
+    """The token that a page's forms carry."""
+    found = re.search(r'name="csrf" value="([^"]+)"', page)
+    assert found, page
+    return found[1]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import check_in_every_dress
-from tests.server.page.conftest import logged_in
+from tests.server.page.conftest import logged_in, token_in
 from tests.server.page.hostile import TEXTS
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
@@ -71,7 +71,7 @@ async def test_who_only_reads_puts_nothing_back(api: ApiServer, redis: Redis) ->
     async with api.client() as client:
         await logged_in(api, client, api.key(Role.READER))
         page = (await client.get("/ui/dead/monday?put=all")).text
-        sent = {"csrf": page.split('name="csrf" value="')[1].split('"')[0], "letter": "all"}
+        sent = {"csrf": token_in(page), "letter": "all"}
         answer = await client.post("/ui/dead/monday", data=sent, headers={"Origin": api.url})
     assert (answer.status_code, "role writer" in answer.text) == (403, True)
     assert await redis.llen("context_builder:monday:input") == 0  # type: ignore[misc]

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
 from context_builder.server.asgi.body_limit import MOST_OF_ANYBODY
-from tests.server.page.conftest import logged_in
+from tests.server.page.conftest import logged_in, token_in
 from tests.services.api_server import ApiServer
 from tests.services.waiting import wait_until
 
@@ -21,13 +21,6 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-
-
-def token_in(page: str) -> str:
-    """The token that a page's forms carry."""
-    found = re.search(r'name="csrf" value="([^"]+)"', page)
-    assert found, page
-    return found[1]
 
 
 async def test_the_address_alone_leads_to_the_login(api: ApiServer) -> None:

@@ -14,9 +14,8 @@ from context_builder.memory.memory import Memory, point_id
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from tests.server.page.accessibility import check_in_every_dress
-from tests.server.page.conftest import log_in, logged_in
+from tests.server.page.conftest import log_in, logged_in, token_in
 from tests.server.page.hostile import TEXTS
-from tests.server.page.test_login import token_in
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
 

@@ -18,9 +18,8 @@ from context_builder.session.keys import SESSIONS
 from tests.cli.publishing import publish
 from tests.cli.samples import entries, sample, sample_state
 from tests.server.page.accessibility import check_in_every_dress
-from tests.server.page.conftest import logged_in
+from tests.server.page.conftest import logged_in, token_in
 from tests.server.page.hostile import TEXTS
-from tests.server.page.test_login import token_in
 from tests.services.api_server import TENANT, ApiServer
 from tests.services.chromium import Visitor
 

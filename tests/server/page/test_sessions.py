@@ -11,7 +11,7 @@ from context_builder.server.page.session_list import SessionLister
 from context_builder.session.keys import SESSIONS
 from context_builder.session.servers import SessionServer, SessionServers
 from tests.server.page.accessibility import check_in_every_dress
-from tests.server.page.conftest import log_in, logged_in
+from tests.server.page.conftest import log_in, logged_in, token_in
 from tests.server.page.hostile import TEXTS
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
@@ -98,8 +98,7 @@ async def test_the_stream_ends_with_the_login(api: ApiServer, reader: httpx.Asyn
     async with reader.stream("GET", "/ui/live/sessions") as stream:
         lines = stream.aiter_lines()
         assert await anext(lines)
-        page = (await reader.get("/ui/sessions")).text
-        csrf = page.split('name="csrf" value="')[1].split('"')[0]
+        csrf = token_in((await reader.get("/ui/sessions")).text)
         await reader.post("/ui/logout", data={"csrf": csrf}, headers={"Origin": api.url})
         async for _ in lines:
             pass

@@ -1,1 +1,4 @@
-"""The views, a file each: routes made by ``page_router``. ``page/app.py`` lists them, ``navigation.py`` links them."""
+"""The views of the page, one file per view: routes made by ``page_router``.
+
+``page/app.py`` lists them, ``navigation.py`` links them.
+"""

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER
-from context_builder.server.page.conversation_reader import ConversationReader, Seen, shown_message
+from context_builder.server.page.conversation_reader import ConversationLook, ConversationReader, shown_message
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.shared_look import LooksHere, SharedLook
@@ -82,7 +82,7 @@ async def live_session(
     reader = ConversationReader(redis, session_id, SessionMessages(redis, services.functions, caller.tenant_id))
     told: int | None = None
 
-    async def news(look: SharedLook[Seen]) -> bytes:
+    async def news(look: SharedLook[ConversationLook]) -> bytes:
         nonlocal told
         if look.seen is None:
             return b""
