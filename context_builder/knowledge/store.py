@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from context_builder.errors import KnowledgeRejected
-from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Status, StoredArtifact
+from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, StoredArtifact
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import passages
 from context_builder.knowledge.projection import projections
@@ -100,13 +100,9 @@ class KnowledgeStore:
         return PutResult(int(answer["version"]), bool(answer["changed"]))
 
     async def get(self, tenant_id: str, refs: Sequence[str], version: int | None = None) -> dict[str, StoredArtifact]:
-        """Return the artifacts that there are, by ref: their current version, or the one asked for, which is superseded
-        where it is not the current one."""
+        """Return the artifacts that there are, by ref: their current version, or the one asked for."""
         rows = await self._call("context_knowledge_get", tenant_id, refs=list(refs), wanted=version)
-        return {
-            row["ref"]: StoredArtifact(**(row if row["current"] else row | {"status": Status.SUPERSEDED}))
-            for row in rows
-        }
+        return {row["ref"]: StoredArtifact(**row) for row in rows}
 
     async def outlines(
         self, tenant_id: str, refs: Sequence[str], edge_types: Sequence[str]

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from fastapi import Path, Query, Response
 from pydantic import AfterValidator, Field
 
-from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel, Edge, Ref, StoredArtifact
+from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel, Edge, Ref, Status, StoredArtifact
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.viewer import missing_source
 from context_builder.server.access.caller import Caller, Role
@@ -98,7 +98,7 @@ async def get_artifact(
     (access,) = await viewer.access(caller.agent, [known])
     if found is None or access is Access.DENIED:
         raise not_found()
-    fields = found.model_dump()
+    fields = found.model_dump() | ({} if found.current else {"status": Status.SUPERSEDED})
     if access is Access.REDACTED:
         title, content, origin = await viewer.redacted(found.title, found.content, found.source or "")
         fields |= {"title": title, "content": content, "source": origin if found.source is not None else None}
