@@ -10,6 +10,7 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.errors import EntryUnreadable
+from context_builder.json_values import objects_of
 from context_builder.memory.memory import Memory
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.conversation.memory_batch import MemoryBatch
@@ -41,7 +42,7 @@ class SessionMessages:
         if state is None and not stored and not await self._was_stored(session_id, after):
             return None
         waiting = await self._waiting(session_id)
-        responses, buffer = ((state or {}).get(name, ()) for name in ("consilience_responses", "raw_recent_buffer"))
+        responses, buffer = (objects_of((state or {}).get(name)) for name in ("consilience_responses", "raw_recent_buffer"))
         found = _by_id([*map(_of_row, stored), *waiting, *responses, *buffer])
         return [found[number] for number in sorted(found) if number > after][:limit]
 

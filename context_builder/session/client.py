@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 
 from context_builder.errors import StoreError
 from context_builder.session.keys import ARRIVALS, Keys
-from context_builder.session.messages.message import CONSILIENCE
+from context_builder.session.messages.message import CONSILIENCE, is_assistants
 from context_builder.storage.redis_availability import translated
 from context_builder.tracing import TRACEPARENT, recorded_span, span
 
@@ -230,5 +230,4 @@ def _listener_number(raw: bytes | str) -> int:
     if not isinstance(message, dict):
         return 0
     number = message.get("message_number")
-    assistant = message.get("speaker") == CONSILIENCE or message.get("type") == "consilience"
-    return number if isinstance(number, int) and not assistant else 0
+    return number if isinstance(number, int) and not is_assistants(message) else 0

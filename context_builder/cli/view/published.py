@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from context_builder.cli.view.palette import plain
+from context_builder.json_values import list_of, number_of, object_of, objects_of
 from context_builder.session.client import JsonObject, Snapshot
-from context_builder.session.messages.message import CONSILIENCE
+from context_builder.session.messages.message import is_assistants
 from context_builder.timestamps import epoch
 
 
@@ -47,7 +48,7 @@ class Published:
         self._state: Mapping[str, Any] = snapshot.state or {}
         self._conversation: Mapping[str, Any] = snapshot.conversation or {}
         self._owner: Mapping[str, Any] = snapshot.owner or {}
-        self._summary: Mapping[str, Any] = _object(self._state.get("rolling_summary"))
+        self._summary: Mapping[str, Any] = object_of(self._state.get("rolling_summary"))
 
     @property
     def owner(self) -> str:
@@ -57,14 +58,14 @@ class Published:
     @property
     def messages(self) -> list[JsonObject]:
         """Return the buffer as published, oldest first."""
-        return _objects(self._state.get("raw_recent_buffer"))
+        return objects_of(self._state.get("raw_recent_buffer"))
 
     @property
     def domains(self) -> list[tuple[str, float]]:
         """Return active domains with their confidences in 0..1, most confident first."""
-        confidence = _object(self._state.get("domain_confidence"))
+        confidence = object_of(self._state.get("domain_confidence"))
         active = [
-            (plain(name, 60), _number(confidence.get(name))) for name in _list(self._state.get("current_domains"))
+            (plain(name, 60), _number(confidence.get(name))) for name in list_of(self._state.get("current_domains"))
         ]
         return sorted(active, key=lambda domain: -domain[1])
 
@@ -81,7 +82,7 @@ class Published:
                 plain(point.get("kind", "claim"), 20),
                 _strings(point.get("speakers")),
             )
-            for point in _objects(self._summary.get("points"))
+            for point in objects_of(self._summary.get("points"))
         ]
         if not points and (text := self._summary.get("text")):
             points = [PublishedPoint(plain(line), "claim", ()) for line in str(text).splitlines() if line.strip()]
@@ -108,7 +109,7 @@ class Published:
     @property
     def dead_letters(self) -> int:
         """Return how many deliveries could not become messages, or were refused by archive or memory for good."""
-        refused = _object(self._state.get("undeliverable"))
+        refused = object_of(self._state.get("undeliverable"))
         return self.count("dead_letters") + sum(int(_number(count)) for count in refused.values())
 
     def count(self, field: str) -> int:
@@ -116,12 +117,12 @@ class Published:
 
     def analysts(self) -> dict[str, str]:
         """Return the analysts of the latest keywords, domains and summary."""
-        return {what: plain(label, 24) for what, label in _object(self._state.get("analyst")).items() if label}
+        return {what: plain(label, 24) for what, label in object_of(self._state.get("analyst")).items() if label}
 
     def spent(self) -> tuple[float, int]:
         """Return the US dollars and tokens (prompts and replies) of the session's model calls."""
-        cost = _object(self._state.get("cost"))
-        tasks = [_object(task) for task in _object(cost.get("tasks")).values()]
+        cost = object_of(self._state.get("cost"))
+        tasks = [object_of(task) for task in object_of(cost.get("tasks")).values()]
         tokens = sum(_number(task.get("prompt_tokens")) + _number(task.get("completion_tokens")) for task in tasks)
         return _number(cost.get("dollars")), int(tokens)
 
@@ -149,7 +150,7 @@ def spoken(entry: Mapping[str, Any]) -> PublishedMessage:
         speaker=plain(entry.get("speaker") or "Unknown", 40),
         text=plain(entry.get("text", "")),
         time=_time_of_day(entry),
-        assistant=entry.get("type") == "consilience" or entry.get("speaker") == CONSILIENCE,
+        assistant=is_assistants(entry),
         keywords=_strings(entry.get("keywords")),
         domains=_strings(entry.get("domains")),
     )
@@ -165,21 +166,9 @@ def _time_of_day(entry: Mapping[str, Any]) -> str:
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> list[JsonObject]:
-    return [item for item in _list(value) if isinstance(item, dict)]
+    return number_of(value) or 0.0
 
 
 def _strings(value: object) -> tuple[str, ...]:
-    items: Iterable[object] = _list(value)
+    items: Iterable[object] = list_of(value)
     return tuple(text for item in items if (text := plain(item, 60)))

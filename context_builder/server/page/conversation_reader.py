@@ -11,10 +11,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 from redis.asyncio import Redis
 
+from context_builder.json_values import list_of, number_of, object_of, objects_of, parsed_object, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
 from context_builder.server.session_messages import SessionMessages
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys
+from context_builder.session.messages.message import is_assistants
 from context_builder.session.store.lease import describe
 from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
@@ -112,7 +114,7 @@ class ConversationReader:
                 break
 
     def _take_state(self, state: JsonObject) -> JsonObject:
-        buffer = [one for one in _list(state.get("raw_recent_buffer")) if isinstance(one.get("id"), int)]
+        buffer = [one for one in objects_of(state.get("raw_recent_buffer")) if isinstance(one.get("id"), int)]
         self._before = _late(buffer)
         changed = [one for one in buffer if self._shown.get(one["id"]) != one]
         for one in changed:
@@ -122,7 +124,7 @@ class ConversationReader:
         change: JsonObject = {}
         if changed:
             change["messages"] = [shown_message(one, self._before.get(one["id"])) for one in changed]
-        points = [_point(one) for one in _list(_object(state.get("rolling_summary")).get("points"))]
+        points = [_point(one) for one in objects_of(object_of(state.get("rolling_summary")).get("points"))]
         if points != self._points:
             change["points"] = self._points = points
         self._head = {**self._head, **_topic(state)}
@@ -131,12 +133,9 @@ class ConversationReader:
         return change
 
     def _note(self, one: JsonObject) -> None:
-        confidence = one.get("domain_confidence")
-        domains = [name for name in one.get("domains") or () if isinstance(name, str)]
         at = _said_at(one)
-        if at is not None and self._history.note(
-            one["id"], at, domains, confidence if isinstance(confidence, dict) else {}
-        ):
+        confidence = object_of(one.get("domain_confidence"))
+        if at is not None and self._history.note(one["id"], at, texts_of(one.get("domains")), confidence):
             self._chart_is_old = True
 
     async def _charted(self) -> JsonObject:
@@ -202,9 +201,9 @@ def shown_message(one: JsonObject, before: int | None) -> JsonObject:
         "speaker": str(one.get("speaker") or "Unknown")[:_MOST_NAME],
         "text": text[:MOST_TEXT] + ("…" if len(text) > MOST_TEXT else ""),
         "time": _said_at(one),
-        "assistant": one.get("type") == "consilience",
-        "keywords": [str(word)[:_MOST_NAME] for word in one.get("keywords") or ()][:8],
-        "domains": [str(name)[:_MOST_NAME] for name in one.get("domains") or ()][:4],
+        "assistant": is_assistants(one),
+        "keywords": texts_of(one.get("keywords"), _MOST_NAME)[:8],
+        "domains": texts_of(one.get("domains"), _MOST_NAME)[:4],
     }
     return shown if before is None else {**shown, "before": before}
 
@@ -214,62 +213,47 @@ def _point(one: JsonObject) -> JsonObject:
         "id": one.get("id"),
         "text": str(one.get("text") or ""),
         "kind": str(one.get("kind") or "claim")[:_MOST_NAME],
-        "speakers": [str(name)[:_MOST_NAME] for name in one.get("speakers") or ()],
-        "ids": [cited for cited in one.get("ids") or () if isinstance(cited, int)],
+        "speakers": texts_of(one.get("speakers"), _MOST_NAME),
+        "ids": [cited for cited in list_of(one.get("ids")) if isinstance(cited, int)],
         "time": one.get("time"),
     }
 
 
 def _topic(state: JsonObject) -> JsonObject:
     """Return what the head of the page says of a state."""
-    cost = _object(state.get("cost"))
-    summary = _object(state.get("rolling_summary"))
+    cost = object_of(state.get("cost"))
+    summary = object_of(state.get("rolling_summary"))
     return {
         "domains": [
-            [str(name)[:_MOST_NAME], _object(state.get("domain_confidence")).get(name)]
-            for name in state.get("current_domains") or ()
+            [name[:_MOST_NAME], number_of(object_of(state.get("domain_confidence")).get(name))]
+            for name in texts_of(state.get("current_domains"))
         ],
-        "keywords": [str(word)[:_MOST_NAME] for word in state.get("current_keywords") or ()][:12],
-        "messages": state.get("received_messages") or 0,
-        "summarized": summary.get("message_count") or 0,
+        "keywords": texts_of(state.get("current_keywords"), _MOST_NAME)[:12],
+        "messages": int(number_of(state.get("received_messages")) or 0),
+        "summarized": int(number_of(summary.get("message_count")) or 0),
         "ended_at": state.get("ended_at"),
-        "dollars": cost.get("dollars") or 0.0,
-        "analysts": sorted({str(name)[:_MOST_NAME] for name in _object(state.get("analyst")).values() if name}),
-        "last": state.get("last_message_time"),
+        "dollars": number_of(cost.get("dollars")) or 0.0,
+        "analysts": sorted({str(name)[:_MOST_NAME] for name in object_of(state.get("analyst")).values() if name}),
+        "last": number_of(state.get("last_message_time")),
     }
 
 
 def _clock(raw: bytes | None) -> JsonObject:
     """Return the silence clock; ``kept`` says whether a process keeps it."""
-    try:
-        conversation = _object(orjson.loads(raw)) if raw else {}
-    except orjson.JSONDecodeError:
-        conversation = {}
+    conversation = parsed_object(raw)
     clock: JsonObject = {"kept": bool(conversation), "silent": bool(conversation.get("silence"))}
-    last = conversation.get("last_message_time")
-    return clock | ({"last": last} if isinstance(last, int | float) else {})
+    last = number_of(conversation.get("last_message_time"))
+    return clock if last is None else clock | {"last": last}
 
 
 def _owner(raw: bytes | None) -> str:
-    try:
-        holder = _object(orjson.loads(raw)) if raw else {}
-    except orjson.JSONDecodeError:
-        holder = {}
+    holder = parsed_object(raw)
     return describe(holder)[:_MOST_NAME] if holder else ""
 
 
 def _said_at(one: JsonObject) -> float | None:
-    at = one.get("time")
-    if isinstance(at, int | float):
-        return float(at)
-    arrived = one.get("buffer_entry_time")
-    said = epoch(one.get("timestamp"), near=arrived if isinstance(arrived, int | float) else None)
-    return said if said is not None else arrived if isinstance(arrived, int | float) else None
-
-
-def _list(value: object) -> list[JsonObject]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _object(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    if (at := number_of(one.get("time"))) is not None:
+        return at
+    arrived = number_of(one.get("buffer_entry_time"))
+    said = epoch(one.get("timestamp"), near=arrived)
+    return arrived if said is None else said

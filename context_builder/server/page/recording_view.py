@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.recording.library import Moment
 from context_builder.timestamps import epoch
 
@@ -72,13 +73,13 @@ class SeenState:
     def of(cls, state: Mapping[str, Any]) -> SeenState:
         """Return what is to be seen of a published state."""
         summary = state.get("rolling_summary")
-        confidence = _object(state.get("domain_confidence"))
-        domains = [(name, _number(confidence.get(name))) for name in _strings(state.get("current_domains"))]
+        confidence = object_of(state.get("domain_confidence"))
+        domains = [(name, number_of(confidence.get(name)) or 0.0) for name in _texts(state.get("current_domains"))]
         return cls(
-            tuple(map(_message, _objects(state.get("raw_recent_buffer")))),
-            tuple(map(_point, _objects(_object(summary).get("points")))),
+            tuple(map(_message, objects_of(state.get("raw_recent_buffer")))),
+            tuple(map(_point, objects_of(object_of(summary).get("points")))),
             tuple(sorted(domains, key=lambda one: -one[1])),
-            _strings(state.get("current_keywords")),
+            _texts(state.get("current_keywords")),
         )
 
 
@@ -113,7 +114,7 @@ def in_utc(wall: float) -> datetime:
 
 
 def _message(entry: Mapping[str, Any]) -> SeenMessage:
-    arrived = _number(entry.get("buffer_entry_time"))
+    arrived = number_of(entry.get("buffer_entry_time")) or 0.0
     said = epoch(entry.get("timestamp"), near=arrived)
     try:
         time = in_utc(arrived if said is None else said).strftime("%H:%M:%S")
@@ -123,26 +124,14 @@ def _message(entry: Mapping[str, Any]) -> SeenMessage:
         str(entry.get("speaker") or "Unknown"),
         str(entry.get("text") or ""),
         time,
-        _strings(entry.get("keywords")),
-        _strings(entry.get("domains")),
+        _texts(entry.get("keywords")),
+        _texts(entry.get("domains")),
     )
 
 
 def _point(point: Mapping[str, Any]) -> SeenPoint:
-    return SeenPoint(str(point.get("kind", "claim")), str(point.get("text", "")), _strings(point.get("speakers")))
+    return SeenPoint(str(point.get("kind", "claim")), str(point.get("text", "")), _texts(point.get("speakers")))
 
 
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> Sequence[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(texts_of(value))

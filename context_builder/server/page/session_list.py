@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-import orjson
 from redis.asyncio import Redis
 
 from context_builder.fleet.sleepers import SLEEPERS
+from context_builder.json_values import number_of, object_of, objects_of, parsed_object, texts_of
 from context_builder.session.keys import Keys
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.lease import describe
@@ -108,7 +107,7 @@ class SessionLister:
             _row(
                 one,
                 self._states.get((server, one.session_id), (b"", {}))[1],
-                _object(said),
+                parsed_object(said),
                 is_asleep=is_asleep is not None,
                 now=now,
             )
@@ -124,7 +123,7 @@ class SessionLister:
             for name, _ in changed:
                 pipe.get(Keys(name).state)
             states = await pipe.execute()
-        read = await asyncio.to_thread(lambda: [_brief(_object(raw)) for raw in states])
+        read = await asyncio.to_thread(lambda: [_brief(parsed_object(raw)) for raw in states])
         for (name, mark), state in zip(changed, read, strict=True):
             self._states[server, name] = mark, state
         while len(self._states) > 4 * MOST_SHOWN:
@@ -133,22 +132,21 @@ class SessionLister:
 
 def _brief(state: dict[str, Any]) -> dict[str, Any]:
     """Return what rows are made of: a state may be megabytes."""
-    buffer = [one for one in _list(state.get("raw_recent_buffer")) if isinstance(one, dict)]
+    buffer = objects_of(state.get("raw_recent_buffer"))
     speakers = dict.fromkeys(str(one.get("speaker", ""))[:MOST_CHARS] for one in reversed(buffer))
     if not buffer:
-        points = _list(_part(state, "rolling_summary").get("points"))
-        named = [name for one in reversed(points) if isinstance(one, dict) for name in _list(one.get("speakers"))]
-        speakers = dict.fromkeys(str(name)[:MOST_CHARS] for name in named)
-    cost, analyst = _part(state, "cost"), _part(state, "analyst")
-    tasks = [one for one in _part(cost, "tasks").values() if isinstance(one, dict)]
+        points = objects_of(object_of(state.get("rolling_summary")).get("points"))
+        speakers = dict.fromkeys(name for one in reversed(points) for name in texts_of(one.get("speakers"), MOST_CHARS))
+    cost, analyst = object_of(state.get("cost")), object_of(state.get("analyst"))
+    tasks = objects_of([*object_of(cost.get("tasks")).values()])
     return {
         "speakers": tuple(filter(None, speakers))[:MOST_SPEAKERS],
-        "arrivals": [_number(one.get("buffer_entry_time")) or 0.0 for one in buffer],
-        "domains": tuple(str(name)[:MOST_CHARS] for name in _list(state.get("current_domains"))),
-        "last": _number(state.get("last_message_time")),
-        "dollars": _number(cost.get("dollars")) or 0.0,
+        "arrivals": [number_of(one.get("buffer_entry_time")) or 0.0 for one in buffer],
+        "domains": tuple(texts_of(state.get("current_domains"), MOST_CHARS)),
+        "last": number_of(state.get("last_message_time")),
+        "dollars": number_of(cost.get("dollars")) or 0.0,
         "tokens": int(
-            sum(_number(one.get(name)) or 0 for one in tasks for name in ("prompt_tokens", "completion_tokens"))
+            sum(number_of(one.get(name)) or 0 for one in tasks for name in ("prompt_tokens", "completion_tokens"))
         ),
         "analyst": str(analyst.get("domains") or analyst.get("keywords") or analyst.get("summary") or "")[:MOST_CHARS],
     }
@@ -167,7 +165,7 @@ def _row(
         session_id=one.session_id,
         status="sleeping" if sleeping else one.status,
         owner=describe(one.owner)[:MOST_CHARS] if one.owner else "",
-        last_spoke=_number(conversation.get("last_message_time")) or one.last_active or state.get("last"),
+        last_spoke=number_of(conversation.get("last_message_time")) or one.last_active or state.get("last"),
         silent=bool(conversation.get("silence")),
         messages=one.messages,
         rate=sum(at > now - RATE_SECONDS for at in state.get("arrivals", ())),
@@ -182,24 +180,3 @@ def _row(
         tokens=state.get("tokens", 0),
         analyst=state.get("analyst", ""),
     )
-
-
-def _object(raw: bytes | None) -> dict[str, Any]:
-    try:
-        found = orjson.loads(raw) if raw else {}
-    except orjson.JSONDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _part(whole: dict[str, Any], name: str) -> dict[str, Any]:
-    part = whole.get(name)
-    return part if isinstance(part, dict) else {}
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -67,6 +67,11 @@ def decode(raw: bytes, now: Instant, *, max_bytes: int) -> Message:
     return from_fields(_parse(raw), now)
 
 
+def is_assistants(fields: Mapping[str, Any]) -> bool:
+    """Return whether a message, as a listener sends it or as a state shows it, is the assistant's."""
+    return fields.get("type") == "consilience" or fields.get("speaker") == CONSILIENCE
+
+
 def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
     """Return the message in a parsed delivery. Raises :class:`MessageError` with the reason it is none."""
     text = fields.get("text")
@@ -78,7 +83,7 @@ def from_fields(fields: Mapping[str, Any], now: Instant) -> Message:
     if not (_is_unicode(text) and _is_unicode(speaker)):
         raise MessageError("invalid Unicode")
     number = _number(fields.get("message_number"))
-    consilience = speaker == CONSILIENCE or fields.get("type") == "consilience"
+    consilience = is_assistants({**fields, "speaker": speaker})
     came = fields.get("timestamp")
     if isinstance(came, float) and not math.isfinite(came):
         came = str(came)  # of which JSON would make null, and that tells nothing apart

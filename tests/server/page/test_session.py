@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import expect
 from redis.asyncio import Redis
 
+from context_builder.session.keys import Keys
 from context_builder.testing import StubAnalyst
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in
@@ -218,3 +219,22 @@ async def test_silence_is_what_is_published(redis: Redis, visitor: Visitor) -> N
     await expect(clock).to_have_class("value clock")
     await publish(silent=True)
     await expect(clock).to_have_class("value clock is-silent")
+
+
+@pytest.mark.parametrize("odd", [None, 7, "text", [1, "a", None], {"a": 1}])
+async def test_a_state_of_other_types_is_shown_as_far_as_it_goes(
+    odd: object, redis: Redis, reader: httpx.AsyncClient
+) -> None:
+    message = dict.fromkeys(("speaker", "domains", "keywords", "domain_confidence", "buffer_entry_time", "time"), odd)
+    point = dict.fromkeys(("id", "kind", "speakers", "ids", "time"), odd)
+    of_session = ("current_domains", "current_keywords", "domain_confidence", "cost", "analyst", "last_message_time")
+    whole = {
+        "raw_recent_buffer": [{**message, "id": 1, "text": "Whales sing."}, odd],
+        "rolling_summary": {"points": [{**point, "text": "They sing."}, odd], "message_count": odd},
+        **dict.fromkeys(of_session, odd),
+    }
+    for state_of in (whole, {**whole, "rolling_summary": odd}, {**whole, "raw_recent_buffer": odd}):
+        await redis.set(Keys("monday").state, orjson.dumps(state_of))
+        answer = await reader.get(ADDRESS)
+        assert answer.status_code == 200
+        assert ("Whales sing." in answer.text) is (state_of["raw_recent_buffer"] != odd)
