@@ -42,7 +42,9 @@ class SessionMessages:
         if state is None and not stored and not await self._was_stored(session_id, after):
             return None
         waiting = await self._waiting(session_id)
-        responses, buffer = (objects_of((state or {}).get(name)) for name in ("consilience_responses", "raw_recent_buffer"))
+        responses, buffer = (
+            objects_of((state or {}).get(name)) for name in ("consilience_responses", "raw_recent_buffer")
+        )
         found = _by_id([*map(_of_row, stored), *waiting, *responses, *buffer])
         return [found[number] for number in sorted(found) if number > after][:limit]
 
