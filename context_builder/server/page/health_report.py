@@ -103,7 +103,8 @@ async def health_report(services: Services, tenant_id: str) -> HealthReport:
     with suppress(ContextBuilderError):  # a server that does not answer is named above
         found = await SessionLister().find(servers)
         rows, report.sessions = found.rows, found.total
-        report.checks += [_model(rows, has_model=services.has_model), _archive(rows), _delivery(rows)]
+        scope = "" if report.sessions <= len(rows) else f", of the {len(rows):,} newest sessions"
+        report.checks += [_model(rows, has_model=services.has_model), _archive(rows, scope), _delivery(rows, scope)]
         report.dead = [row for row in rows if row.dead]
         report.fleet = await _fleet(servers)
         report.has_fleet = report.fleet is not None
@@ -164,20 +165,20 @@ def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     return Check("Model", "good", found)
 
 
-def _archive(rows: Sequence[SessionRow]) -> Check:
-    """Tell what waits for the archive, and what it refused for good."""
+def _archive(rows: Sequence[SessionRow], scope: str) -> Check:
+    """Tell what waits for the archive, and what it refused for good, of the sessions that ``scope`` names."""
     waiting, refused = sum(row.to_archive for row in rows), sum(row.refused_by_archive for row in rows)
     found = f"{waiting:,} summaries wait for it" if waiting else "it has taken every summary"
     if refused:
-        return Check("Archive", "warn", f"{refused:,} summaries were refused for good, {waiting:,} wait for it")
-    return Check("Archive", "good", found)
+        found = f"{refused:,} summaries were refused for good, {waiting:,} wait for it"
+    return Check("Archive", "warn" if refused else "good", found + scope)
 
 
-def _delivery(rows: Sequence[SessionRow]) -> Check:
+def _delivery(rows: Sequence[SessionRow], scope: str) -> Check:
     waiting, dead = sum(row.to_deliver for row in rows), sum(row.dead for row in rows)
     found = f"{waiting:,} on their way to archive and memory" if waiting else "everything is delivered"
     advice = (f"{dead:,} could not be delivered: see the dead letters below",) if dead else ()
-    return Check("Delivery", "warn" if dead else "good", found, advice)
+    return Check("Delivery", "warn" if dead else "good", found + scope, advice)
 
 
 async def _fleet(servers: SessionServers) -> FleetStatus | None:

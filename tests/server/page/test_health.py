@@ -8,6 +8,8 @@ from playwright.async_api import expect
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
+from context_builder.server.page.session_list import MOST_SHOWN
+from context_builder.session.keys import Keys
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import logged_in, token_in
 from tests.server.page.hostile import TEXTS
@@ -36,6 +38,17 @@ async def test_the_page_tells_of_services_costs_and_dead_letters(redis: Redis, v
         await expect(page.locator(".checks").first).to_contain_text(name)
     await expect(page.get_by_role("link", name="monday").first).to_be_visible()
     await check_in_every_dress(page)
+
+
+async def test_what_is_counted_over_the_newest_sessions_says_so(redis: Redis, reader: httpx.AsyncClient) -> None:
+    assert "newest sessions" not in (await reader.get("/ui/health")).text
+    async with redis.pipeline() as pipe:
+        for number in range(MOST_SHOWN + 1):
+            pipe.lpush(Keys(f"session-{number}").input, b"{}")
+        await pipe.execute()
+    shown = (await reader.get("/ui/health")).text
+    assert "it has taken every summary, of the 200 newest sessions" in shown
+    assert "everything is delivered, of the 200 newest sessions" in shown
 
 
 async def test_a_dead_letter_is_put_back_after_a_question(redis: Redis, visitor: Visitor) -> None:
