@@ -140,8 +140,8 @@ async def _pushes(app: App) -> CheckAnswer:
     from context_builder.fleet.pushes import EVENTS_NEEDED, hears_pushes
 
     if await hears_pushes(app.redis):
-        return CheckAnswer(f"{app.redis_is.what} tells of them: a fleet runs a new session at once")
-    found = f"{app.redis_is.what} does not tell of them: a fleet finds new sessions by scans, every DISCOVERY_SCAN"
+        return CheckAnswer(f"{app.redis_is.what} reports them: a fleet runs a new session at once")
+    found = f"{app.redis_is.what} does not report them: a fleet finds new sessions by scans, every DISCOVERY_SCAN"
     return CheckAnswer(found, f"redis-cli CONFIG SET notify-keyspace-events {EVENTS_NEEDED}")
 
 

@@ -103,7 +103,7 @@ async def _of_redis(settings: Settings) -> list[Repair]:
         if not await hears_pushes(redis) and (flags := await _configured(redis, "notify-keyspace-events")) is not None:
             needed = flags + "".join(flag for flag in EVENTS_NEEDED if flag not in flags)
             mend = _configuring(settings, "notify-keyspace-events", needed)
-            found.append(Repair(f"{name} does not tell of pushes", asks=True, mend=mend))
+            found.append(Repair(f"{name} does not report pushes", asks=True, mend=mend))
     return found
 
 

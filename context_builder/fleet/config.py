@@ -20,7 +20,7 @@ class FleetConfig:
         0.5,
         "DISCOVERY_SCAN",
         "Time between two scans of 20,000 keys for sessions that a fleet was not told of; "
-        "60 times as long where Redis tells of pushes (notify-keyspace-events). seconds",
+        "60 times as long where Redis reports pushes (notify-keyspace-events). seconds",
     )
     concurrency: Count = setting(
         2_000,

@@ -28,10 +28,10 @@ SCANNED: Final = 20_000
 SCAN_PART: Final = 1000
 
 RARER: Final = 60
-"""While Redis tells of pushes, scans are so many times rarer: they find what was told while nobody listened."""
+"""While Redis reports pushes, scans are so many times rarer: they find what was told while nobody listened."""
 
 PROBE_INTERVAL: Final = 10.0
-"""Seconds between two looks whether Redis still tells of pushes."""
+"""Seconds between two looks whether Redis still reports pushes."""
 
 PROBE_ANSWER: Final = 1.0
 
@@ -82,7 +82,7 @@ class Discovery:
         self._heard_probe = asyncio.Event()
         self._probe = ""
         self.hears = False
-        """Whether Redis tells of pushes."""
+        """Whether Redis reports pushes."""
 
     async def run(self) -> None:
         """Discover for ever."""

@@ -39,7 +39,7 @@ async def push_probe(redis: Redis, name: str) -> None:
 
 
 async def hears_pushes(redis: Redis) -> bool:
-    """Return whether this Redis tells of pushes. Raises :class:`~context_builder.errors.StoreError`."""
+    """Return whether this Redis reports pushes. Raises :class:`~context_builder.errors.StoreError`."""
     async with redis.pubsub() as pubsub:
         async with translated():
             await pubsub.subscribe(push_channel(redis))

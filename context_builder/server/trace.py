@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from context_builder.tracing import TRACEPARENT, TraceContext, recorded_span, span
 
 NO_TELEMETRY: Final = TelemetryConfig(tracing=False, metrics=False, logs=False, auto_configure=False)
-"""Turns off what FastAPI would tell of a call where a tracer is set up: the query, with what is searched for and with
+"""Turns off what FastAPI would record of a call where a tracer is set up: the query, with what is searched for and with
 login codes, and the texts of exceptions. :class:`TraceMiddleware` tells the route alone."""
 _HARDENING: Final = {b"cache-control": b"no-store", b"x-content-type-options": b"nosniff"}
 """Of every answer that says nothing else: it is one caller's, and is what it says it is."""

@@ -138,7 +138,7 @@ class PostgresPool:
 
 async def _is_direct(connection: asyncpg.Connection) -> bool:
     """Return whether the server process that answers is the one that the connection was told of: poolers, which may
-    give each transaction another one, tell of none of them, or a cancelled query would be somebody else's.
+    give each transaction another one, report none of them, or a cancelled query would be somebody else's.
 
     A statement without parameters needs no preparing; its status tells how many rows it has.
     """

@@ -11,7 +11,7 @@ from context_builder.transcript.fields import number, objects, text
 from context_builder.transcript.utterance import UNKNOWN_SPEAKER, Utterance
 
 _SPOKEN: Final = (None, "", "thread_broadcast", "me_message", "file_share", "bot_message")
-"""Subtypes of Slack's messages in which somebody says something; others tell of joining, topics and the like."""
+"""Subtypes of Slack's messages in which somebody says something; others announce joining, topics and the like."""
 
 _REFERENCE: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 

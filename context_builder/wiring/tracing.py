@@ -25,7 +25,7 @@ MOST_SPANS: Final = 2048
 
 
 class _Told(logging.Handler):
-    """Tells once that spans cannot be sent; the SDK would tell of each try, and not as the log has it."""
+    """Tells once that spans cannot be sent; the SDK would report each try, and not as the log has it."""
 
     _tells = True
 

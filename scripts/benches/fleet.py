@@ -107,7 +107,7 @@ def main() -> int:
     parser.add_argument(
         "--patience", type=float, default=30.0, metavar="S", help="how long --measure waits for a quiet machine (30)"
     )
-    parser.add_argument("--unchecked", action="store_true", help="with --simulate: tell of other sizes in any case")
+    parser.add_argument("--unchecked", action="store_true", help="with --simulate: report other sizes in any case")
     parser.add_argument("--talking", type=float, default=0.1, metavar="S", help="share of sessions spoken in (0.1)")
     parser.add_argument("--idle", type=float, default=0.1, metavar="S", help="share of others that are awake (0.1)")
     options = parser.parse_args()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.engines
 
 @pytest.fixture(autouse=True)
 def store(redis_server: RedisServer, database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Redis:
-    """A Redis that tells of nothing and evicts, and a database without tables."""
+    """A Redis that reports nothing and evicts, and a database without tables."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REDIS_URL", redis_server.url)
     monkeypatch.setenv("DATABASE_URL", database_url)

@@ -19,7 +19,7 @@ TENANT = "lab"
 
 
 class _Stalling:
-    """Implements all of the protocols: it tells of each call by a line, and waits for ever."""
+    """Implements all of the protocols: it reports each call by a line, and waits for ever."""
 
     async def stall(self, *_: Any) -> NoReturn:
         print("asked", flush=True)

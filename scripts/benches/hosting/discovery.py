@@ -26,7 +26,7 @@ GOAL: Final = 1.0
 def discovery(stage: Stage) -> Iterator[Line]:
     """First message of a session that nobody knows → visible."""
     for events, others, what in (
-        (EVENTS, 0, "Redis tells of pushes"),
+        (EVENTS, 0, "Redis reports pushes"),
         (BENCH_EVENTS, OTHER_KEYS, f"scans only, {OTHER_KEYS:,} other keys"),
     ):
         empty(stage, events)
@@ -44,7 +44,7 @@ def discovery(stage: Stage) -> Iterator[Line]:
 def scan(stage: Stage, seconds: float) -> Iterator[Line]:
     """What a worker without sessions costs, and Redis with it."""
     for events, others, what in (
-        (EVENTS, OTHER_KEYS, f"Redis tells of pushes, {OTHER_KEYS:,} keys"),
+        (EVENTS, OTHER_KEYS, f"Redis reports pushes, {OTHER_KEYS:,} keys"),
         (BENCH_EVENTS, OTHER_KEYS, f"scans only, {OTHER_KEYS:,} keys"),
         (BENCH_EVENTS, MANY_KEYS, f"scans only, {MANY_KEYS:,} keys"),
     ):

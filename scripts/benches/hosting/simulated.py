@@ -1,4 +1,4 @@
-"""``bench fleet --simulate`` reproduces points that it was not calibrated on, and then tells of other sizes."""
+"""``bench fleet --simulate`` reproduces points that it was not calibrated on, and then reports other sizes."""
 
 from __future__ import annotations
 
