@@ -146,3 +146,19 @@ def test_a_unit_is_what_systemd_understands(unit: str, tmp_path: Path) -> None:
     complaints = [line for line in (done.stdout + done.stderr).splitlines() if unit.partition("@")[0] in line]
     assert done.returncode == 0, complaints
     assert not [line for line in complaints if "Unknown" in line]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["kubernetes-validate", "--strict", "kubernetes/context-builder.yaml"],
+        ["promtool", "check", "rules", "prometheus/alerts.yml"],
+        ["promtool", "check", "config", "--syntax-only", "prometheus/prometheus.yml"],
+    ],
+    ids=" ".join,
+)
+def test_linters_find_nothing(command: list[str]) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not here")
+    done = subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
