@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
-from threading import Thread
+from threading import Semaphore, Thread
 from typing import Any, BinaryIO, Final, cast
 
 from websockets.asyncio.client import ClientConnection, connect, process_exception
@@ -121,24 +120,27 @@ async def from_lines(source: BinaryIO | None = None) -> AsyncIterator[str | byte
     Raises :class:`TranscriptError` when it cannot be read.
     """
     loop = asyncio.get_running_loop()
-    lines: asyncio.Queue[bytes] = asyncio.Queue(_WAITING)
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
+    places = Semaphore(_WAITING)
     unreadable: OSError | None = None
 
     def read() -> None:
         nonlocal unreadable
-        with suppress(CancelledError, RuntimeError):  # nobody listens any more: the loop has ended, or is about to
+        with suppress(RuntimeError):  # the loop has ended: nobody listens any more
             try:
                 stream = source or open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (see below)
                 while line := stream.readline(LARGEST):
-                    asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+                    places.acquire()
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
             except OSError as error:
                 unreadable = error
             finally:
-                asyncio.run_coroutine_threadsafe(lines.put(b""), loop).result()
+                loop.call_soon_threadsafe(lines.put_nowait, b"")
 
     # A read cannot be interrupted, and dies with the program, which at its end would wait for sys.stdin's own lock.
     Thread(target=read, name="lines", daemon=True).start()
     while line := await lines.get():
+        places.release()
         if line.strip():
             yield line
     if unreadable is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,7 +47,9 @@ def test_sessions_move_and_nothing_is_lost(tmp_path: Path) -> None:
     assert outcome["whole"]
     assert outcome["said"] >= 10
     assert set(outcome["elsewhere_after"]) == {"worker 1 killed", "worker 2 left"}
-    assert outcome["moved"] >= 10
+    run = [int(count) for count in re.findall(r"with (\d+) sessions", told)]
+    assert len(run) == 2
+    assert outcome["moved"] >= sum(run) > 0
     assert left_behind(tmp_path) == []
 
 

@@ -30,7 +30,7 @@ from context_builder_client.models import (
     Feedback,
     ProblemDocument,
     SendMessagesBodyType0,
-    TurnBody,
+    TurnRequest,
 )
 
 url, key = sys.argv[1:]
@@ -70,7 +70,7 @@ async def drive(client):
         "monday", client=client, body=SendMessagesBodyType0.from_dict({"text": "Where?"})
     )
     assert sent.accepted == 1
-    turn = await build_turn.asyncio("monday", client=client, body=TurnBody(query="What sings?", token_budget=300))
+    turn = await build_turn.asyncio("monday", client=client, body=TurnRequest(query="What sings?", token_budget=300))
     assert 0 < turn.tokens_used <= 300
     assert (await search_memories.asyncio(client=client, q="humpback")).memories is not None
 

@@ -48,7 +48,7 @@ class ListingAnswer(CamelModel):
     next: str | None
 
 
-class PackageFeedback(CamelModel):
+class Feedback(CamelModel):
     """Says how good a package was, and which sources helped how much, each 0 to 1."""
 
     outcome: Share | None = None
@@ -111,7 +111,7 @@ async def get_package(
 
 @router.post("/knowledge/context/{package_id}/feedback", openapi_extra=READER, status_code=204, response_class=Response)
 async def rate_package(
-    package_id: PackageId, feedback: PackageFeedback, services: ServicesHere, caller: CallerHere
+    package_id: PackageId, feedback: Feedback, services: ServicesHere, caller: CallerHere
 ) -> Response:
     """Say what helped; of each caller the latest counts."""
     await services.packages.feedback(caller.agent, package_id, feedback.outcome, feedback.helped, feedback.note)

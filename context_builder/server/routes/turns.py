@@ -24,7 +24,7 @@ router = guarded_router("sessions")
 _LONGEST_QUERY: Final = 100_000
 
 
-class TurnBody(CamelModel):
+class TurnRequest(CamelModel):
     """Asks for a prompt of at most ``token_budget`` tokens that helps with ``query``.
 
     With a ``package_scope``, what the graph and documents hold for the query and the session takes part in it.
@@ -47,7 +47,7 @@ class TurnAnswer(CamelModel):
 
 @router.post("/sessions/{session_id}/turn", openapi_extra=READER)
 async def build_turn(
-    session_id: SessionId, turn: TurnBody, redis: OwnRedis, services: ServicesHere, caller: CallerHere
+    session_id: SessionId, turn: TurnRequest, redis: OwnRedis, services: ServicesHere, caller: CallerHere
 ) -> TurnAnswer:
     """Build the prompt of a session's next turn from what it publishes and what is remembered."""
     with refusals():
@@ -60,7 +60,9 @@ async def build_turn(
     )
 
 
-async def built_turn(session_id: str, turn: TurnBody, redis: Redis, services: Services, caller: Caller) -> BuiltContext:
+async def built_turn(
+    session_id: str, turn: TurnRequest, redis: Redis, services: Services, caller: Caller
+) -> BuiltContext:
     """Return the prompt of a turn, in which knowledge takes part as far as the caller may see it."""
     named = {"tenant_id": caller.tenant_id} | ({"user_id": turn.user_id} if turn.user_id is not None else {})
     knowledge = None if turn.package_scope is None else Knowing(caller.agent, turn.package_scope)

@@ -22,7 +22,7 @@ from context_builder.server.page.form_page import form_page, values_of
 from context_builder.server.page.graph_drawing import GraphDrawing, drawn
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.problem import Problem, invalid, problem_of
-from context_builder.server.routes.packages import PackageFeedback, PackageId
+from context_builder.server.routes.packages import Feedback, PackageId
 from context_builder.server.services import CallerHere, Services, ServicesHere
 from context_builder.server.trace import current_trace
 
@@ -151,7 +151,7 @@ async def rate_package(
         "note": sent.get("note", ""),
     }
     try:
-        said = PackageFeedback.model_validate(fields)
+        said = Feedback.model_validate(fields)
     except ValidationError as error:
         raise invalid(error.errors()) from None
     await services.packages.feedback(caller.agent, package_id, said.outcome, said.helped, said.note)

@@ -26,7 +26,7 @@ from context_builder.server.page.memory_search import memories_of
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.prompt_view import SECTIONS, PromptView, is_rated, prompt_view
 from context_builder.server.problem import Problem, invalid
-from context_builder.server.routes.turns import TurnBody, built_turn, refusals, shown_receipts
+from context_builder.server.routes.turns import TurnRequest, built_turn, refusals, shown_receipts
 from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
 from context_builder.session.keys import validate_session_id
 
@@ -55,13 +55,13 @@ class PromptForm:
     def read(cls, sent: Mapping[str, Any]) -> Self:
         return cls(**{name: str(sent.get(name, "")).strip() for name in cls.__slots__})
 
-    def turn(self) -> TurnBody:
+    def turn(self) -> TurnRequest:
         """Return the turn with the largest budget there is, in which everything fits that was found."""
         fields: dict[str, Any] = {"query": self.query, "token_budget": MAX_BUDGET, "user_id": self.user or None}
         if self.project:
             fields["package_scope"] = {"project_id": self.project, "session_ids": [self.session]}
         try:
-            return TurnBody.model_validate(fields)
+            return TurnRequest.model_validate(fields)
         except ValidationError as error:
             raise invalid(error.errors()) from None
 
