@@ -98,9 +98,12 @@ async def test_a_server_that_is_away_stops_its_own_sessions_until_it_is_back(
     await second.redis.connection_pool.disconnect()
     await second.say("lab-1", "lab-2", "lab-3")
     await second.hears("lab-1", "lab-2", "lab-3")
-    found = status(worker.folder, urls)
-    assert found["away"] == []
-    assert {one["server"] for one in found["workers"]} == set(urls_named(urls))
+
+    def is_on_both() -> bool:
+        found = status(worker.folder, urls)
+        return found["away"] == [] and {one["server"] for one in found["workers"]} == set(urls_named(urls))
+
+    await wait_until(is_on_both, "the worker's next heartbeat is on the server that is back", timeout=20)
     worker.process.terminate()
     assert worker.wait() == 0, worker.output
     assert worker.output.count('"fleet.server_away"') == 2
