@@ -94,6 +94,7 @@ async def test_a_server_that_is_away_stops_its_own_sessions_until_it_is_back(
     found = status(worker.folder, urls)
     assert found["away"] == [f"127.0.0.1:{second_server.port}/0"]
     assert len(found["sessions"]) == len(NAMES) + 1
+    await wait_until(lambda: worker.output.count('"fleet.server_away"') == 2, "it is missed again", timeout=20)
     second_server.start()
     await second.redis.connection_pool.disconnect()
     await second.say("lab-1", "lab-2", "lab-3")
