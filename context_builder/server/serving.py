@@ -26,7 +26,6 @@ GRACE: Final = 3
 GC_THRESHOLDS: Final = (20_000, 20, 20)
 """An answer makes some ten thousand objects, hardly any of them in cycles."""
 
-
 WHOLE: Final = 120.0
 """Seconds in which a request has to come in whole: who only begins one, and another, must not take all connections."""
 
@@ -40,18 +39,18 @@ class Protocol(H11Protocol):
         super().connection_made(transport)
         self._late = self.loop.call_later(WHOLE, transport.abort)
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def handle_events(self) -> None:
+        super().handle_events()  # also of a request that was sent behind another, once that is answered
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._come()
+            self._stop_waiting()
         elif self._late is None:
             self._late = self.loop.call_later(WHOLE, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._come()
+        self._stop_waiting()
         super().connection_lost(exc)
 
-    def _come(self) -> None:
+    def _stop_waiting(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None

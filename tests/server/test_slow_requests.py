@@ -46,6 +46,15 @@ async def test_half_a_request_is_not_waited_for_long(connect: Connect, begun: by
     writer.close()
 
 
+async def test_nor_is_half_a_request_that_was_sent_behind_a_whole_one(connect: Connect) -> None:
+    reader, writer = await connect()
+    writer.write(HEAD + b"\r\n12" + HEAD + b"\r\n1")
+    await asyncio.wait_for(reader.readuntil(b"whole"), 5)
+    with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+        await asyncio.wait_for(reader.readexactly(1), 5)
+    writer.close()
+
+
 async def test_a_whole_request_is_answered_however_long_that_takes(connect: Connect) -> None:
     reader, writer = await connect()
     for _ in range(2):  # the second on the same connection
