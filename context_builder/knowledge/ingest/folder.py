@@ -46,13 +46,29 @@ def files_in(folder: Path) -> Iterator[TextFile | Skipped]:
     """Yield the folder's text files in the order of their paths, and what cannot be taken.
 
     Hidden files and folders are passed over, as are those that a ``.gitignore`` names: in the folder, below it, or
-    above it up to the top of its Git repository. Raises :class:`OSError` for a folder that cannot be read.
+    above it up to the top of its Git repository, where rules that ignore the folder itself do not hold. Raises
+    :class:`OSError` for a folder that cannot be read.
     """
     folder = folder.resolve()
     ignoring: _Rules = ()
     for parent in _parents_in_repository(folder):
         ignoring = _with_rules_of(parent, ignoring)
+    if _is_ignored(folder, ignoring, is_folder=True):
+        ignoring = _without_rules_on(folder, ignoring)
     yield from _walk(folder, folder, ignoring)
+
+
+def _without_rules_on(folder: Path, ignoring: _Rules) -> _Rules:
+    """Return the rules without those that name the folder, which was asked for all the same."""
+    return tuple(
+        (
+            base,
+            GitIgnoreSpec(
+                one for one in spec.patterns if one.match_file(_relative(folder, base, is_folder=True)) is None
+            ),
+        )
+        for base, spec in ignoring
+    )
 
 
 def _parents_in_repository(folder: Path) -> list[Path]:
@@ -113,10 +129,14 @@ def _printable(path: str) -> str:
 def _is_ignored(entry: Path, ignoring: _Rules, *, is_folder: bool) -> bool:
     """Return what the innermost rule that names the entry says."""
     for base, spec in reversed(ignoring):
-        ignored = spec.check_file(entry.relative_to(base).as_posix() + ("/" if is_folder else "")).include
+        ignored = spec.check_file(_relative(entry, base, is_folder=is_folder)).include
         if ignored is not None:
             return ignored
     return False
+
+
+def _relative(entry: Path, base: Path, *, is_folder: bool) -> str:
+    return entry.relative_to(base).as_posix() + ("/" if is_folder else "")
 
 
 def _read(file: Path, path: str) -> TextFile | Skipped:

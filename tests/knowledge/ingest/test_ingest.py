@@ -59,6 +59,16 @@ def test_rules_above_the_folder_hold_up_to_the_repositorys_top(tmp_path: Path) -
     assert paths_in(tmp_path / "repo/docs") == ["a.md", "b.log", "drafts/d.md", "kept.log"]
 
 
+@pytest.mark.parametrize("rule", ["/built/", "built", "*\n!*.py", "/built/*\nbuilt/"])
+def test_a_folder_that_is_named_is_read_though_rules_above_ignore_it(tmp_path: Path, rule: str) -> None:
+    inside = {"repo/built/a.md": "a", "repo/built/b.log": "b", "repo/built/deep/c.md": "c"}
+    write(tmp_path, {"repo/.git/HEAD": "ref", "repo/.gitignore": f"{rule}\n*.log\n", **inside})
+    assert paths_in(tmp_path / "repo") == []
+    assert paths_in(tmp_path / "repo/built/deep") == ["c.md"]
+    if "/*" not in rule:
+        assert paths_in(tmp_path / "repo/built") == ["a.md", "deep/c.md"]
+
+
 @pytest.mark.parametrize("line", ["!", "broken\\", "[b-a]", "**\\"])
 def test_a_line_of_gitignore_that_is_no_rule_names_nothing(tmp_path: Path, line: str) -> None:
     write(tmp_path, {".gitignore": f"{line}\n*.log\n", "a.md": "a", "b.log": "b"})
