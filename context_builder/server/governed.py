@@ -27,6 +27,17 @@ def artifact_source(tenant_id: str, artifact: StoredArtifact, shown: StoredArtif
     )
 
 
+def session_source(tenant_id: str, session_id: str, stated: StoredArtifact | None) -> GovernedSource:
+    """Return what was said in a session as policies know it, as sensitive as the session's artifact states."""
+    return GovernedSource(
+        ref=f"session:{session_id}",
+        tenant=tenant_id,
+        kind="message",
+        sensitivity=stated.sensitivity if stated is not None else Sensitivity.INTERNAL.value,
+        session=session_id,
+    )
+
+
 async def memory_sources(tenant_id: str, memories: Sequence[Memory], knowledge: KnowledgeStore) -> list[GovernedSource]:
     """Return memories as policies know them: messages and points as in packages, under the same refs."""
     sessions = {one.session_id for one in memories if one.session_id is not None}

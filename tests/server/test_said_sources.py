@@ -109,3 +109,25 @@ async def test_what_was_said_confidentially_is_redacted_everywhere(api: ApiServe
         assert await seen(client) == {*ALL, secret}
         (await client.put("/knowledge/artifacts/session:monday", json=stated)).raise_for_status()
         assert "ann@example.org" not in str(await seen(client))
+
+
+async def test_who_sees_a_session_redacted_cannot_state_it_less_sensitive(api: ApiServer, tenant: str) -> None:
+    path = "/knowledge/artifacts/session:monday"
+    stated = {"kind": "document", "title": "Monday", "content": "Behind closed doors."}
+    async with api.client(api.key(Role.WRITER, tenant)) as client, api.client(api.key(Role.ADMIN, tenant)) as admin:
+        (await client.put(path, json={**stated, "sensitivity": "confidential"})).raise_for_status()
+        for answer in (await client.put(path, json={**stated, "sensitivity": "public"}), await client.delete(path)):
+            assert (answer.status_code, answer.json()["type"]) == (403, "urn:context-builder:forbidden")
+        assert (await client.get(path)).json()["sensitivity"] == "confidential"
+        (await admin.put(path, json={**stated, "sensitivity": "internal"})).raise_for_status()
+        (await client.delete(path)).raise_for_status()
+
+
+async def test_a_session_that_policies_hide_is_not_opened_by_stating_it_public(api: ApiServer, tenant: str) -> None:
+    condition = 'resource.session == "monday" && resource.sensitivity != "public"'
+    hide = f"forbid (principal, action, resource) when {{ {condition} }};"
+    stated = {"kind": "document", "title": "Monday", "content": "", "sensitivity": "public"}
+    async with api.client(api.key(Role.WRITER, tenant)) as client, api.client(api.key(Role.ADMIN, tenant)) as admin:
+        (await admin.put("/knowledge/policies/shut", content=hide)).raise_for_status()
+        assert (await client.put("/knowledge/artifacts/session:monday", json=stated)).status_code == 404
+        assert await seen(client) == {QUESTION}

@@ -11,9 +11,9 @@ from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel,
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.viewer import missing_source
 from context_builder.server.access.caller import Caller, Role
-from context_builder.server.governed import artifact_source
+from context_builder.server.governed import artifact_source, session_source
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
-from context_builder.server.problem import not_found
+from context_builder.server.problem import Problem, not_found
 from context_builder.server.services import CallerHere, Services, ServicesHere
 from context_builder.session.keys import is_session_id
 
@@ -22,9 +22,11 @@ router = guarded_router("knowledge")
 MADE_HERE: Final = ("point:", "message:", "session:", "person:")
 """Refs that begin so are of what was said, and no artifact's, but for a session's: that states how sensitive it is."""
 
+_SESSION: Final = "session:"
+
 
 def _is_free(ref: str) -> str:
-    if ref.startswith(MADE_HERE) and not is_session_id(ref.removeprefix("session:")):
+    if ref.startswith(MADE_HERE) and not is_session_id(ref.removeprefix(_SESSION)):
         raise ValueError(f"refs that begin with {', '.join(MADE_HERE)} are made here")
     return ref
 
@@ -69,11 +71,10 @@ async def put_artifact(
 ) -> PutAnswer:
     """Store an artifact: new content makes the next version, other metadata keeps it, what is equal changes nothing.
 
-    What the caller may not read is not the caller's to replace, but for admins.
+    What the caller may not read is not the caller's to replace, but for admins; nor is what a session's artifact states
+    where the caller sees redacted what was said there.
     """
-    held = await _current(services, caller, ref)
-    if held is not None and not await _may_change(services, caller, held):
-        raise not_found()
+    await _check_change(services, caller, ref, await _current(services, caller, ref))
     version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact)
     if changed:
         for work in services.after_put:
@@ -109,8 +110,9 @@ async def get_artifact(
 async def delete_artifact(ref: RefInPath, services: ServicesHere, caller: CallerHere) -> ErasedAnswer:
     """Erase all versions of an artifact, what it is found by, its edges and assessments, and what was served of it."""
     found = await _current(services, caller, ref)
-    if found is None or not await _may_change(services, caller, found):
+    if found is None:
         raise not_found()
+    await _check_change(services, caller, ref, found)
     if not await services.knowledge.erase(caller.tenant_id, ref):
         raise not_found()
     await services.packages.uncache(caller.tenant_id, ref)
@@ -140,10 +142,21 @@ async def _current(services: Services, caller: Caller, ref: str) -> StoredArtifa
     return (await services.knowledge.get(caller.tenant_id, [ref])).get(ref)
 
 
-async def _may_change(services: Services, caller: Caller, artifact: StoredArtifact) -> bool:
-    """Return whether the artifact is the caller's to replace and erase: whoever is admin may have to, unread."""
+async def _check_change(services: Services, caller: Caller, ref: str, held: StoredArtifact | None) -> None:
+    """Raise :class:`Problem` unless the caller may replace and erase what is ``held`` under the ref.
+
+    Admins may, unread. Under a session's ref it decides who sees what was said, and those who see less must not.
+    """
     if caller.may(Role.ADMIN):
-        return True
-    sources = [artifact_source(caller.tenant_id, artifact)]
-    (access,) = await services.packages.viewer.access(caller.agent, sources)
-    return access is not Access.DENIED
+        return
+    if is_session := ref.startswith(_SESSION):
+        source = session_source(caller.tenant_id, ref.removeprefix(_SESSION), held)
+    elif held is not None:
+        source = artifact_source(caller.tenant_id, held)
+    else:
+        return
+    (access,) = await services.packages.viewer.access(caller.agent, [source])
+    if access is Access.DENIED:
+        raise not_found()
+    if is_session and access is Access.REDACTED:
+        raise Problem(403, "forbidden", "what was said there is shown to you redacted; this needs the role admin")
