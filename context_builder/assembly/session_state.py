@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.turn import spoken
+from context_builder.json_values import number_of, object_of, objects_of, texts_of
 from context_builder.memory.memory import point_id
 from context_builder.quoting import quoted_name
 from context_builder.timestamps import moment
 
 State = Mapping[str, Any]
-"""A session's state as it is published."""
+"""A session's state as it is published. What is of another type than it should be counts as missing."""
 
 ASSISTANT: Final = "Consilience"
 """The assistant's name as a speaker."""
@@ -29,9 +30,10 @@ _ORIGINS: Final = ("session",)
 
 def published_messages(state: State) -> list[Candidate]:
     """Return the state's messages and the assistant's newest five as candidates, newest first."""
-    buffered = list(state.get("raw_recent_buffer") or ())
+    buffered = objects_of(state.get("raw_recent_buffer"))
     held = {_name(entry) for entry in buffered}
-    responses = [entry for entry in state.get("consilience_responses") or () if _name(entry) not in held][-RESPONSES:]
+    told = objects_of(state.get("consilience_responses"))
+    responses = [entry for entry in told if _name(entry) not in held][-RESPONSES:]
     in_order = buffered[::-1]  # in the session's own order: clocks are set forward and back
     for response in reversed(responses):
         place = next((place for place, entry in enumerate(in_order) if _is_after(response, entry)), len(in_order))
@@ -41,8 +43,8 @@ def published_messages(state: State) -> list[Candidate]:
 
 def summarized(state: State) -> list[Candidate]:
     """Return the points of the rolling summary, newest first; the whole summary where it has no points."""
-    summary = state.get("rolling_summary") or {}
-    points = [point for point in summary.get("points") or () if point.get("text")]
+    summary = object_of(state.get("rolling_summary"))
+    points = [point for point in objects_of(summary.get("points")) if point.get("text")]
     if not points:
         return [_known("summary", summary["text"])] if summary.get("text") else []
     session_id = str(state.get("session_id"))
@@ -51,19 +53,19 @@ def summarized(state: State) -> list[Candidate]:
 
 def topic(state: State) -> list[Candidate]:
     """Return one line about the current domains and keywords; None without any."""
-    domains, keywords = (", ".join(map(str, state.get(key) or ())) for key in ("current_domains", "current_keywords"))
+    domains, keywords = (", ".join(texts_of(state.get(key))) for key in ("current_domains", "current_keywords"))
     about = "; ".join(part for part in (domains, keywords and f"keywords: {keywords}") if part)
     return [_known("topic", f"It is about {about}")] if about else []
 
 
 def _point_name(session_id: str, place: int, point: Mapping[str, Any]) -> str:
     """Return the id under which the memory has the point, so that it is not told twice."""
-    number, time = point.get("id", place), point.get("time")
-    return point_id(session_id, number, time) if isinstance(time, int | float) else f"point-{number}"
+    number, time = point.get("id", place), number_of(point.get("time"))
+    return point_id(session_id, number, time) if isinstance(number, int) and time is not None else f"point-{number}"
 
 
 def _told(point: Mapping[str, Any]) -> str:
-    speakers = ", ".join(quoted_name(str(speaker)) for speaker in point.get("speakers") or ())
+    speakers = ", ".join(quoted_name(speaker) for speaker in texts_of(point.get("speakers")))
     return f"{speakers}: {point['text']}" if speakers else str(point["text"])
 
 
@@ -81,8 +83,8 @@ def message_name(place: object) -> str:
     return f"message-{place}"
 
 
-def _name(entry: Mapping[str, Any]) -> Any:
-    return entry.get("message_number") if entry.get("id") is None else entry["id"]
+def _name(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("message_number") if entry.get("id") is None else entry["id"])
 
 
 def _message(entry: Mapping[str, Any]) -> Candidate:

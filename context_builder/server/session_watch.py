@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple
 
 import jsonpatch
@@ -14,6 +14,7 @@ import structlog
 from redis.asyncio import Redis
 
 from context_builder.errors import StoreError
+from context_builder.json_values import parsed_object
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import Keys
 from context_builder.session.store.state_patch import MARK_BYTES
@@ -71,8 +72,7 @@ class SessionWatch:
                 pipe.get(self._keys.conversation)
                 mark, conversation = await pipe.execute()
             was_silent = self.is_silent
-            with suppress(orjson.JSONDecodeError):
-                self.conversation = orjson.loads(conversation) if conversation else {}
+            self.conversation = parsed_object(conversation)
             if mark != self._mark:
                 await self._take(mark)
             if self.is_silent != was_silent:

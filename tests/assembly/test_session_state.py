@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from context_builder.assembly.session_state import session_turn
 from tests.assembly.turns import Brain
 
@@ -116,3 +118,12 @@ async def test_what_more_tokens_would_add_is_told_without_asking_the_memory_agai
 async def test_an_empty_state_is_an_empty_turn(builder):
     context = await builder().build_for_turn(session_turn({}, "And?"))
     assert [message["role"] for message in context.messages] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    "odd", [None, True, 7, "text", [], ["a", None, {"id": [1]}], {"points": 1, "a": {}}, [{"text": 5, "speakers": 3}]]
+)
+@pytest.mark.parametrize("key", [key for key in STATE if key != "session_id"])
+async def test_what_another_program_published_in_other_types_is_left_out(builder, key, odd):
+    turn = session_turn({**STATE, key: odd}, "And the waves?")
+    assert (await builder().build_for_turn(turn)).messages[-1] == {"role": "user", "content": "And the waves?"}

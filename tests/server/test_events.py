@@ -181,6 +181,16 @@ async def test_whatever_a_look_raises_the_next_one_comes(redis: Redis) -> None:
         await wait_until(lambda: texts(watch.state) and not watch.failing, "it is read again")
 
 
+async def test_a_silence_clock_that_is_no_object_is_none(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    async with running(redis):
+        await wait_until(lambda: redis.exists("context_builder:monday:state"), "a state")
+    await redis.set("conversation_state:monday", "[1]")
+    async with api.client(api.key()) as client, client.stream("GET", PAGE) as response:
+        name, held, _ = await Events(response).next()
+        assert (name, texts(held)) == ("state", ["Whales sing."])
+
+
 async def test_who_leaves_before_the_first_event_leaves_no_watcher(redis: Redis) -> None:
     watches = SessionWatches()
     services: Any = SimpleNamespace(watches=watches, stopping=asyncio.Event())
