@@ -9,6 +9,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from context_builder.analysis.turns import share
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
 from context_builder.server.problem import Problem, problem_response
@@ -33,11 +34,12 @@ def current_caller() -> Caller:
 
 @contextmanager
 def asked_by(caller: Caller) -> Iterator[None]:
-    """Let what is inside be answered for this caller."""
-    token = _CALLER.set(caller)
+    """Let what is inside be answered for this caller, whose tenant's share of the model's calls it takes."""
+    token, former = _CALLER.set(caller), share.set(caller.tenant_id)
     try:
         yield
     finally:
+        share.reset(former)
         _CALLER.reset(token)
 
 
