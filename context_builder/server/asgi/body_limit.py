@@ -12,7 +12,7 @@ from context_builder.server.problem import Problem, problem_response
 MOST_BYTES: Final = 16 * 1024 * 1024
 """An artifact's two million characters, each escaped as JSON allows, fit in."""
 
-MOST_OF_ANYBODY: Final = 2 * 1024 * 1024
+MOST_ANONYMOUS_BYTES: Final = 2 * 1024 * 1024
 """Where who asks is not known yet: the longest form of the page fits in."""
 
 READ_AWAY: Final = 4
@@ -30,7 +30,7 @@ class BodyLimitMiddleware:
         if scope["type"] != "http" or not _has_body(scope):
             await self._app(scope, receive, send)
             return
-        most = min(self._most, MOST_OF_ANYBODY) if is_public(scope["path"]) else self._most
+        most = min(self._most, MOST_ANONYMOUS_BYTES) if is_public(scope["path"]) else self._most
         told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         body = bytearray()
         size = 0

@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.server.access.caller import Role
-from context_builder.server.asgi.body_limit import MOST_OF_ANYBODY
+from context_builder.server.asgi.body_limit import MOST_ANONYMOUS_BYTES
 from tests.server.page.conftest import logged_in, token_in
 from tests.services.api_server import ApiServer
 from tests.services.waiting import wait_until
@@ -188,7 +188,7 @@ async def test_who_is_not_known_yet_sends_little_and_forms_have_few_fields(
     api: ApiServer, reader: httpx.AsyncClient
 ) -> None:
     async with api.client() as client:
-        sent = {"credential": "x" * MOST_OF_ANYBODY}
+        sent = {"credential": "x" * MOST_ANONYMOUS_BYTES}
         answer = await client.post("/ui/login", data=sent, headers={"Origin": api.url})
         assert answer.status_code == 413
     token = token_in((await reader.get("/ui/sessions")).text)
