@@ -73,7 +73,7 @@ class PackageCache:
         for listed in _listings(package):
             pipeline.sadd(listed, package_id)
             pipeline.expire(listed, LONGEST_TTL)
-        pipeline.set(PACKAGE + package_id, package.model_dump_json(by_alias=True), ex=seconds)
+        pipeline.set(PACKAGE + package_id, package.json_text, ex=seconds)
         try:
             await asyncio.wait_for(pipeline.execute(), _PATIENCE)
         except (RedisError, OSError, TimeoutError) as error:

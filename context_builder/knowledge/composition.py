@@ -79,7 +79,7 @@ def revision_of(package: ContextPackage, draft: PackageDraft, traceparent: str) 
         package_id=package.context_package_id,
         request_id=package.context_build_request_id,
         created_at=draft.now,
-        body=orjson.Fragment(package.model_dump_json(by_alias=True)),
+        body=orjson.Fragment(package.json_text),
         candidates=tuple(_verdict(one, versions.get(one.id)) for one in draft.fit.receipts()),
         decision=PolicyDecision(
             package.policy_decision_id,

@@ -55,14 +55,20 @@ class LocalGraph:
         self._store = store
 
     async def neighbourhood(
-        self, tenant_id: str, seeds: Mapping[str, float], asked: GraphRetrieval, longest: int
+        self,
+        tenant_id: str,
+        seeds: Mapping[str, float],
+        asked: GraphRetrieval,
+        longest: int,
+        known: Mapping[str, KnowledgeNode],
     ) -> GraphProjection:
         around = await self._store.neighbourhood(tenant_id, list(seeds), depth=asked.depth, edge_types=asked.edge_types)
         near = proximity(seeds, around.edges)
         nearest = sorted(near, key=lambda ref: -near[ref])[: asked.limit]
-        nodes = await self._store.nodes(tenant_id, nearest, longest)
+        loaded = await self._store.nodes(tenant_id, [ref for ref in nearest if ref not in known], longest)
+        nodes = {ref: node for ref in nearest if (node := known.get(ref) or loaded.get(ref)) is not None}
         edges = tuple(edge for edge in around.edges if _joins(edge, nodes))
-        return GraphProjection(tuple(nodes[ref] for ref in nearest if ref in nodes), near, edges)
+        return GraphProjection(tuple(nodes.values()), near, edges)
 
 
 def _joins(edge: Link, nodes: Collection[str]) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal, Self
 
 from context_builder.knowledge.artifact import CamelModel
 
@@ -99,3 +101,13 @@ class ContextPackage(CamelModel):
     rebuilt: bool = False
     stale: tuple[str, ...] = ()
     view: str = ""
+
+    @cached_property
+    def json_text(self) -> str:
+        """The package's JSON as it is served, recorded and cached, which is made once."""
+        return self.model_dump_json(by_alias=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("json_text", None)
+        return copied

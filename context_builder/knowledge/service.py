@@ -391,7 +391,8 @@ class PackageService:
             if ids.revision == 1:
                 await self._failed(agent.tenant, ids.request_id, error)
             raise
-        package = package.model_copy(update={"revision": revision})
+        if revision != package.revision:
+            package = package.model_copy(update={"revision": revision})
         # What lacks its pins is made again when it is asked for.
         if is_cached and PINNED not in draft.retrieved.missing:
             if await self._cache.put(package):

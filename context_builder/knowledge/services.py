@@ -53,9 +53,17 @@ class KnowledgeGraph(Protocol):
     """Finds what is connected."""
 
     async def neighbourhood(
-        self, tenant_id: str, seeds: Mapping[str, float], asked: GraphRetrieval, longest: int
+        self,
+        tenant_id: str,
+        seeds: Mapping[str, float],
+        asked: GraphRetrieval,
+        longest: int,
+        known: Mapping[str, KnowledgeNode],
     ) -> GraphProjection:
-        """Return what is around the seeds, which are refs with weights."""
+        """Return what is around the seeds, which are refs with weights.
+
+        Nodes that the caller holds already are ``known``, by ref; they need not be loaded again.
+        """
         ...
 
 

@@ -148,7 +148,7 @@ class AgentTools:
         """Return a package."""
         try:
             with _told():
-                return (await self._served(id)).model_dump_json(by_alias=True)
+                return (await self._served(id)).json_text
         except ToolError as error:
             raise ResourceNotFoundError(str(error)) from None
 

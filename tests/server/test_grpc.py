@@ -39,7 +39,7 @@ def _decided(services: KnowledgeServices, tenant: str) -> Awaitable[Any]:
 
 CALLS: dict[str, Callable[[KnowledgeServices, str], Awaitable[Any]]] = {
     "neighbourhood": lambda services, tenant: services.graph.neighbourhood(
-        tenant, {"artifact:protocol": 1.0, "artifact:mail": 0.5}, GraphRetrieval(edge_types=("decided_in",)), 10_000
+        tenant, {"artifact:protocol": 1.0, "artifact:mail": 0.5}, GraphRetrieval(edge_types=("decided_in",)), 10_000, {}
     ),
     "search": lambda services, tenant: services.vectors.search(
         tenant, "how are hydrophone clips labelled?", SemanticRetrieval(top_k=3), Scope(project_id="kelp"), 500

@@ -21,8 +21,15 @@ class RemoteGraph:
         self._stub = knowledge_pb2_grpc.KnowledgeGraphServiceStub(channel.channel)
 
     async def neighbourhood(
-        self, tenant_id: str, seeds: Mapping[str, float], asked: GraphRetrieval, longest: int
+        self,
+        tenant_id: str,
+        seeds: Mapping[str, float],
+        asked: GraphRetrieval,
+        longest: int,
+        known: Mapping[str, KnowledgeNode],
     ) -> GraphProjection:
+        del known  # to send them would take as long as to load them
+
         def request() -> pb.NeighbourhoodRequest:
             return pb.NeighbourhoodRequest(
                 tenant=tenant_id,

@@ -94,7 +94,7 @@ class GraphServicer:
         asked = GraphRetrieval(depth=request.depth, edge_types=tuple(request.edge_types), limit=request.limit)
         seeds = encoding.weights_of(request.seeds)
         tenant = _own(request.tenant)
-        found = await self._graph.neighbourhood(tenant, seeds, asked, request.longest)
+        found = await self._graph.neighbourhood(tenant, seeds, asked, request.longest, {})
         return encoding.projection_message(found)
 
 

@@ -46,13 +46,15 @@ class GraphSource:
         if request.task_id:
             seeds[f"task:{request.task_id}"] = _NAMED
         seeds |= dict.fromkeys(request.pinned, _NAMED)
-        alike = {one.node.ref: one for one in (await self._alike(query))[:SEEDS]}
+        found_alike = await self._alike(query)
+        alike = {one.node.ref: one for one in found_alike[:SEEDS]}
         sharpness = SHARPNESS_BY_MEANING if any(one.by_meaning for one in alike.values()) else SHARPNESS
         for ref, one in alike.items():
             seeds[ref] = seeds.get(ref, 0.0) + one.similarity**sharpness
         if not seeds:
             return ()
-        found = await self._graph.neighbourhood(query.tenant, seeds, asked, query.longest)
+        known = {one.node.ref: one.node for one in found_alike}
+        found = await self._graph.neighbourhood(query.tenant, seeds, asked, query.longest, known)
         query.findings.graph = found
         nodes = {one.ref: one for one in found.nodes} | {ref: one.node for ref, one in alike.items()}
         return [node.candidate(GRAPH, proximity=found.proximity.get(ref, 0.0)) for ref, node in nodes.items()]

@@ -56,15 +56,18 @@ class Feedback(CamelModel):
     note: Annotated[Text, Field(max_length=8_000)] = ""
 
 
-@router.post("/knowledge/context/build", openapi_extra=READER, responses=_PINNED_OVER_BUDGET)
+@router.post(
+    "/knowledge/context/build", openapi_extra=READER, response_model=ContextPackage, responses=_PINNED_OVER_BUDGET
+)
 async def build_package(
     request: ContextBuildRequest,
     services: ServicesHere,
     caller: CallerHere,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
-) -> ContextPackage:
+) -> Response:
     """Build the context of a task: what fits its intent, that the caller may see, within the token budget."""
-    return await services.packages.build(caller.agent, request, current_trace(), idempotency_key=idempotency_key)
+    package = await services.packages.build(caller.agent, request, current_trace(), idempotency_key=idempotency_key)
+    return Response(package.json_text, media_type="application/json")
 
 
 @router.get("/knowledge/context", openapi_extra=READER)
@@ -106,7 +109,7 @@ async def get_package(
     headers = {"X-Context-Cache": cache}
     if format == "prompt":
         return Response(services.packages.prompt(package), headers=headers, media_type="text/plain")
-    return Response(package.model_dump_json(by_alias=True), headers=headers, media_type="application/json")
+    return Response(package.json_text, headers=headers, media_type="application/json")
 
 
 @router.post("/knowledge/context/{package_id}/feedback", openapi_extra=READER, status_code=204, response_class=Response)
