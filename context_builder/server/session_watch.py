@@ -32,9 +32,11 @@ MOST_SESSIONS: Final = 256
 
 
 class Patch(NamedTuple):
-    """Holds a change of the state, the ``number``-th, that led to ``revision``: operations of RFC 6902."""
+    """Holds a change of the state, the ``number``-th, that led from revision ``since`` to ``revision``: operations of
+    RFC 6902."""
 
     number: int
+    since: int
     revision: int
     operations: list[Any]
     size: int
@@ -99,9 +101,9 @@ class SessionWatch:
         operations: list[Any] = await asyncio.to_thread(lambda: jsonpatch.make_patch(self.state, state).patch)
         if not operations:
             return
-        self.state, self.revision = state, revision
         self.number += 1
-        self._patches.append(Patch(self.number, revision, operations, len(orjson.dumps(operations))))
+        self._patches.append(Patch(self.number, self.revision, revision, operations, len(orjson.dumps(operations))))
+        self.state, self.revision = state, revision
         while len(self._patches) > MOST_PATCHES or sum(one.size for one in self._patches) > MOST_PATCH_BYTES:
             self._patches.popleft()
 
@@ -127,10 +129,7 @@ class SessionWatch:
         """Return the change that led to a revision; None where that is not known."""
         if revision == self.revision:
             return self.number
-        if self._patches and revision < self.revision:
-            numbers = [one.number for one in self._patches if one.revision == revision]
-            return numbers[-1] if numbers else None
-        return None
+        return next((one.number - 1 for one in reversed(self._patches) if one.since == revision), None)
 
     async def follow(self) -> None:
         """Look again and again, until cancelled."""

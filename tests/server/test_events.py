@@ -74,6 +74,17 @@ async def test_the_last_event_id_continues(api: ApiServer, redis: Redis) -> None
                 assert (await Events(response).next())[0] == "state"
 
 
+async def test_the_first_state_s_id_continues_after_everybody_has_left(api: ApiServer, redis: Redis) -> None:
+    await push(redis, said(1, "Whales sing."))
+    async with running(redis), api.client(api.key()) as client:
+        async with client.stream("GET", PAGE) as response:
+            _, held, revision = await Events(response).next()
+        await push(redis, said(2, "Where?"))
+        async with client.stream("GET", PAGE, headers={"Last-Event-ID": str(revision)}) as response:
+            held, _, count = await followed(Events(response), held, "Where?")
+            assert (count, texts(held)) == (1, ["Whales sing.", "Where?"])
+
+
 async def test_silence_is_told_when_it_begins_and_ends(api: ApiServer, redis: Redis) -> None:
     await push(redis, said(1, "Whales sing."))
     async with running(redis, silence=0.5), api.client(api.key()) as client, client.stream("GET", PAGE) as response:
