@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
+
+from context_builder.timestamps import in_utc
 
 MAX_CONTENT: Final = 2_000_000
 """Characters of an artifact's content."""
@@ -38,11 +41,21 @@ def _check_number(value: object) -> object:
     return value
 
 
+def _written(time: datetime) -> str:
+    """Return the time as packages have theirs."""
+    return in_utc(time).isoformat(timespec="microseconds")
+
+
 Ref = Annotated[str, AfterValidator(check_ref)]
 Whole = Annotated[int, BeforeValidator(_check_number)]
 Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_check_number)]
 Text = Annotated[str, AfterValidator(_check_text)]
 Name = Annotated[str, Field(max_length=200), AfterValidator(_check_text)]
+Time = Annotated[
+    datetime,
+    PlainSerializer(_written, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 
 
 class ArtifactKind(StrEnum):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
-from context_builder.knowledge.artifact import CamelModel
+from context_builder.knowledge.artifact import CamelModel, Time
 
 
 class CandidateAudit(CamelModel):
@@ -39,7 +38,7 @@ class DecisionAudit(CamelModel):
     sub: str
     roles: tuple[str, ...]
     agent: dict[str, Any]
-    decided_at: datetime
+    decided_at: Time
     sources: tuple[SourceDecision, ...]
 
 
@@ -47,7 +46,7 @@ class RevisionAudit(CamelModel):
     """Tells of a package as it was served once; ``hash`` is that of its JSON."""
 
     revision: int
-    created_at: datetime
+    created_at: Time
     governance_version: str
     hash: str
     package: dict[str, Any]
@@ -67,7 +66,7 @@ class PackageAudit(CamelModel):
     roles: tuple[str, ...]
     task_id: str
     trace_id: str
-    requested_at: datetime
+    requested_at: Time
     request: dict[str, Any]
     revisions: tuple[RevisionAudit, ...]
     policy_decision: DecisionAudit

@@ -229,16 +229,18 @@ async def test_packages_are_listed_newest_first_by_page(writer: httpx.AsyncClien
         await put(client)
         packages = [await built(client, taskId="task-17") for _ in range(3)]
         by = {"taskId": "task-17", "ref": "artifact:protocol"}
-        newest_first = [one["contextPackageId"] for one in reversed(packages)]
+        newest_first = [(one["contextPackageId"], one["createdAt"]) for one in reversed(packages)]
         for name, value in by.items():
             found, query = [], {name: value, "limit": "2"}
             for _ in range(2):
                 page = (await client.get("/knowledge/context", params=query)).json()
-                found += [one["contextPackageId"] for one in page["packages"]]
+                found += [(one["contextPackageId"], one["createdAt"]) for one in page["packages"]]
                 query["before"] = page["next"]
             assert (found, page["next"]) == (newest_first, None)
         traced = (await client.get("/knowledge/context", params={"traceId": packages[0]["traceId"]})).json()
-        assert [one["contextPackageId"] for one in traced["packages"]] == newest_first[-1:]
+        assert [(one["contextPackageId"], one["createdAt"]) for one in traced["packages"]] == newest_first[-1:]
+        audit = (await client.get(f"/knowledge/context/{newest_first[0][0]}/audit")).json()
+        assert audit["revisions"][0]["createdAt"] == newest_first[0][1]
         for query in ({}, {"taskId": "a", "ref": "b"}):
             answer = await client.get("/knowledge/context", params=query)
             assert (answer.status_code, problem(answer)["status"]) == (422, 422)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Query
 
-from context_builder.knowledge.artifact import CamelModel
+from context_builder.knowledge.artifact import CamelModel, Time
 from context_builder.knowledge.governance import Access
 from context_builder.memory.memory import MemoryQuery, SearchResult
 from context_builder.server.access.caller import Caller
@@ -27,7 +26,7 @@ class FoundMemory(CamelModel):
     session_id: str | None
     user_id: str | None
     speaker: str | None
-    time: datetime | None
+    time: Time | None
     position: int | None
     tags: tuple[str, ...]
     metadata: dict[str, Any]

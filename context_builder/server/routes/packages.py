@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Path, Query, Response
 from pydantic import Field
 
-from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text
+from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text, Time
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
@@ -38,7 +37,7 @@ class PackageEntryAnswer(CamelModel):
     """Holds a package's id, and when it was built first."""
 
     context_package_id: str
-    created_at: datetime
+    created_at: Time
 
 
 class ListingAnswer(CamelModel):
