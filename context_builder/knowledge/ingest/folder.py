@@ -145,7 +145,7 @@ def _read(file: Path, path: str) -> TextFile | Skipped:
     try:
         if file.stat().st_size > 4 * MAX_CONTENT:  # bytes of a character, at most
             return Skipped(path, f"longer than {MAX_CONTENT:,} characters")
-        text = file.read_bytes().decode("utf-8")
+        text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
         return _unread(path, error)
     except UnicodeDecodeError:

@@ -10,7 +10,7 @@ import pytest
 
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Link
 from context_builder.knowledge.ingest.folder import Skipped, TextFile, files_in
-from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult, ingest, ref_of
+from context_builder.knowledge.ingest.ingest import IngestOptions, IngestResult, artifact_of, ingest, ref_of
 from context_builder.knowledge.ingest.references import Reference, references
 from context_builder.knowledge.store import KnowledgeStore
 
@@ -95,6 +95,13 @@ def test_what_is_no_text_is_told(tmp_path: Path) -> None:
         Skipped("picture.png", "not UTF-8 text"),
         Skipped("zero.txt", "not text"),
     ]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbf# Labels\r\n\r\nClips.")
+    (file,) = files_in(tmp_path)
+    assert isinstance(file, TextFile)
+    assert artifact_of(file, KELP).title == "Labels"
 
 
 def test_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
