@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from context_builder.knowledge.artifact import CamelModel
+from context_builder.knowledge.artifact import CamelModel, Ref
 
 CoverageState = Literal["ok", "off", "unavailable", "degraded"]
 
@@ -41,7 +41,7 @@ class ContextSource(CamelModel):
     ``heading`` is the line that it stands under, beside its number.
     """
 
-    ref: str
+    ref: Ref
     version: int
     kind: str
     title: str

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC
 from typing import Any, Final
 
 from context_builder.assembly.access import Access
-from context_builder.knowledge.artifact import Link
+from context_builder.knowledge.artifact import Link, check_ref
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import knowledge_pb2 as pb
 from context_builder.knowledge.node import KnowledgeNode
@@ -35,10 +36,13 @@ def node_message(node: KnowledgeNode) -> pb.Node:
 
 
 def node_of(message: pb.Node) -> KnowledgeNode:
-    """Return the node in a message."""
+    """Return the node in a message. Raises :class:`ValueError` for what no node has."""
+    check_ref(message.ref)
     fields: dict[str, Any] = {name: getattr(message, name) for name in _PLAIN}
     fields |= {name: getattr(message, name) for name in _OPTIONAL if message.HasField(name)}
     fields |= {name: tuple(getattr(message, name)) for name in _LISTS}
+    for name in ("quality", "reuse"):
+        _finite(fields.get(name, 0.0))
     time = message.time.ToDatetime(UTC) if message.HasField("time") else None
     return KnowledgeNode(**{"content": None, **fields, "time": time})
 
@@ -59,8 +63,14 @@ def weighted_messages(weights: Mapping[str, float]) -> list[pb.WeightedRef]:
 
 
 def weights_of(messages: Iterable[pb.WeightedRef]) -> dict[str, float]:
-    """Return the refs and weights in messages."""
-    return {one.ref: one.weight for one in messages}
+    """Return the refs and weights in messages. Raises :class:`ValueError`."""
+    return {one.ref: _finite(one.weight) for one in messages}
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError("is no number")
+    return number
 
 
 def projection_message(projection: GraphProjection) -> pb.NeighbourhoodReply:
@@ -77,7 +87,7 @@ def projection_message(projection: GraphProjection) -> pb.NeighbourhoodReply:
 
 def projection_of(message: pb.NeighbourhoodReply) -> GraphProjection:
     """Return the neighbourhood in a message. Raises :class:`ValueError`."""
-    edges = (Link(from_ref=one.from_ref, to_ref=one.to_ref, type=one.type, weight=one.weight) for one in message.edges)
+    edges = (Link(one.from_ref, one.to_ref, one.type, _finite(one.weight)) for one in message.edges)
     return GraphProjection(tuple(map(node_of, message.nodes)), weights_of(message.proximity), tuple(edges))
 
 
@@ -88,8 +98,8 @@ def document_message(document: VectorDocument) -> pb.VectorDocument:
 
 
 def document_of(message: pb.VectorDocument) -> VectorDocument:
-    """Return what was found in a message."""
-    return VectorDocument(node_of(message.node), message.similarity, message.by_meaning)
+    """Return what was found in a message. Raises :class:`ValueError`."""
+    return VectorDocument(node_of(message.node), _finite(message.similarity), message.by_meaning)
 
 
 def question_message(agent: Agent, sources: Iterable[GovernedSource], context: DecisionContext) -> pb.DecideRequest:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
+import pytest
+
 from context_builder.assembly.access import Access
 from context_builder.knowledge.artifact import Link
 from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import encoding
+from context_builder.knowledge.grpc import knowledge_pb2 as pb
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.request import Scope
 from context_builder.knowledge.services import AccessReport, GraphProjection, VectorDocument
@@ -51,6 +54,25 @@ def test_what_was_found_arrives() -> None:
     assert encoding.projection_of(encoding.projection_message(projection)) == projection
     scope = Scope(project_id="kelp", module_id="acoustics", session_ids=("monday", "tuesday"))
     assert encoding.scope_of(encoding.scope_message(scope)) == scope
+
+
+@pytest.mark.parametrize("ref", ["", "artifact:a b", "artifact:\0", "a" * 513])
+def test_a_node_without_a_ref_that_may_be_one_is_refused(ref: str) -> None:
+    with pytest.raises(ValueError, match="a ref is"):
+        encoding.node_of(pb.Node(ref=ref))
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_what_is_no_number_is_refused(odd: float) -> None:
+    node = encoding.node_message(BARE)
+    for refused in (
+        lambda: encoding.document_of(pb.VectorDocument(node=node, similarity=odd)),
+        lambda: encoding.node_of(pb.Node(ref="artifact:a", quality=odd)),
+        lambda: encoding.weights_of([pb.WeightedRef(ref="artifact:a", weight=odd)]),
+        lambda: encoding.projection_of(pb.NeighbourhoodReply(edges=[pb.Edge(weight=odd)])),
+    ):
+        with pytest.raises(ValueError, match="is no number"):
+            refused()
 
 
 def test_questions_and_decisions_arrive() -> None:
