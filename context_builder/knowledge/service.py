@@ -396,7 +396,9 @@ class PackageService:
         # What lacks its pins is made again when it is asked for.
         if is_cached and PINNED not in draft.retrieved.missing:
             if await self._cache.put(package):
-                self._background.start("uncache what was erased", self._uncache_erased(agent, package, governance))
+                erased = (agent, package, governance)
+                if not self._background.start("uncache what was erased", self._uncache_erased(*erased)):
+                    await self._uncache_erased(*erased)  # so many are under way that this cannot be left to them
             else:
                 package = package.model_copy(update={"coverage": without_cache(package.coverage)})
         return _Built(package, draft)

@@ -69,6 +69,29 @@ async def test_what_is_erased_leaves_the_cache(lab: Lab) -> None:
     assert "SECRET" not in (await lab.service.get(ANN, package.context_package_id)).package.model_dump_json()
 
 
+async def test_what_is_erased_while_it_is_being_packed_leaves_the_cache_however_much_is_under_way(lab: Lab) -> None:
+    await lab.put("artifact:clips", "hydrophone SECRET clips")
+    service = lab.again(policy=Interrupted(lab.services.policy, lambda: lab.store.erase("lab", "artifact:clips")))
+    held = asyncio.Event()
+    while service._background.start("busy", _waiting(held)):
+        pass
+    package = await service.build(ANN, REQUEST, TRACE)
+    held.set()
+    assert await lab.redis.get(PREFIX + package.context_package_id) is None
+
+
+async def _waiting(for_what: asyncio.Event) -> None:
+    await for_what.wait()
+
+
+async def test_what_no_package_holds_is_not_served_from_the_cache(lab: Lab) -> None:
+    await lab.put("artifact:clips", "hydrophone clips")
+    package = await lab.build("hydrophone clips")
+    forged = package.model_dump_json(by_alias=True).replace("artifact:clips", "artifact:clips\\u0000")
+    await lab.redis.set(PREFIX + package.context_package_id, forged)
+    assert (await lab.service.get(BOB, package.context_package_id)).cache == "rebuilt"
+
+
 async def test_a_replacement_that_may_not_be_seen_is_not_named(lab: Lab) -> None:
     await lab.put("artifact:old", "hydrophone clips")
     await lab.put("artifact:merger", "plan", sensitivity=Sensitivity.RESTRICTED, supersedes="artifact:old")
