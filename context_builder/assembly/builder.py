@@ -224,14 +224,16 @@ class ContextBuilder:
         """Return a builder that takes its memories from ``store``; ``options`` as for the constructor."""
         return cls(store=store, **options)
 
-    def with_source(self, source: MemorySource, access_policy: AccessPolicy, redaction: RedactionPolicy) -> Self:
-        """Return a builder whose turns ask ``source`` as well, under an ``access_policy`` that decides of everything.
+    def with_source(self, source: MemorySource | None, access_policy: AccessPolicy, redaction: RedactionPolicy) -> Self:
+        """Return a builder whose turns ask ``source``, if any, as well, under an ``access_policy`` that decides of
+        everything.
 
         What that lets be seen redacted only goes through ``redaction``. It is made for one reader, and caches nothing;
         all else, and the health of the memories, is shared with this builder.
         """
         changed = copy.copy(self)
-        changed._pipeline = self._pipeline.governed(self._retriever.with_memory(source), access_policy, redaction)
+        retriever = self._retriever if source is None else self._retriever.with_memory(source)
+        changed._pipeline = self._pipeline.governed(retriever, access_policy, redaction)
         return changed
 
     def with_strategy(self, strategy: ContextStrategy, *, optional: bool = False) -> Self:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from context_builder.memory.memory import Memory
 from context_builder.quoting import quoted_line, quoted_name
 from context_builder.timestamps import day
 
@@ -52,7 +53,8 @@ class Candidate:
     ``base_score`` is its similarity to the query as the source gave it (0..1), ``score`` what it is ranked by and
     ``signals`` what that is made of, once it was ranked. ``label`` says where it is from, in the prompt. ``role`` is
     that of a message. ``evidence`` is what sources measured of it beside its similarity, by name, each 0..1;
-    ``projections`` are shorter texts that may stand for it, the longest first.
+    ``projections`` are shorter texts that may stand for it, the longest first. ``memory`` is what it was made of, where
+    it is from a memory store.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Candidate:
     signals: tuple[Signal, ...] = ()
     evidence: Mapping[str, float] = field(default_factory=dict)
     projections: tuple[str, ...] = ()
+    memory: Memory | None = None
 
     def ranked(self, score: float, signals: tuple[Signal, ...]) -> Candidate:
         """Return the candidate with its score and the signals that add up to it. A constructor call is several times as
@@ -76,7 +79,7 @@ class Candidate:
         """
         return Candidate(
             self.id, self.text, self.type, self.base_score, score, self.label, self.role, self.speaker, self.time,
-            self.origins, self.metadata, signals, self.evidence, self.projections,
+            self.origins, self.metadata, signals, self.evidence, self.projections, self.memory,
         )  # fmt: skip
 
     def signal(self, name: str) -> float:

@@ -28,7 +28,7 @@ from context_builder.assembly.retrieval.retriever import Retriever
 from context_builder.assembly.retrieval.source import MemorySource
 from context_builder.clock import Clock
 from context_builder.errors import AuditOfAnother, ContextBuilderError, PackageUnknown
-from context_builder.knowledge.access import PackageAccess, TurnAccess
+from context_builder.knowledge.access import PackageAccess, TurnAccess, TurnMemories
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
@@ -118,9 +118,10 @@ class ExplainedPackage(NamedTuple):
 
 
 class TurnKnowledge(NamedTuple):
-    """Holds what lets knowledge take part in a turn: its source, who may see what of it, and how it is redacted."""
+    """Holds what lets knowledge take part in a turn: its source, None where only memories do; who may see what; and how
+    that is redacted."""
 
-    source: MemorySource
+    source: MemorySource | None
     access: AccessPolicy
     redaction: RedactionPolicy
 
@@ -323,11 +324,14 @@ class PackageService:
             await self._record.erase(tenant_id, ref)
             await self.uncache(tenant_id, ref)
 
-    def for_turn(self, agent: Agent, scope: Scope) -> TurnKnowledge:
-        """Return what a turn of the agent is built with, so that the graph and documents of a scope take part in it."""
-        asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
-        source = TurnKnowledgeSource(asked, agent.tenant, scope, self._config.turn_time)
-        return TurnKnowledge(source, TurnAccess(self._access, agent), self._services.redaction)
+    def for_turn(self, agent: Agent, scope: Scope | None, memories: TurnMemories | None = None) -> TurnKnowledge:
+        """Return what a turn of the agent is built with, so that the graph and documents of a scope, if any, take part
+        in it, and of ``memories`` only what the agent may see."""
+        source = None
+        if scope is not None:
+            asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
+            source = TurnKnowledgeSource(asked, agent.tenant, scope, self._config.turn_time)
+        return TurnKnowledge(source, TurnAccess(self._access, agent, memories), self._services.redaction)
 
     async def warm_up(self, tenant_id: str) -> None:
         """Look for something, so that what connects or loads at its first use holds up nobody; nothing is recorded.

@@ -34,14 +34,14 @@ from context_builder.storage.sql_functions import SqlFunctions
 
 
 class Knowing(NamedTuple):
-    """Says for whom, and in which scope, knowledge takes part in a turn."""
+    """Says for whom a turn is, and in which scope, if any, knowledge takes part in it."""
 
     agent: Agent
-    scope: Scope
+    scope: Scope | None
 
 
 class BuildTurn(Protocol):
-    """Builds the prompt of a session's turn, in which knowledge takes part where that is asked for.
+    """Builds the prompt of a session's turn of what the agent may see, knowledge included where that is asked for.
 
     Raises :class:`~context_builder.errors.StoreError` for an unknown session.
     """
@@ -53,7 +53,7 @@ class BuildTurn(Protocol):
         query: str,
         *,
         max_prompt_tokens: int,
-        knowledge: Knowing | None = None,
+        knowledge: Knowing,
         **named: Any,
     ) -> BuiltContext: ...
 

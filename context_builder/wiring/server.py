@@ -16,10 +16,11 @@ from context_builder.assembly.background import Background
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import SettingError
+from context_builder.knowledge.access import TurnMemories
 from context_builder.knowledge.audit_chain import AuditReport, verify
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
-from context_builder.knowledge.store import document_space
+from context_builder.knowledge.store import KnowledgeStore, document_space
 from context_builder.knowledge.tenant_background import TenantBackground
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.api_keys import ApiKeys
@@ -105,7 +106,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             packages=packages,
             functions=functions,
             memory=memory,
-            build_turn=_turns(builder, packages),
+            build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,
             verify_audit=_audits(functions, settings.record.retention),
             recordings=RecordingLibrary(folder) if (folder := settings.process.record_dir) else None,
@@ -172,18 +173,19 @@ def _audits(functions: SqlFunctions, retention_days: int) -> VerifyAudit:
     return verify_audit
 
 
-def _turns(builder: ContextBuilder, packages: PackageService) -> Any:
+def _turns(builder: ContextBuilder, packages: PackageService, knowledge_store: KnowledgeStore) -> Any:
     async def build_turn(
         redis: Redis,
         session_id: str,
         query: str,
         *,
         max_prompt_tokens: int,
-        knowledge: Knowing | None = None,
+        knowledge: Knowing,
         **named: Any,
     ) -> BuiltContext:
         client = SessionClient(redis, session_id)
-        asking = builder if knowledge is None else builder.with_source(*packages.for_turn(*knowledge))
+        memories = TurnMemories(session_id, knowledge_store.sensitivities)
+        asking = builder.with_source(*packages.for_turn(*knowledge, memories))
         return await build_for_session(client, asking, query, max_prompt_tokens=max_prompt_tokens, **named)
 
     return build_turn

@@ -10,6 +10,8 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.memory.memory import Memory
+from context_builder.memory.postgres import PostgresMemory
 from context_builder.server.access.caller import Role
 from tests.cli.publishing import publish
 from tests.cli.samples import sample, sample_state
@@ -98,3 +100,27 @@ async def test_another_tenants_documents_take_no_part(api: ApiServer, client: ht
     async with api.client(api.key(Role.WRITER, "club")) as stranger:
         ref = await put(stranger, "labels", "The hydrophone clips are labelled by Ines and Kai.", project)
     assert ref not in str(await turn_with(client, project))
+
+
+async def test_what_was_said_in_other_sessions_takes_part_as_far_as_the_caller_may_see_it(
+    api: ApiServer, client: httpx.AsyncClient
+) -> None:
+    other, secret = f"board-{uuid4().hex[:8]}", "The hydrophone clips are labelled by Ines, ines@example.org."
+    memory = PostgresMemory(api.database_url)
+    await memory.remember("lab", [Memory(f"{other}:1", secret, session_id=other, speaker="Kai", position=1)])
+    await memory.close()
+
+    async def state(sensitivity: str) -> None:
+        stated = {"kind": "document", "title": "Board", "content": "", "sensitivity": sensitivity}
+        async with api.client(api.key(Role.ADMIN)) as admin:
+            (await admin.put(f"/knowledge/artifacts/session:{other}", json=stated)).raise_for_status()
+
+    assert "labelled by Ines, ines@example.org" in str((await turn(client))["messages"])
+    await state("confidential")
+    found = str(await turn(client))
+    assert "labelled by Ines, " in found
+    assert "ines@example.org" not in found
+    await state("restricted")
+    found = str(await turn(client))
+    assert "labelled by Ines" not in found
+    assert other not in found

@@ -80,6 +80,7 @@ def candidate_of(found: SearchResult, kind: ContextType = ContextType.SEMANTIC) 
         time=moment(metadata.get("timestamp")),
         origins=found.origins or ("store",),
         metadata=metadata,
+        memory=memory,
     )
 
 

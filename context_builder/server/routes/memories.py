@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
+from context_builder.knowledge.access import memory_sources
 from context_builder.knowledge.artifact import CamelModel, Time
 from context_builder.knowledge.governance import Access
 from context_builder.memory.memory import MemoryQuery, SearchResult
 from context_builder.server.access.caller import Caller
-from context_builder.server.governed import memory_sources
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.services import CallerHere, Services, ServicesHere
 
@@ -54,7 +54,8 @@ async def search_memories(
 async def found_memories(services: Services, caller: Caller, query: MemoryQuery) -> list[FoundMemory]:
     """Return the best memories that the caller may see."""
     found = await services.memory.search(caller.tenant_id, query)
-    sources = await memory_sources(caller.tenant_id, [one.memory for one in found], services.knowledge)
+    memories, stated = [one.memory for one in found], services.knowledge.sensitivities
+    sources = await memory_sources(caller.tenant_id, memories, stated)
     access = await services.packages.viewer.access(caller.agent, sources) if found else []
     return [
         await _answer(services, one, how) for one, how in zip(found, access, strict=True) if how is not Access.DENIED

@@ -65,7 +65,7 @@ async def built_turn(
 ) -> BuiltContext:
     """Return the prompt of a turn, in which knowledge takes part as far as the caller may see it."""
     named = {"tenant_id": caller.tenant_id} | ({"user_id": turn.user_id} if turn.user_id is not None else {})
-    knowledge = None if turn.package_scope is None else Knowing(caller.agent, turn.package_scope)
+    knowledge = Knowing(caller.agent, turn.package_scope)
     return await services.build_turn(
         redis, session_id, turn.query, max_prompt_tokens=turn.token_budget, knowledge=knowledge, **named
     )
