@@ -61,4 +61,10 @@ class TraceMiddleware:
         finally:
             _CURRENT.reset(token)
             if current is not None and (route := getattr(scope.get("route"), "path", "")):
-                current.update_name(f"{scope['method']} {route}")
+                current.update_name(f"{scope['method']} {_mounted(scope)}{route}")
+
+
+def _mounted(scope: Scope) -> str:
+    """Return the path below which the route's app is mounted, without that of a proxy."""
+    path: str = scope.get("root_path", "")
+    return path.removeprefix(scope.get("app_root_path", path))

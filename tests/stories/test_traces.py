@@ -17,6 +17,7 @@ from context_builder.tracing import TraceContext, recorded_span, span
 from context_builder.wiring.tracing import sending_spans
 from tests.server.test_contract import BUILD, put
 from tests.services.api_server import ApiServer
+from tests.services.collector import PROGRAM, collecting_spans
 from tests.services.daemon import Daemon
 from tests.services.redis_server import RedisServer
 from tests.services.span_receiver import SpanReceiver, receiving_spans
@@ -26,10 +27,21 @@ SAID = "Helicase unwinds the double helix"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-@pytest.fixture
-def collector() -> Iterator[SpanReceiver]:
+@pytest.fixture(params=["receiver", "Rotel"])
+def collector(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SpanReceiver]:
+    """What the spans were that arrived: straight from our processes, and through a real collector."""
     with receiving_spans() as receiver:
-        yield receiver
+        if request.param == "receiver":
+            yield receiver
+            return
+        if PROGRAM is None:
+            pytest.skip("pip install --no-deps rotel==0.0.1a15")
+        printed = tmp_path / "collector.log"
+        with collecting_spans(receiver.url, printed) as receiver.url:
+            yield receiver
+        told = printed.read_text()
+        assert all(f"Name           : {span.name}\n" in told for span in receiver.spans), told
+        assert SAID not in told
 
 
 @pytest.mark.engines
@@ -78,9 +90,11 @@ async def test_a_package_is_one_trace_from_its_request_to_its_record(
         assert (await asyncio.to_thread(server.daemon.stop))[0] == 0
     finally:
         server.close()
+    await wait_until(lambda: collector.named("GET /memories/search"), "the last request arrived")
     (root,) = collector.named(f"POST {BUILD}")
     spans = {one.name: one for one in collector.spans if one.trace_id == root.trace_id}
     assert (root.trace_id, root.parent_id) == tuple(PARENT.split("-")[1:3])
+    assert collector.named("GET /ui/login")
     assert answer.headers["x-trace-id"] == root.trace_id
     assert answer.json()["traceId"] == root.trace_id
     assert root.attributes["http.response.status_code"] == "200"
