@@ -74,16 +74,17 @@ def load(name: str) -> Any:
     module, function, panel = COMMANDS[name]
     command = getattr(import_module(f"{__name__}.{module}"), function)
     if isinstance(command, typer.Typer):
-        return _group(command, panel)
+        return _group(name, command, panel)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(name, help=_unwrapped(command.__doc__), rich_help_panel=panel)(command)
     return get_command(alone)
 
 
-def _group(commands: typer.Typer, panel: str) -> Any:
+def _group(name: str, commands: typer.Typer, panel: str) -> Any:
     for one in commands.registered_commands:
         one.help = _unwrapped((one.callback and one.callback.__doc__) or "")
     group: Any = get_command(commands)
+    group.name = name
     group.rich_help_panel = panel
     alone = commands.registered_callback  # what the group does without a command of its own
     if alone is not None and alone.callback is not None and alone.callback.__doc__:
