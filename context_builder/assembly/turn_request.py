@@ -32,7 +32,7 @@ from context_builder.quoting import quoted_name
 
 USER: Final = "user"
 _PREFERENCES: Final = "preferences"
-_BY_USER: Final = "told by the user's message"
+_BY_USER: Final = "already in the user's message"
 
 
 class TurnRequest:

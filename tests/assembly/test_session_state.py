@@ -60,7 +60,7 @@ async def test_a_point_that_the_memory_tells_too_is_told_once(builder):
     context = await builder(somabrain=brain).build_for_turn(session_turn(STATE, "And?"))
     assert str(context.messages).count("First point") == 1
     assert [(one.id, one.reason) for one in context.receipts if one.outcome == "dropped"] == [
-        ("point-1", "told by the memory")
+        ("point-1", "already in the memory")
     ]
 
 

@@ -146,7 +146,7 @@ async def test_a_system_message_over_the_limit_is_refused(store):
         await asking(store).with_system_message("word " * 50).with_token_limit(20).build()
 
 
-@pytest.mark.parametrize(("limit", "told"), [(200, "told by the history"), (40, "")])
+@pytest.mark.parametrize(("limit", "told"), [(200, "already in the history"), (40, "")])
 async def test_a_memory_that_a_message_tells_is_left_out_only_if_the_message_is_there(store, limit, told):
     class Dentist:
         async def candidates(self, request):

@@ -195,7 +195,7 @@ async def test_what_the_history_says_is_no_memory_too_and_is_never_lost_for_that
         (told,) = (one for one in context.receipts if (one.section, one.id) == ("memory", "m"))
         assert told.outcome == "dropped"
         assert told.reason.startswith("does not fit") or (told.reason, "hi there!" in said) == (
-            "told by the history",
+            "already in the history",
             True,
         )
     assert limit < 48 or ("hi there!" in said and context.debug["snippet_ids"] == ["n"])
@@ -205,7 +205,7 @@ async def test_the_users_message_is_no_memory_too(builder):
     answer = {"candidates": [{"id": "m", "text": TURN["user_message"], "score": 1.0}]}
     context = await builder(somabrain=Brain(answer)).build_for_turn(TURN)
     assert [(one.id, one.reason) for one in context.receipts if one.outcome == "dropped"] == [
-        ("m", "told by the user's message")
+        ("m", "already in the user's message")
     ]
 
 

@@ -17,7 +17,7 @@ from context_builder.assembly.ranking.signals import RankingSignal
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.quoting import quoted_message
 
-_IN_HISTORY: Final = "told by the history"
+_IN_HISTORY: Final = "already in the history"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Fitted:
         if kind is self.selection.draft.keeps_duplicates:
             return list(items)
         present = {
-            name: f"told by the {part.section.name}"
+            name: f"already in the {part.section.name}"
             for other, part in self.allocations.items()
             if other is not ContextType.RECENT
             for item in part.taken

@@ -44,7 +44,7 @@ def left_out(made: Fitted, section: str = "memory") -> dict[str, str]:
 @pytest.mark.parametrize("memory", [("p", "in other words"), ("m", "prefers tea")])
 def test_a_memory_that_a_preference_tells_by_its_id_or_its_text_is_left_out(memory):
     made = fitted(item(PREFERENCE, "p", "prefers tea"), item(MEMORY, *memory))
-    assert left_out(made) == {memory[0]: "told by the preferences"}
+    assert left_out(made) == {memory[0]: "already in the preferences"}
     [told] = made.refused
     assert (told.score, told.signal("similarity"), told.signal("recency"), told.origins) == (0.5, 0.5, None, ("notes",))
 
@@ -57,7 +57,7 @@ def test_what_is_shown_of_a_clipped_preference_does_not_tell_a_memory():
 
 
 def test_what_the_user_says_leaves_out_a_memory_but_no_preference():
-    said = {"prefers tea": "told by the user's message"}
+    said = {"prefers tea": "already in the user's message"}
     made = fitted(item(PREFERENCE, "p", "prefers tea"), item(MEMORY, "m", "likes waves"), present_texts=said)
     assert (left_out(made, "preferences"), left_out(made)) == ({}, {})
     assert left_out(fitted(item(MEMORY, "m", " prefers tea "), present_texts=said)) == {"m": said["prefers tea"]}
@@ -66,17 +66,17 @@ def test_what_the_user_says_leaves_out_a_memory_but_no_preference():
 @pytest.mark.parametrize("told", ["I look it up", "the ferry leaves at nine, says the harbour"])
 def test_a_memory_that_a_tool_or_its_call_tells_is_left_out(told):
     memory = item(MEMORY, "m", told)
-    assert left_out(fitted(memory, history=CALL)) == {"m": "told by the history"}
+    assert left_out(fitted(memory, history=CALL)) == {"m": "already in the history"}
 
 
 @pytest.mark.parametrize("said", ["Ann: the ferry is late", "the ferry is late"])
 def test_a_memory_is_told_with_its_speaker_before_it_or_without(said):
     history = [{"role": "user", "content": said}]
     assert left_out(fitted(item(MEMORY, "m", "the ferry is late", speaker="Ann"), history=history)) == {
-        "m": "told by the history"
+        "m": "already in the history"
     }
     assert left_out(fitted(item(MEMORY, "m", "the ferry is late", speaker="Bob"), history=history)) == (
-        {} if said.startswith("Ann") else {"m": "told by the history"}
+        {} if said.startswith("Ann") else {"m": "already in the history"}
     )
 
 
