@@ -9,6 +9,7 @@ import typer
 
 from context_builder.cli.command import confirm, run, settings_in_force
 from context_builder.cli.view.palette import plain
+from context_builder.cli.view.status import counted
 
 
 def backup(
@@ -74,7 +75,7 @@ async def _restore(file: Path, *, force: bool) -> None:
     url = await owners_url(settings)
     async with open_servers(settings) as servers:
         restored = await restored_from(file, servers, url, _tell, force=force)
-    typer.echo(f"Restored {restored.sessions} sessions and {restored.rows:,} rows.")
+    typer.echo(f"Restored {counted(restored.sessions, 'session')} and {counted(restored.rows, 'row')}.")
     if restored.migrations:
         typer.echo(f"Applied {', '.join(restored.migrations)}.")
 

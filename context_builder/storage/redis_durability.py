@@ -58,7 +58,7 @@ def judged(info: Mapping[str, Any], config: Mapping[str, str]) -> Durability:
     elif fsync in _FSYNC_NOTES:
         found.notes.append(_FSYNC_NOTES[fsync])
     if unchecked:
-        found.notes.append(f"it does not tell {', '.join(unchecked)}: not checked")
+        found.notes.append(f"not checked, because it does not say: {', '.join(unchecked)}")
     return found
 
 

@@ -71,7 +71,7 @@ def _chosen(settings: Settings) -> tuple[MemoryStore, Described]:
     if embedder is None:
         return memory, Described(f"{where}, {WORDS_ALONE}", _more_than_words(settings))
     is_ours = " (embedded)" if embedding_engine(settings) else ""
-    return memory, Described(f"{where}, found by words and by meaning as {embedder.name}{is_ours} has it")
+    return memory, Described(f"{where}, found by words, and by meaning with {embedder.name}{is_ours}")
 
 
 def embedder_of(settings: Settings) -> Embedder | None:

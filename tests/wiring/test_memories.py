@@ -47,14 +47,14 @@ def test_without_an_embedding_model_it_says_that_words_alone_count() -> None:
         "set EMBEDDING_MODEL to find by meaning too",
     )
     _, described = memory_of(settings(**DATABASE, EMBEDDING_MODEL="e5", EMBEDDING_BASE_URL="http://127.0.0.1:1/v1"))
-    assert described.what == "PostgreSQL at db:5432, found by words and by meaning as e5 has it"
+    assert described.what == "PostgreSQL at db:5432, found by words, and by meaning with e5"
 
 
 @pytest.mark.parametrize(
     ("environ", "installed", "what", "hint"),
     [
-        ({}, True, "found by words and by meaning as multilingual-e5-small-q4 (embedded) has it", ""),
-        ({"EMBEDDING_MODEL": "e5", "OPENAI_API_KEY": "sk"}, True, "found by words and by meaning as e5 has it", ""),
+        ({}, True, "found by words, and by meaning with multilingual-e5-small-q4 (embedded)", ""),
+        ({"EMBEDDING_MODEL": "e5", "OPENAI_API_KEY": "sk"}, True, "found by words, and by meaning with e5", ""),
         (
             {},
             False,
