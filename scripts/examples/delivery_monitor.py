@@ -48,6 +48,7 @@ def say(session_id: str, idea: dict[str, Any]) -> None:
 
 
 def main(session_id: str) -> None:
+    print(f"waiting for silences in {session_id}; Ctrl-C stops", flush=True)
     waiting, began, spoke_after = f"delivery:{session_id}:waiting", False, None
     while (raw := client.get(f"conversation_state:{session_id}")) or not began:
         if raw:

@@ -76,6 +76,7 @@ def worded(state: dict[str, Any], matter: str, plain: str) -> str:
 
 
 def main(session_id: str) -> None:
+    print(f"reading what is said in {session_id}; Ctrl-C stops", flush=True)
     prepared: set[str] = set()
     began, waiting = False, f"delivery:{session_id}:waiting"
     while (alive := read(f"conversation_state:{session_id}")) or not began:  # it expires soon after the session ends
