@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any, Final, NamedTuple
 
@@ -61,6 +62,7 @@ class ConversationReader:
         self._head: JsonObject = {}
         self._points: list[JsonObject] = []
         self._before: dict[int, int] = {}
+        self._corrects: dict[int, int] = {}
         self._history = DomainHistory()
         self._charted_at = 0.0
         self._chart_is_old = False
@@ -115,7 +117,7 @@ class ConversationReader:
 
     def _take_state(self, state: JsonObject) -> JsonObject:
         buffer = [one for one in objects_of(state.get("raw_recent_buffer")) if isinstance(one.get("id"), int)]
-        self._before = _late(buffer)
+        self._before, self._corrects = _late(buffer), _corrections(buffer)
         changed = [one for one in buffer if self._shown.get(one["id"]) != one]
         for one in changed:
             self._note(one)
@@ -123,7 +125,7 @@ class ConversationReader:
         self._last_id = max([self._last_id, *self._shown])
         change: JsonObject = {}
         if changed:
-            change["messages"] = [shown_message(one, self._before.get(one["id"])) for one in changed]
+            change["messages"] = [self._as_shown(one, self._corrects) for one in changed]
         points = [_point(one) for one in objects_of(object_of(state.get("rolling_summary")).get("points"))]
         if points != self._points:
             change["points"] = self._points = points
@@ -149,8 +151,12 @@ class ConversationReader:
         found = await self._messages.after(self._session_id, max(-1, self._last_id - FIRST), FIRST) or []
         if self._chart is None and self._chart_is_old:
             await self._charted()
-        messages = [shown_message(self._shown.get(one["id"], one), self._before.get(one["id"])) for one in found]
+        corrects = _corrections(found)
+        messages = [self._as_shown(self._shown.get(one["id"], one), corrects) for one in found]
         return {"messages": messages, "points": self._points, "head": self._head, "chart": self._chart}
+
+    def _as_shown(self, one: JsonObject, corrects: Mapping[int, int]) -> JsonObject:
+        return _shown_message(one, self._before.get(one["id"]), corrects.get(one["id"]))
 
     @property
     def chart(self) -> DomainChart | None:
@@ -180,20 +186,57 @@ class ConversationReader:
         return int(number) if known and int(number) <= self.number else None
 
 
-def _late(buffer: list[JsonObject]) -> dict[int, int]:
-    """Return of each message that came late the one it belongs before."""
+def _late(buffer: Sequence[JsonObject]) -> dict[int, int]:
+    """Return of each message that came late the one that it was put before: the next one that was there already."""
     found: dict[int, int] = {}
-    lowest: int | None = None
+    following: list[int] = []  # ids of those behind, the nearest last, without those that came after a nearer one
     for one in reversed(buffer):
-        if lowest is not None and one["id"] > lowest:
-            found[one["id"]] = lowest
-        else:
-            lowest = one["id"]
+        while following and following[-1] > one["id"]:
+            following.pop()
+        if following:
+            found[one["id"]] = following[-1]
+        following.append(one["id"])
     return found
 
 
-def shown_message(one: JsonObject, before: int | None) -> JsonObject:
-    """Return a message as it is shown; ``before`` is the message that one which came late belongs before."""
+def in_their_place(shown: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return messages as they are shown in the order of the conversation: each that came late before its next one."""
+    placed: list[JsonObject] = []
+    for one in sorted(shown, key=lambda each: each["id"]):
+        at = next((at for at, each in enumerate(placed) if each["id"] == one.get("before")), len(placed))
+        placed.insert(at, one)
+    return placed
+
+
+def _corrections(messages: Iterable[JsonObject]) -> dict[int, int]:
+    """Return of each message that corrects an earlier one the id of that.
+
+    A listener that heard better sends the same number, speaker and time with other words: by the contract a message of
+    its own.
+    """
+    found: dict[int, int] = {}
+    heard: dict[tuple[int, object, float | None], int] = {}
+    for one in sorted(messages, key=lambda each: each["id"]):
+        number = one.get("message_number")
+        if isinstance(number, int) and not is_assistants(one):
+            what = number, one.get("speaker"), _said_at(one)
+            if what in heard:
+                found[one["id"]] = heard[what]
+            heard[what] = one["id"]
+    return found
+
+
+def shown_messages(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return messages that were said long ago as they are shown."""
+    corrects = _corrections(messages)
+    return [_shown_message(one, None, corrects.get(one["id"])) for one in messages]
+
+
+def _shown_message(one: JsonObject, before: int | None, corrects: int | None) -> JsonObject:
+    """Return a message as it is shown.
+
+    ``before`` is the message that one which came late belongs before, ``corrects`` the one that it says anew.
+    """
     text = str(one.get("text") or "")
     shown = {
         "id": one["id"],
@@ -205,7 +248,8 @@ def shown_message(one: JsonObject, before: int | None) -> JsonObject:
         "keywords": texts_of(one.get("keywords"), _MOST_NAME)[:8],
         "domains": texts_of(one.get("domains"), _MOST_NAME)[:4],
     }
-    return shown if before is None else {**shown, "before": before}
+    places = {"before": before, "corrects": corrects}
+    return shown | {name: place for name, place in places.items() if place is not None}
 
 
 def _point(one: JsonObject) -> JsonObject:

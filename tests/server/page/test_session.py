@@ -60,6 +60,40 @@ async def test_a_late_message_goes_where_it_belongs(redis: Redis, visitor: Visit
         await expect(texts).to_have_text(["First.", "Second.", "Third.", "Fourth."])
 
 
+async def test_late_messages_are_in_order_among_themselves(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    texts = page.locator(".message .said")
+    async with running(redis):
+        await push(redis, said(1, "First."), said(5, "Fifth."))
+        await page.goto(ADDRESS)
+        await expect(texts).to_have_count(2)
+        await push(redis, said(3, "Third."))
+        await expect(texts).to_have_count(3)
+        await push(redis, said(2, "Second."), said(4, "Fourth."))
+        for _ in ("as they come", "when it is opened again"):
+            await expect(texts).to_have_text(["First.", "Second.", "Third.", "Fourth.", "Fifth."])
+            await page.reload()
+
+
+async def test_a_correction_is_shown_with_what_it_corrects(redis: Redis, visitor: Visitor) -> None:
+    page = visitor.page
+    rows = page.locator(".message")
+    texts = rows.locator(".said")
+    async with running(redis):
+        await push(redis, said(1, "Wails sing."), said(2, "Where?"), said(3, "In the bay."))
+        await page.goto(ADDRESS)
+        await expect(texts).to_have_text(["Wails sing.", "Where?", "In the bay."])
+        await push(redis, said(1, "Whales sing."))
+        for _ in ("as it comes", "when it is opened again"):
+            await expect(texts).to_have_text(["Wails sing.", "Whales sing.", "Where?", "In the bay."])
+            await expect(rows.nth(0)).to_contain_text("corrected")
+            await expect(rows.nth(0)).to_have_class(re.compile("outdated"))
+            await expect(rows.nth(1)).to_contain_text("correction")
+            await page.reload()
+        await push(redis, said(4, "Which?"), said(4, "Which bay?"))
+        await expect(rows.nth(4)).to_have_class(re.compile("outdated"))
+
+
 async def test_points_light_what_they_cite_and_messages_the_points_that_cite_them(
     redis: Redis, visitor: Visitor
 ) -> None:

@@ -13,8 +13,11 @@ from tests.cli.publishing import publish
 from tests.cli.samples import sample, sample_state
 from tests.server.page.conftest import log_in
 from tests.server.page.test_health import with_dead_letters
+from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
+from tests.services.running import published, push, running
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -36,6 +39,17 @@ async def test_a_package_is_built_and_the_audit_verified(reader: Visitor) -> Non
     await page.goto("/ui/audit")
     await page.get_by_role("button").filter(has_text="Verify").click()
     await expect(page.locator("main")).to_contain_text("row")
+
+
+async def test_late_messages_and_corrections_are_in_their_place(redis: Redis, reader: Visitor) -> None:
+    async with running(redis):
+        await push(redis, said(1, "Wails sing."), said(3, "In the bay."))
+        await push(redis, said(2, "Where?"), said(1, "Whales sing."))
+        await wait_until(published(redis, lambda now: now["received_messages"] == 4), "all are published")
+        await reader.page.goto("/ui/sessions/monday")
+    rows = reader.page.locator(".message")
+    await expect(rows.locator(".said")).to_have_text(["Wails sing.", "Whales sing.", "Where?", "In the bay."])
+    await expect(rows.locator(".mark")).to_have_text(["corrected", "correction", "came late"])
 
 
 async def test_a_prompt_is_shown(redis: Redis, reader: Visitor) -> None:

@@ -11,6 +11,7 @@ const pointList = document.querySelector("[data-points]");
 const followButton = document.querySelector("[data-follow]");
 const head = (name) => document.querySelector(`[data-head=${name}]`);
 
+const corrected = new Set(); // ids of messages that another one says anew
 const citing = new Map(); // a message's id: the points that cite it
 let points = [];
 let chosen = null; // { point } or { message }
@@ -30,11 +31,12 @@ function speakerClass(name) {
 function draw(item, row) {
   const made = row ?? element("li");
   const lit = isLit(item.id);
-  made.className = `message${item.assistant ? " assistant" : ""}${item.before === undefined ? "" : " late"}${lit ? " lit" : ""}${item.news ? ` ${item.news}` : ""}`;
+  made.className = `message${item.assistant ? " assistant" : ""}${item.before === undefined ? "" : " late"}${corrected.has(item.id) ? " outdated" : ""}${lit ? " lit" : ""}${item.news ? ` ${item.news}` : ""}`;
   made.id = `m${item.id}`;
   const meta = element("div", "meta");
   meta.append(said(item.speaker, `speaker ${speakerClass(item.speaker)}`), element("time", "", clock(item.time)));
-  if (item.news === "corrected") meta.append(element("span", "mark", "corrected"));
+  if (corrected.has(item.id)) meta.append(element("span", "mark", "corrected"));
+  if (item.corrects !== undefined) meta.append(element("span", "mark", "correction"));
   else if (item.before !== undefined) meta.append(element("span", "mark", "came late"));
   const cited = citing.get(item.id);
   if (cited) {
@@ -67,10 +69,16 @@ const list = new WindowedList({
   onFollow: (following) => (followButton.hidden = following),
 });
 
+/** Take messages in the order in which they arrived: what one that came late was put before is then there. */
 function take(fresh, isNews) {
-  for (const one of fresh) {
+  for (const one of fresh.sort((left, right) => left.id - right.id)) {
     const news = list.put(one);
     if (isNews && news !== "same" && news !== "new") list.byId.get(one.id).news = news;
+    if (one.corrects !== undefined) {
+      if (isNews) list.byId.get(one.id).news = "correction";
+      corrected.add(one.corrects);
+      list.redraw(one.corrects);
+    }
   }
   if (fresh.length) document.querySelector("[data-nobody]").hidden = true;
 }

@@ -38,7 +38,6 @@ export class WindowedList {
       return fresh.before === undefined ? "new" : "late";
     }
     const moves = fresh.before !== undefined && known.before !== fresh.before;
-    const rewritten = known.text !== fresh.text || known.speaker !== fresh.speaker;
     if (fresh.before === undefined && known.before !== undefined) fresh.before = known.before;
     Object.assign(known, fresh);
     known.height = 0;
@@ -48,7 +47,7 @@ export class WindowedList {
     }
     this.changed.add(known.id);
     this.update();
-    return moves ? "moved" : rewritten ? "corrected" : "same";
+    return moves ? "moved" : "same";
   }
 
   placeOf(item) {
@@ -68,16 +67,20 @@ export class WindowedList {
 
   /** Whether the late item at a place stands among later ones, so that an earlier one has to pass it. */
   isBehind(place, item) {
-    const before = this.items[place].before;
-    return before > item.id;
+    return this.rank(this.items[place]) > item.id;
+  }
+
+  /** The id of the item in order that a late one stands before, maybe behind other late ones; else its own. */
+  rank(item) {
+    while (item.before !== undefined && this.byId.has(item.before)) item = this.byId.get(item.before);
+    return item.before ?? item.id;
   }
 
   search(id) {
     let [low, high] = [0, this.items.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      const own = this.items[middle].before ?? this.items[middle].id;
-      if (own < id) low = middle + 1;
+      if (this.rank(this.items[middle]) < id) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -12,7 +12,12 @@ from starlette.responses import Response, StreamingResponse
 
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER
-from context_builder.server.page.conversation_reader import ConversationLook, ConversationReader, shown_message
+from context_builder.server.page.conversation_reader import (
+    ConversationLook,
+    ConversationReader,
+    in_their_place,
+    shown_messages,
+)
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.shared_look import LooksHere, SharedLook
@@ -52,7 +57,8 @@ async def session(
     shown = whole["messages"][-READ_AT_ONCE:]
     if before is not None:
         found = await messages.after(session_id, max(-1, before - READ_AT_ONCE - 1), READ_AT_ONCE) or []
-        shown = [shown_message(one, None) for one in found if one["id"] < before]
+        shown = shown_messages([one for one in found if one["id"] < before])
+    corrected = {one["corrects"] for one in shown if "corrects" in one}
     points = await explained_points(redis, session_id)
     return render(
         request,
@@ -61,7 +67,8 @@ async def session(
         session_id=session_id,
         head=whole["head"],
         chart=reader.chart,
-        messages=shown,
+        messages=in_their_place(shown),
+        corrected=corrected,
         points=points[::-1],
         is_past=before is not None,
         now=time.time(),
@@ -117,5 +124,5 @@ async def earlier_messages(
     found = await SessionMessages(redis, services.functions, caller.tenant_id).after(session_id, after, limit)
     if found is None:
         raise not_found()
-    body = await asyncio.to_thread(lambda: orjson.dumps([shown_message(one, None) for one in found]))
+    body = await asyncio.to_thread(lambda: orjson.dumps(shown_messages(found)))
     return Response(body, media_type="application/json")
