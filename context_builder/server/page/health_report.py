@@ -95,7 +95,8 @@ async def health_report(services: Services, tenant_id: str) -> HealthReport:
     """Look at everything. What does not answer is part of the report."""
     servers = services.sessions.servers.of_tenant(tenant_id)
     report = HealthReport()
-    of_servers = asyncio.gather(*(_checked(f"Redis {one.name}", _redis_check(one)) for one in servers))
+    names = {one: f"Redis {one.name}" if len(servers) > 1 else "Redis" for one in servers}
+    of_servers = asyncio.gather(*(_checked(name, _redis_check(one, name)) for one, name in names.items()))
     of_database = _checked("Database", lambda: _database(services, tenant_id))
     of_memory = _checked("Memory", lambda: _memory(services, tenant_id))
     redis_checks, database, memory = await asyncio.gather(of_servers, of_database, of_memory)
@@ -122,7 +123,7 @@ async def _checked(name: str, check: Callable[[], Awaitable[Check]]) -> Check:
         return Check(name, "bad", "does not answer", (problem_of(error).detail,))
 
 
-def _redis_check(server: SessionServer) -> Callable[[], Awaitable[Check]]:
+def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Check]]:
     async def check() -> Check:
         began = time.perf_counter()
         async with translated():
@@ -137,7 +138,7 @@ def _redis_check(server: SessionServer) -> Callable[[], Awaitable[Check]]:
         state = "warn" if durable.faults or skew > SKEW else "good"
         memory = info.get("used_memory_human", "?")
         found = f"version {info.get('redis_version', '?')}, {1000 * took:.1f} ms, {memory} of memory"
-        return Check(f"Redis {server.name}", state, found, tuple(advice))
+        return Check(name, state, found, tuple(advice))
 
     return check
 
@@ -158,8 +159,8 @@ def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     """Tell which analysts made what the sessions publish: a model that does not answer is stood in for."""
     used = Counter(row.analyst for row in rows if row.analyst and row.status in ("running", "sleeping"))
     if not used:
-        return Check("Model", "good", "no session runs that has asked one")
-    found = ", ".join(f"{name} in {count}" for name, count in used.most_common(4))
+        return Check("Model", "good", "no running session has asked one yet")
+    found = ", ".join(f"{name} in {count} session{'s' * (count != 1)}" for name, count in used.most_common(4))
     if has_model and used[TEXT_ANALYST]:
         return Check("Model", "warn", found, ("plain text analysis stands in where the model does not answer",))
     return Check("Model", "good", found)
@@ -168,7 +169,7 @@ def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
 def _archive(rows: Sequence[SessionRow], scope: str) -> Check:
     """Tell what waits for the archive, and what it refused for good, of the sessions that ``scope`` names."""
     waiting, refused = sum(row.to_archive for row in rows), sum(row.refused_by_archive for row in rows)
-    found = f"{waiting:,} summaries wait for it" if waiting else "it has taken every summary"
+    found = f"{waiting:,} summaries wait for it" if waiting else "every summary is in it"
     if refused:
         found = f"{refused:,} summaries were refused for good, {waiting:,} wait for it"
     return Check("Archive", "warn" if refused else "good", found + scope)

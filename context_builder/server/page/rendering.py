@@ -11,6 +11,7 @@ from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+from context_builder.assembly.budget.receipt import BEGINNING
 from context_builder.domains import DOMAINS
 from context_builder.server import problem
 from context_builder.server.asgi.authentication import PAGE
@@ -32,6 +33,7 @@ def _templates() -> Environment:
     )
     environment.filters |= {
         "ago": ago,
+        "beginning": beginning,
         "clock": clock,
         "dollars": dollars,
         "domain_class": domain_class,
@@ -70,6 +72,11 @@ def ago(moment: float | None) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit} ago"
     return f"{seconds} s ago"
+
+
+def beginning(text: str) -> str:
+    """Return the text of a receipt, with a sign where it is but a beginning."""
+    return f"{text.rstrip()}…" if len(text) >= BEGINNING else text
 
 
 def clock(moment: float | None) -> str:

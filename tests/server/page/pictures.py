@@ -1,27 +1,46 @@
-"""Takes the pictures of the documentation: ``python -m tests.server.page.pictures``, which plays the demo for them."""
+"""Takes the pictures of the documentation: ``python -m tests.server.page.pictures``, which plays the demo for them.
+
+With a folder as argument it takes whole pages there instead, in light, in dark and as on a phone: to look at.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import tempfile
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
-from playwright.async_api import Page
+from playwright.async_api import Page, ViewportSize
 
+from context_builder.cli.demo_package import BUDGET, INTENT, PROJECT
+from context_builder.demo import load_demo_document
 from tests.services.chromium import Chromium, visiting
 from tests.services.daemon import ROOT, Daemon
 from tests.services.waiting import wait_until
 
 FOLDER = ROOT / "docs" / "images"
-SIZE = {"width": 1000, "height": 600}
+SIZE: ViewportSize = {"width": 1000, "height": 600}
+TALL: ViewportSize = {"width": 1000, "height": 900}
+"""For views whose results stand below a form."""
+PATIENT: Mapping[str, object] = {"retrieval_time": 5, "context_deadline": 8, "embedded_embeddings": "true"}
+"""Settings with which nothing is left out, on a machine that may be busy."""
 POINTS = 12
 """Points that the summary has when it is taken."""
+LOOKS: Mapping[str, tuple[ViewportSize, Literal["light", "dark"]]] = {
+    "light": ({"width": 1280, "height": 800}, "light"),
+    "dark": ({"width": 1280, "height": 800}, "dark"),
+    "phone": ({"width": 390, "height": 844}, "light"),
+}
+RARER = "fewer-inferences"
+"""Session that hears the same messages, and infers their domains less often: a second recording, to compare with."""
 
 
-async def take(chromium: Chromium, daemon: Daemon) -> None:
-    """Write a picture of each view into the folder of the documentation."""
+async def take(chromium: Chromium, daemon: Daemon, folder: Path | None) -> None:
+    """Write a picture of each view into the folder of the documentation, or of each look into ``folder``."""
     await wait_until(lambda: "login?code=" in daemon.output, "the demo has begun", timeout=60)
     found = re.search(r"(\S+) is talking: (http://\S+)", daemon.output)
     assert found, daemon.output
@@ -30,40 +49,105 @@ async def take(chromium: Chromium, daemon: Daemon) -> None:
     async with visiting(chromium, f"{parts.scheme}://{parts.netloc}", viewport=SIZE) as visitor:
         page = visitor.page
         await page.goto("/ui/login")
-        await _write(page, "login")
+        if folder is None:
+            await page.screenshot(path=FOLDER / "page-login.png")
         await page.goto(address)
-        await page.goto(f"/ui/sessions/{session_id}")
-        await page.locator(".point").nth(POINTS).wait_for(timeout=60_000)
-        await page.locator(".point-button").first.click()
-        await page.locator(".message.lit").first.wait_for()
-        await page.evaluate("scrollTo(0, 0)")
-        await _write(page, "session")
-        await page.goto("/ui/sessions")
-        await page.locator("[data-live=on]").wait_for()
-        await _write(page, "sessions")
-        await page.goto("/ui/health")
-        await _write(page, "health")
-        await page.goto("/ui/memory")
-        await _write(page, "memory")
-        await page.goto(f"/ui/recordings/{session_id}")
-        await page.locator("#moment").wait_for()
-        await _write(page, "recording")
+        async for name in views(page, session_id):
+            if folder is None:
+                await page.screenshot(path=FOLDER / f"page-{name}.png")
+                continue
+            for look, (size, colours) in LOOKS.items():
+                await page.set_viewport_size(size)
+                await page.emulate_media(color_scheme=colours)
+                await page.screenshot(path=folder / f"{name}-{look}.png", full_page=True)
+            await page.set_viewport_size(SIZE)
+            await page.emulate_media(color_scheme="light")
 
 
-async def _write(page: Page, name: str) -> None:
-    await page.screenshot(path=FOLDER / f"page-{name}.png")
+async def views(page: Page, session_id: str) -> AsyncIterator[str]:
+    """Yield each view's name, while it is shown."""
+    await page.goto(f"/ui/sessions/{session_id}")
+    await page.locator(".point").nth(POINTS).wait_for(timeout=60_000)
+    await page.locator(".point-button").first.click()
+    await page.locator(".message.lit").first.wait_for()
+    await page.evaluate("scrollTo(0, 0)")
+    yield "session"
+    await page.goto("/ui/sessions")
+    await page.locator("[data-live=on]").wait_for()
+    yield "sessions"
+    await page.goto("/ui/health")
+    yield "health"
+    await page.goto("/ui/memory")
+    yield "memory"
+    await page.goto(f"/ui/recordings/{session_id}")
+    await page.locator("#moment").wait_for()
+    yield "recording"
+    await page.goto(f"/ui/prompt?session={session_id}")
+    await page.get_by_label("Message").fill("What do we need before the beacon may be mounted?")
+    await page.get_by_label("Tokens at most").fill("900")
+    await page.get_by_role("button", name="Show the prompt").click()
+    await page.get_by_role("heading", name="As it would go out").wait_for()
+    await page.set_viewport_size(TALL)
+    yield "prompt"
+    await page.set_viewport_size(SIZE)
+    await page.goto("/ui/packages")
+    yield "packages"
+    await page.get_by_label("What it is for").fill(INTENT)
+    await page.get_by_label("Tokens at most").fill(str(BUDGET))
+    await page.get_by_label("Project").fill(PROJECT)
+    await page.get_by_label("Sessions, by spaces").fill(session_id)
+    await page.get_by_role("button", name="Build").click()
+    await page.get_by_role("heading", name="What is in it").wait_for()
+    await page.set_viewport_size(TALL)
+    yield "package"
+    await page.set_viewport_size(SIZE)
+    await page.goto("/ui/audit")
+    await page.get_by_role("button", name="Verify it now").click()
+    await page.get_by_role("status").wait_for()
+    yield "audit"
+    await page.goto("/ui/recordings")
+    yield "recordings"
+    await page.goto(f"/ui/comparison?left={session_id}&right={RARER}")
+    await page.get_by_role("heading", name="Two recordings compared").wait_for()
+    yield "comparison"
+
+
+def prepare(home: Path) -> None:
+    """Store a document, and record a session."""
+    documents = home / "documents"
+    documents.mkdir()
+    (documents / "permits.md").write_text(load_demo_document(), encoding="utf-8")
+    _run(home, "ingest", str(documents), "--project", PROJECT)
+    recordings = home / "recordings"
+    recordings.mkdir()
+    settings = {"domain_inference_interval": 12, "domain_inference_time_interval": 600, "raw_buffer_time_window": 3}
+    with Daemon(home, "record", RARER, str(recordings / f"{RARER}.jsonl"), **PATIENT, **settings) as recorder:
+        conversation = ROOT / "context_builder/demo/conversation.jsonl"
+        asyncio.run(wait_until(lambda: recorder.is_ready, "it records", timeout=60))
+        _run(home, "replay", str(conversation), RARER, "--speed", "40")
+        recorder.stop()
+
+
+def _run(home: Path, *arguments: str) -> None:
+    with Daemon(home, *arguments, **PATIENT) as command:
+        assert command.wait(120) == 0, command.output
 
 
 def main() -> None:
     """Play the demo, and take all pictures."""
-    FOLDER.mkdir(exist_ok=True)
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    (folder or FOLDER).mkdir(exist_ok=True)
     chromium = Chromium()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder).chmod(0o755)  # the database's own user enters it, too
-            with Daemon(Path(folder), "demo", "--page", "--speed", "12", record_dir=f"{folder}/recordings") as daemon:
-                asyncio.run(take(chromium, daemon))
+        with tempfile.TemporaryDirectory() as home:
+            Path(home).chmod(0o755)  # the database's own user enters it, too
+            prepare(Path(home))
+            settings = {**PATIENT, "record_dir": Path(home, "recordings")}
+            with Daemon(Path(home), "demo", "--page", "--speed", "12", **settings) as daemon:
+                asyncio.run(take(chromium, daemon, folder))
                 daemon.stop()
+            with Daemon(Path(home), "engines", "stop") as engines:
+                engines.wait(60)
     finally:
         chromium.close()
 

@@ -47,7 +47,7 @@ async def test_what_is_counted_over_the_newest_sessions_says_so(redis: Redis, re
             pipe.lpush(Keys(f"session-{number}").input, b"{}")
         await pipe.execute()
     shown = (await reader.get("/ui/health")).text
-    assert "it has taken every summary, of the 200 newest sessions" in shown
+    assert "every summary is in it, of the 200 newest sessions" in shown
     assert "everything is delivered, of the 200 newest sessions" in shown
 
 

@@ -61,12 +61,12 @@ async def test_what_redis_does_not_say_is_not_known(redis: Redis, monkeypatch: p
 
 async def test_plain_text_analysis_that_stands_in_for_a_model_is_told(redis: Redis) -> None:
     both = {"summary": "gpt", "domains": "text", "keywords": "text"}
-    assert told(await reported(redis, analyst=both, has_model=True), "Model") == ("warn", "text in 1")
+    assert told(await reported(redis, analyst=both, has_model=True), "Model") == ("warn", "text in 1 session")
     assert told(await reported(redis, analyst=both), "Model")[0] == "good"
 
 
 async def test_what_waits_for_the_archive_and_what_it_refused_is_told(redis: Redis) -> None:
-    assert told(await reported(redis), "Archive") == ("good", "it has taken every summary")
+    assert told(await reported(redis), "Archive") == ("good", "every summary is in it")
     await asyncio.gather(
         redis.lpush(KEYS.outbox, b"1", b"2"), redis.hset(KEYS.checkpoint, dead_count_field(RECEIVERS[0]), "3")
     )  # type: ignore[arg-type]

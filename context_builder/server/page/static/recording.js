@@ -41,6 +41,7 @@ function begin() {
 }
 
 for (const one of form.querySelectorAll("[hidden]")) one.hidden = false;
+form.querySelector("[data-without-scripts]").hidden = true;
 play.addEventListener("click", () => (timer === null ? begin() : stop()));
 slider.addEventListener("input", () => {
   stop();
