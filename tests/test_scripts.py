@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 STUB = '#!/bin/sh\necho "$(basename "$0") $*" >> calls\n'
-PROGRAMS = ("python", "ruff", "mypy", "lint-imports", "mkdocs", "context-builder")
+PROGRAMS = ("python", "ruff", "mypy", "lint-imports", "mkdocs", "context-builder", "npm", "promtool")
 STATIC = [
     *("ruff format --check .", "ruff check .", "mypy ", "lint-imports ", "python -m scripts.wheels"),
     "mkdocs build --strict --clean",
@@ -59,7 +59,7 @@ def test_the_second_start_installs_nothing_and_takes_no_time(checkout: Path) -> 
 
 def test_ci_runs_the_gates_static_checks_and_then_every_test(checkout: Path) -> None:
     calls = called(checkout, ".ci/run")
-    installs = [call for call in calls if " pip install " in call]
+    installs = [call for call in calls if " install " in call]
     assert len(installs) == len(set(installs)) == calls.index(STATIC[0])
     assert calls[len(installs) :] == [
         *STATIC,
