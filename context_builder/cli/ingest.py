@@ -92,7 +92,7 @@ async def _ingest(folder: Path, tenant: str | None, options: IngestOptions, *, a
     if result.erased:
         async with open_package_service(settings, tenant_id) as packages:
             for ref in result.erased:
-                await packages.uncache(tenant_id, ref)
+                await packages.erasure.uncache(tenant_id, ref)
     embedded, hint = await _embedded(settings, tenant_id)
     if as_json:
         print_json(

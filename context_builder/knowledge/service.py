@@ -6,8 +6,7 @@ request ─► recorded ─► pipeline (sources side by side ─► access ─�
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -32,12 +31,13 @@ from context_builder.knowledge.access import PackageAccess, TurnAccess, TurnMemo
 from context_builder.knowledge.audit import PackageAudit, package_audit
 from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
+from context_builder.knowledge.erasure import PackageErasure
 from context_builder.knowledge.governance import Access, Agent
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.package_request import PackageDraft, PackageRequest
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import PreparedRedactor
-from context_builder.knowledge.request import ContextBuildRequest, Scope, SemanticRetrieval
+from context_builder.knowledge.request import ContextBuildRequest, Scope
 from context_builder.knowledge.revision import PackageEntry, RecordedCaller, RecordedPackage
 from context_builder.knowledge.services import KnowledgeGraph, MemoryPolicy, MetadataIndex, VectorMemory
 from context_builder.knowledge.signals import PackageWeights, package_signals
@@ -47,6 +47,7 @@ from context_builder.knowledge.sources.pinned import PINNED, PinnedSource
 from context_builder.knowledge.sources.query import Findings, PackageQuery
 from context_builder.knowledge.sources.semantic import SEMANTIC, SemanticSource
 from context_builder.knowledge.sources.turn import TurnKnowledgeSource
+from context_builder.knowledge.vector_recovery import VectorRecovery
 from context_builder.knowledge.view import NEVER, rendered_package
 from context_builder.knowledge.viewer import Viewer
 from context_builder.tracing import TraceContext, span
@@ -68,11 +69,6 @@ that sources have."""
 
 LONGEST_WAIT: Final = 1.0
 """Seconds that a package waits for others; after that it is made at once, and may miss sources."""
-
-WARM_UP_TIME: Final = 10.0
-"""Seconds that the vectors may take to be there."""
-
-_PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,9 @@ class _Built(NamedTuple):
 
 
 class PackageService:
-    """Builds, serves and explains packages; its ``viewer`` decides what agents may see of anything else.
+    """Builds, serves and explains packages.
+
+    Its ``viewer`` decides what agents may see of anything else; its ``erasure`` takes erased sources out of packages.
 
     Everything raises :class:`~context_builder.errors.KnowledgeError` where the database does not do what is asked.
     """
@@ -171,8 +169,8 @@ class PackageService:
         self._sources = sources
         self._access = PackageAccess(services.policy, services.prepared)
         self.viewer = Viewer(services.index, services.policy, services.redaction, services.prepared, count, clock)
+        self.erasure = PackageErasure(record, cache, self.viewer, services.index)
         self._background = Background()
-        self._searches_again = False
         self._at_once = asyncio.Semaphore(self._config.at_once)
         self._retriever = Retriever(
             sources,
@@ -181,6 +179,9 @@ class PackageService:
             metrics,
             required={PINNED: self._config.pinned_time},
             monotonic=lambda: clock.now().monotonic,
+        )
+        self._recovery = VectorRecovery(
+            services.vectors, self._retriever, self._background, clock, self._config.retrieval_time
         )
         self._pipeline = Pipeline(
             self._assembly,
@@ -311,19 +312,6 @@ class PackageService:
             revisions.append(one.model_copy(update=seen))
         return audit.model_copy(update={"revisions": tuple(revisions)})
 
-    async def uncache(self, tenant_id: str, ref: str) -> None:
-        """Take every package that holds a source out of the cache, as when the source is erased."""
-        before = None
-        while entries := await self._record.listing(tenant_id, "ref", ref, limit=_PAGE, before=before):
-            await self._cache.delete([one.package_id for one in entries])
-            before = entries[-1].package_id
-
-    async def forget(self, tenant_id: str, refs: Iterable[str]) -> None:
-        """Erase what packages show of sources that are no longer remembered."""
-        for ref in refs:
-            await self._record.erase(tenant_id, ref)
-            await self.uncache(tenant_id, ref)
-
     def for_turn(self, agent: Agent, scope: Scope | None, memories: TurnMemories | None = None) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope, if any, take part
         in it, and of ``memories`` only what the agent may see."""
@@ -340,29 +328,9 @@ class PackageService:
         """
         request = ContextBuildRequest(intent="What was decided?", token_budget=100)
         await asyncio.to_thread(self._count, request.intent)  # loads the vocabulary
-        await self._search_patiently(tenant_id, request)
+        await self._recovery.search(tenant_id, request)
         with suppress(ContextBuilderError):
             await self._drafted(Agent(tenant_id, frozenset(), ""), request)
-
-    async def _search_patiently(self, tenant_id: str, request: ContextBuildRequest) -> float:
-        """Search without regard to the deadline of sources, and return the seconds it took; ``inf`` if it failed."""
-        asked = request.retrieval.semantic or SemanticRetrieval()
-        began = self._clock.now().monotonic
-        try:
-            async with asyncio.timeout(WARM_UP_TIME):
-                await self._services.vectors.search(tenant_id, request.intent, asked, request.scope, 0)
-        except (ContextBuilderError, TimeoutError):
-            return math.inf
-        return self._clock.now().monotonic - began
-
-    async def _search_again(self, tenant_id: str, request: ContextBuildRequest) -> None:
-        """Search for what nobody waits for while the vectors are left alone: a database that has just started reads
-        from disk then what the next search has in memory. They are asked again once that is quick enough."""
-        try:
-            if await self._search_patiently(tenant_id, request) < self._config.retrieval_time:
-                self._retriever.recovered(SEMANTIC)
-        finally:
-            self._searches_again = False
 
     async def close(self) -> None:
         """Wait for what is under way."""
@@ -401,21 +369,13 @@ class PackageService:
         if is_cached and PINNED not in draft.retrieved.missing:
             if await self._cache.put(package):
                 erased = (agent, package, governance)
-                if not self._background.start("uncache what was erased", self._uncache_erased(*erased)):
-                    await self._uncache_erased(*erased)  # so many are under way that this cannot be left to them
+                if not self._background.start("uncache what was erased", self.erasure.uncache_outdated(*erased)):
+                    await self.erasure.uncache_outdated(
+                        *erased
+                    )  # so many are under way that this cannot be left to them
             else:
                 package = package.model_copy(update={"coverage": without_cache(package.coverage)})
         return _Built(package, draft)
-
-    async def _uncache_erased(self, agent: Agent, package: ContextPackage, governance: int | None) -> None:
-        """Take the package out of the cache if a source was erased while it was built: it may not have been listed yet
-        when the others with that source were taken out."""
-        if await self.viewer.governance(agent) == governance:
-            return
-        shown = {one.ref: one.version for one in package.sources if one.version}
-        nodes = await self._services.index.nodes(agent.tenant, list(shown), 0)
-        if any(ref not in nodes or nodes[ref].version != version for ref, version in shown.items()):
-            await self._cache.delete([package.context_package_id])
 
     async def _seen(self, agent: Agent, package: ContextPackage, view: str) -> ContextPackage:
         """Return the package as the agent, whose view is ``view``, may see it at present."""
@@ -450,9 +410,8 @@ class PackageService:
             longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
             findings=Findings(asyncio.get_running_loop().create_future() if finds_alike else None),
         )
-        if retrieval.semantic and not finds_alike and not self._searches_again:
-            again = self._search_again(agent.tenant, request)
-            self._searches_again = self._background.start("search again", again)
+        if retrieval.semantic and not finds_alike:
+            self._recovery.begin(agent.tenant, request)
         async with self._turn():
             now = self._pipeline.now()
             wanted = PackageRequest(query, agent, self._assembly, self._signals, self._count, now)

@@ -115,7 +115,7 @@ async def delete_artifact(ref: RefInPath, services: ServicesHere, caller: Caller
     await _check_change(services, caller, ref, found)
     if not await services.knowledge.erase(caller.tenant_id, ref):
         raise not_found()
-    await services.packages.uncache(caller.tenant_id, ref)
+    await services.packages.erasure.uncache(caller.tenant_id, ref)
     return ErasedAnswer(ref=ref, version=found.version)
 
 

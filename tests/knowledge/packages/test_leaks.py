@@ -63,7 +63,7 @@ async def test_what_is_erased_leaves_the_cache(lab: Lab) -> None:
     kept = await lab.build("nothing of that", retrieval={"semantic": None, "graph": None, "metadata": None})
     package = await lab.build("hydrophone clips")
     await lab.store.erase("lab", "artifact:clips")
-    await lab.service.uncache("lab", "artifact:clips")
+    await lab.service.erasure.uncache("lab", "artifact:clips")
     assert await lab.redis.get(PREFIX + package.context_package_id) is None
     assert await lab.redis.get(PREFIX + kept.context_package_id) is not None
     assert "SECRET" not in (await lab.service.get(ANN, package.context_package_id)).package.model_dump_json()

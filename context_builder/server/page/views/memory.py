@@ -88,5 +88,7 @@ async def forget(request: Request, services: ServicesHere, caller: CallerHere) -
     except CannotForget:
         refused = Problem(409, "cannot_forget", "this memory store has no way to delete what it keeps; delete it there")
         return await _question(request, services, caller, ids, refused)
-    await services.packages.forget(caller.tenant_id, [ref for one in memories if (ref := said_ref(one)) is not None])
+    await services.packages.erasure.forget(
+        caller.tenant_id, [ref for one in memories if (ref := said_ref(one)) is not None]
+    )
     return RedirectResponse(f"{PAGE}/memory?forgotten={count}", 303)
