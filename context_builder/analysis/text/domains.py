@@ -87,7 +87,7 @@ def _terms(spoken: Sequence[str], known: Lexicon) -> Iterator[Weights]:
     """Yield the weights of the terms in a text, each word used once, the longest term first."""
     at = 0
     while at < len(spoken):
-        length, weights = _phrase_at(spoken, at, known)
+        length, weights = _phrase_at(spoken, at, known) if spoken[at] in known.phrases else (1, None)
         if weights is None:
             weights = known.weights_of(spoken[at])
         if weights is not None:
@@ -96,7 +96,7 @@ def _terms(spoken: Sequence[str], known: Lexicon) -> Iterator[Weights]:
 
 
 def _phrase_at(spoken: Sequence[str], at: int, known: Lexicon) -> tuple[int, Weights | None]:
-    for parts, weights in known.phrases.get(spoken[at], ()):
+    for parts, weights in known.phrases[spoken[at]]:
         if tuple(spoken[at : at + len(parts)]) == parts:
             return len(parts), weights
     return 1, None

@@ -11,22 +11,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from context_builder.analysis.analyst import MAX_KEYWORDS, MIN_KEYWORD_TEXT
 from context_builder.analysis.text.sentences import fluent
 from context_builder.analysis.text.vocabulary import DATES, GENERAL_WORDS, MODALS, SUBJECTS, VAGUE_WORDS, VERBS
-from context_builder.analysis.text.words import (
-    LONGEST_WORD,
-    Word,
-    is_content,
-    is_identifier,
-    is_number,
-    specificity,
-    stem,
-    words,
-)
+from context_builder.analysis.text.words import LONGEST_WORD, Word, words
 
 ENOUGH: Final = 5
 """With fewer phrases than this, other words with content may help out: first general ones that stand as a noun ("their
@@ -50,8 +40,7 @@ _OBJECTS: Final = frozenset("the a an this these those its our my your their his
 """Words that begin an object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(NamedTuple):
     """Holds a candidate as first spelled, with the stems that identify it and its position in words."""
 
     text: str
@@ -84,14 +73,14 @@ def topic_keywords(texts: Sequence[str], speakers: Iterable[str] = (), *, most: 
 
     The names of the ``speakers`` are no topic.
     """
-    names = {stem(word.lower) for speaker in speakers for word in words(speaker)}
+    names = {word.stem for speaker in speakers for word in words(speaker)}
     tokens = [word for text in reversed(texts) for word in _tokens(text)]
     candidates = (phrase for phrase in phrases(tokens) if not names.issuperset(phrase.stems))
     return tuple(phrase.text for phrase, _ in ranked(tokens, candidates, {}, most))
 
 
 def _tokens(text: str) -> list[Word]:
-    return list(words(fluent(text[:MAX_CHARACTERS])))
+    return words(fluent(text[:MAX_CHARACTERS]))
 
 
 def phrases(tokens: Sequence[Word]) -> Iterator[Phrase]:
@@ -109,9 +98,9 @@ def phrases(tokens: Sequence[Word]) -> Iterator[Phrase]:
 
 def _ends_phrase(tokens: Sequence[Word], index: int) -> bool:
     word = tokens[index]
-    if not is_content(word) or len(word.text) > LONGEST_WORD:
+    if not word.is_content or len(word.text) > LONGEST_WORD:
         return True
-    if is_identifier(word.text):
+    if word.is_identifier:
         return False
     return word.lower in VERBS or _is_verb_here(tokens, index)
 
@@ -136,15 +125,15 @@ def _is_verb_after_noun(tokens: Sequence[Word], index: int) -> bool:
     It has an object ("graze the reef"), or ends in -ed with nothing to qualify ("burned in"), or in -s before a noun,
     because a noun before a noun is hardly ever a plural.
     """
-    if not 0 < index < len(tokens) - 1 or not is_content(tokens[index - 1]):
+    if not 0 < index < len(tokens) - 1 or not tokens[index - 1].is_content:
         return False
     word, after = tokens[index], tokens[index + 1]
     if not word.joined or not after.joined:
         return False
-    if _has_object(tokens, index) or (word.lower.endswith("ed") and not is_content(after)):
+    if _has_object(tokens, index) or (word.lower.endswith("ed") and not after.is_content):
         return True
     ends_in_s = word.lower.endswith("s") and not word.lower.endswith(("ss", "us", "is", "ics", "'s"))
-    return ends_in_s and is_content(after) and not _has_object(tokens, index + 1)
+    return ends_in_s and after.is_content and not _has_object(tokens, index + 1)
 
 
 def _has_object(tokens: Sequence[Word], index: int) -> bool:
@@ -157,7 +146,7 @@ def _begins_question(tokens: Sequence[Word], modal: int) -> bool:
     if modal == 0 or not tokens[modal].joined:
         return True
     before = tokens[modal - 1]
-    return not is_content(before) and before.lower not in SUBJECTS
+    return not before.is_content and before.lower not in SUBJECTS
 
 
 def _trimmed(tokens: Sequence[Word], run: Sequence[int]) -> Iterator[Phrase]:
@@ -174,7 +163,7 @@ def _trimmed(tokens: Sequence[Word], run: Sequence[int]) -> Iterator[Phrase]:
 
 def _phrase(chosen: Sequence[Word], at: int) -> Phrase:
     text = _POSSESSIVE.sub("", " ".join(word.text for word in chosen))
-    return Phrase(text, tuple(stem(word.lower) for word in chosen), at, sum(map(specificity, chosen)))
+    return Phrase(text, tuple([word.stem for word in chosen]), at, sum([word.specificity for word in chosen]))
 
 
 def nouns_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
@@ -182,7 +171,7 @@ def nouns_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
     for index, word in enumerate(tokens[1:], start=1):
         if (
             word.joined
-            and is_content(word)
+            and word.is_content
             and tokens[index - 1].lower in (_BEFORE_NOUNS_ONLY if word.lower in VERBS else _BEFORE_NOUNS)
             and (word.lower in VERBS or word.lower in GENERAL_WORDS)
             and word.lower not in VAGUE_WORDS
@@ -195,7 +184,7 @@ def nouns_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
 def verbs_by_place(tokens: Sequence[Word]) -> Iterator[Phrase]:
     """Yield the words that their place makes verbs, other than general ones."""
     for index, word in enumerate(tokens):
-        if is_content(word) and not _is_weak(word) and _is_verb_here(tokens, index):
+        if word.is_content and not _is_weak(word) and _is_verb_here(tokens, index):
             yield _phrase([word], index)
 
 
@@ -207,7 +196,7 @@ def dates(tokens: Sequence[Word]) -> Iterator[Phrase]:
 
 
 def _is_weak(word: Word) -> bool:
-    return _is_weak_end(word) or is_identifier(word.text) or word.lower in VERBS or len(word.text) > LONGEST_WORD
+    return _is_weak_end(word) or word.is_identifier or word.lower in VERBS or len(word.text) > LONGEST_WORD
 
 
 def _closes(tokens: Sequence[Word], index: int) -> bool:
@@ -215,11 +204,11 @@ def _closes(tokens: Sequence[Word], index: int) -> bool:
     if index + 1 == len(tokens):
         return True
     after = tokens[index + 1]
-    return not after.joined or not is_content(after)
+    return not after.joined or not after.is_content
 
 
 def _is_weak_start(word: Word) -> bool:
-    return not is_identifier(word.text) and (word.lower in GENERAL_WORDS or is_number(word.lower))
+    return not word.is_identifier and (word.lower in GENERAL_WORDS or word.is_number)
 
 
 def _is_head(tokens: Sequence[Word], inside: Sequence[int]) -> bool:
@@ -232,42 +221,44 @@ def _is_head(tokens: Sequence[Word], inside: Sequence[int]) -> bool:
 
 
 def _is_weak_end(word: Word) -> bool:
-    if is_identifier(word.text):
-        return is_number(word.lower)
-    return word.lower in GENERAL_WORDS or word.lower.endswith("ly") or is_number(word.lower)
+    if word.is_identifier:
+        return word.is_number
+    return word.lower in GENERAL_WORDS or word.lower.endswith("ly") or word.is_number
 
 
 def ranked(
     tokens: Sequence[Word], candidates: Iterable[Phrase], recurring: Mapping[str, int], most: int
 ) -> list[tuple[Phrase, float]]:
     """Return the best phrases with their scores, without those that repeat or are part of a better one."""
-    occurrences: Counter[tuple[str, ...]] = Counter()
-    first: dict[tuple[str, ...], Phrase] = {}
+    occurring: dict[tuple[str, ...], list[Phrase]] = {}
     for phrase in candidates:
-        occurrences[phrase.stems] += 1
-        first.setdefault(phrase.stems, phrase)
-    counts = Counter(stem(word.lower) for word in tokens if is_content(word))
-    scored = {
-        phrase: _score(phrase, occurrences[phrase.stems], counts, recurring, len(tokens)) for phrase in first.values()
-    }
-    return _folded(sorted(scored.items(), key=lambda item: (-item[1], item[0].at)), most)
+        occurring.setdefault(phrase.stems, []).append(phrase)
+    if not occurring:
+        return []
+    counts = Counter([word.stem for word in tokens if word.is_content])
+    scored = [(same[0], _score(same[0], len(same), counts, recurring, len(tokens))) for same in occurring.values()]
+    return _folded(sorted(scored, key=lambda item: (-item[1], item[0].at)), most)
 
 
 def _score(
     phrase: Phrase, occurrences: int, counts: Mapping[str, int], recurring: Mapping[str, int], length: int
 ) -> float:
-    centrality = sum(math.log1p(counts[s]) for s in phrase.stems) / len(phrase.stems)
-    familiar = sum(math.log(max(1, recurring.get(s, 0))) for s in phrase.stems) / len(phrase.stems)
+    centrality = sum([math.log1p(counts[s]) for s in phrase.stems]) / len(phrase.stems)
+    familiar = sum([math.log(max(1, recurring.get(s, 0))) for s in phrase.stems]) / len(phrase.stems)
     position = 1 - 0.5 * phrase.at / (length + 1)
     return phrase.weight * (centrality + 0.3 * familiar) * (1 + math.log(occurrences)) * position
 
 
 def _folded(scored: Iterable[tuple[Phrase, float]], most: int) -> list[tuple[Phrase, float]]:
     chosen: list[tuple[Phrase, float]] = []
+    stems: set[str] = set()
     for phrase, score in scored:
-        if any(_within(phrase.stems, other.stems) or _within(other.stems, phrase.stems) for other, _ in chosen):
+        if not stems.isdisjoint(phrase.stems) and any(
+            _within(phrase.stems, other.stems) or _within(other.stems, phrase.stems) for other, _ in chosen
+        ):
             continue
         chosen.append((phrase, score))
+        stems.update(phrase.stems)
         if len(chosen) == most:
             break
     return chosen

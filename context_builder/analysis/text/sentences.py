@@ -22,13 +22,13 @@ _KNOWING_IS_MEANT: Final = "do did if as let would could don't should to how wha
 
 _FILLER: Final = re.compile(
     rf"""
-    (?<![\w'’-])(?:
+    (?<![\w'’-])(?=[abehiklmosuy])(?:  # the first letters of all there is here, and before what looks back at much
         {_HESITATION}
-      | {_not_after(_KNOWING_IS_MEANT)}
+      | (?=y){_not_after(_KNOWING_IS_MEANT)}
         you\s+know (?=\s*[,.;?!-]|\s*$
           |\s+(?!(?:what|how|why|who|whether|where|when|if|that|the|about|any\w*|him|her|them|it|this|more)\b)\w)
       | i\s+mean (?=\s*[,.;!-]|\s+(?:i|we|you|they|it|he|she|there|that's|it's|the|if|so|yeah)\b)
-      | {_not_after(_A_KIND_IS_MEANT)}
+      | (?=[ks]){_not_after(_A_KIND_IS_MEANT)}
         (?:kind|sort)\s+of
       | (?<=,\s)like (?=\s*,)
       | or\s+(?:something|whatever)(?:\s+like\s+that)? (?=\s*[,.;?!]|\s*$)
@@ -42,10 +42,10 @@ _FILLER: Final = re.compile(
 _FALSE_START: Final = re.compile(
     r"(?<![\w'’-])(?:[A-Za-z]{1,4}-(?=[\s,.])(?! (?:and|or|to) )|([bcdfghjklmnpqrstvwxz]{1,4})\s(?=\1\w))"
 )
-# A figure that is spelled out aloud may well repeat.
+# A figure that is spelled out aloud may well repeat. It is looked for only where something does.
 _REPEATED: Final = re.compile(
-    r"\b((?!\d|(?:that|had|zero|one|two|three|four|five|six|seven|eight|nine|double)\b)[\w']{1,30}(?: [\w']{1,30})?)"
-    r"(?:,? \1\b)+",
+    r"\b([\w']{1,30}+(?: [\w']{1,30}+)?)"
+    r"(?:,? (?=\1\b)(?!\d|(?:that|had|zero|one|two|three|four|five|six|seven|eight|nine|double)\b)\1)+",
     re.IGNORECASE,
 )
 _OPENING: Final = re.compile(

@@ -17,7 +17,7 @@ from typing import Final
 
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
 from context_builder.analysis.text.sentences import sentences
-from context_builder.analysis.text.words import is_content, specificity, stem, words
+from context_builder.analysis.text.words import words
 
 _QUESTION: Final = re.compile(
     r"\?[\"”')\]]*$"
@@ -221,7 +221,7 @@ class Digest:
 
 
 def _stems(text: str) -> dict[str, float]:
-    return {stem(word.lower): specificity(word) for word in words(text) if is_content(word)}
+    return {word.stem: word.specificity for word in words(text) if word.is_content}
 
 
 def _gain(sentence: Sentence, weight: dict[str, float]) -> float:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, Self
 
 from context_builder.analysis.text.vocabulary import FUNCTION_WORDS, GENERAL_WORDS, VERBS
 
-_WORD: Final = re.compile(r"[^\W_]+(?:(?:['’\-‑/._&]|(?<=\d),(?=\d))[^\W_]+)*(?:\+\+|#)?(?![^\W_])|[^\W_]+")
-_SPACE: Final = re.compile(r"[ \t\r\n\f\v]*")
+_WORD: Final = re.compile(r"([^\W_]+(?:(?:['’\-‑/._&]|(?<=\d),(?=\d))[^\W_]+)*(?:\+\+|#)?(?![^\W_])|[^\W_]+)")
+_SPACE: Final = " \t\r\n\f\v"
 _DIGITS: Final = re.compile(r"\d")
 _NAMES: Final = frozenset(("IT", "US", "WHO"))
 """Function words that are names when in capitals."""
@@ -22,27 +23,48 @@ _NAMES: Final = frozenset(("IT", "US", "WHO"))
 LONGEST_WORD: Final = 40
 """Characters; what is longer (a URL, a run of text without spaces) is no keyword."""
 
+REMEMBERED: Final = 16_384
+"""Words whose properties are remembered, about 5 MB: nearly all that are said were said before."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Holds one word as it stands in a text; ``joined`` when only space parts it from the word before."""
+    """Holds one word as it stands in a text, and what its form alone tells; ``joined`` when only space parts it from
+    the word before.
+
+    ``is_content`` if it says something of its own: it is no function word and no stray letter (but vitamin C).
+    ``is_identifier`` if the spelling marks a term: ``DNA``, ``BRCA1``, ``GPT-4o``, ``TextRank``, ``mRNA``.
+    ``is_number`` if it has digits and no letters. ``specificity``, 0..1, is how much it tells about the topic.
+    """
 
     text: str
-    lower: str
-    start: int
-    end: int
     joined: bool
+    lower: str
+    stem: str
+    is_content: bool
+    is_identifier: bool
+    is_number: bool
+    specificity: float
+
+    @classmethod
+    def of(cls, text: str, joined: bool) -> Self:  # noqa: FBT001 (remembered by its position)
+        lower = text.lower().replace("’", "'").replace("‑", "-")
+        identifier, number = _is_identifier(text), _is_number(lower)
+        specificity = _specificity(lower, identifier=identifier, number=number)
+        return cls(text, joined, lower, stem(lower), _is_content(text, lower), identifier, number, specificity)
 
 
-def words(text: str) -> Iterator[Word]:
-    """Yield the words of ``text`` in order."""
-    before = -1
-    for match in _WORD.finditer(text):
-        start, end = match.span()
-        joined = before >= 0 and (gap := _SPACE.match(text, before)) is not None and gap.end() == start
-        spelled = match.group()
-        yield Word(spelled, spelled.lower().replace("’", "'").replace("‑", "-"), start, end, joined)
-        before = end
+_remembered = lru_cache(REMEMBERED)(Word.of)
+
+
+def words(text: str) -> list[Word]:
+    """Return the words of ``text`` in order."""
+    parts = _WORD.split(text)  # what is between the words, and the words
+    parts[0] = "."  # no word comes before the first
+    return [
+        (_remembered if len(spelled) <= LONGEST_WORD else Word.of)(spelled, gap == " " or not gap.strip(_SPACE))
+        for gap, spelled in zip(parts[::2], parts[1::2], strict=False)
+    ]
 
 
 def stem(lower: str) -> str:
@@ -64,38 +86,32 @@ def stem(lower: str) -> str:
     return lower[:-1]
 
 
-def is_identifier(spelled: str) -> bool:
-    """Return whether the spelling alone marks a term: ``DNA``, ``BRCA1``, ``GPT-4o``, ``TextRank``, ``mRNA``."""
+def _is_identifier(spelled: str) -> bool:
     letters = spelled.strip("0123456789.,-/")
     if not letters:
         return False
     return any(char.isupper() for char in spelled[1:]) or bool(_DIGITS.search(spelled))
 
 
-def is_number(lower: str) -> bool:
-    """Return whether there are digits and no letters."""
+def _is_number(lower: str) -> bool:
     return bool(_DIGITS.search(lower)) and not any(char.isalpha() for char in lower)
 
 
-def is_content(word: Word) -> bool:
-    """Return whether the word says something of its own: no function word, no stray letter (but vitamin C)."""
-    if word.lower in FUNCTION_WORDS:
-        return word.text in _NAMES
-    return len(word.text) > 1 or word.text.isdigit() or word.text.isupper()
+def _is_content(text: str, lower: str) -> bool:
+    if lower in FUNCTION_WORDS:
+        return text in _NAMES
+    return len(text) > 1 or text.isdigit() or text.isupper()
 
 
-def specificity(word: Word) -> float:
-    """Return how much a word tells about the topic, 0..1, from its form alone.
-
-    Longer words are rarer (Zipf's law of abbreviation); an identifier is a term whatever its length.
-    """
-    if is_identifier(word.text):
+def _specificity(lower: str, *, identifier: bool, number: bool) -> float:
+    """Longer words are rarer (Zipf's law of abbreviation); an identifier is a term whatever its length."""
+    if identifier:
         return 1.0
-    if word.lower in GENERAL_WORDS or word.lower in VERBS:
+    if lower in GENERAL_WORDS or lower in VERBS:
         return 0.25
-    if is_number(word.lower):
+    if number:
         return 0.2
-    return min(1.0, 0.4 + 0.08 * len(word.lower))
+    return min(1.0, 0.4 + 0.08 * len(lower))
 
 
 _PLAIN: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*(?:\+\+|#)?")
@@ -125,7 +141,7 @@ class Recurrence(Mapping[str, int]):
 
     def add(self, text: str) -> None:
         """Count the stems of one message."""
-        for found in {stem(word.lower) for word in words(text) if is_content(word)}:
+        for found in {word.stem for word in words(text) if word.is_content}:
             self._counts[found] = self._counts.get(found, 0) + 1
         if len(self._counts) > 2 * self._limit:
             self._forget()

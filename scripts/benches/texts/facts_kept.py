@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from context_builder.analysis.analyst import Analyst, AnalystMessage, SummaryRequest
 from context_builder.analysis.text import TextAnalyst
 from context_builder.analysis.text.summary import SummarySize
-from context_builder.analysis.text.words import is_content, words
+from context_builder.analysis.text.words import words
 from context_builder.clock import Instant
 from context_builder.session.conversation.conversation import LEDGER_TAIL_TOKENS
 from context_builder.session.messages.buffered_message import BufferedMessage
@@ -41,7 +41,7 @@ class Kept:
 
 def content_of(text: str) -> set[str]:
     """Content words and numbers, in lower case."""
-    return {word.lower for word in words(text) if is_content(word)} | set(re.findall(r"\d+", text))
+    return {word.lower for word in words(text) if word.is_content} | set(re.findall(r"\d+", text))
 
 
 def facts_of(messages: Sequence[Row], reference: Row) -> set[str]:

@@ -9,12 +9,12 @@ of the fields, not from any corpus.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
 from context_builder.analysis.text.vocabulary import GENERAL_WORDS
-from context_builder.analysis.text.words import plain_words
+from context_builder.analysis.text.words import REMEMBERED, plain_words
 from context_builder.domains import DOMAINS
 
 Weights = dict[int, float]
@@ -34,14 +34,15 @@ class Lexicon:
 
     def weights_of(self, word: str) -> Weights | None:
         """Return the weights of a single word: its own, else those of its longest listed prefix."""
-        known = self.words.get(word)
-        if known is not None:
-            return known
-        for length in range(min(len(word), LONGEST_PREFIX), SHORTEST_PREFIX - 1, -1):
-            known = self.prefixes.get(word[:length])
-            if known is not None:
-                return known
-        return None
+        return self.words.get(word) or _weights_of_prefix(word[:LONGEST_PREFIX])
+
+
+@lru_cache(REMEMBERED)
+def _weights_of_prefix(start: str) -> Weights | None:
+    """Return the weights of the longest prefix that is listed of a word with this ``start``."""
+    prefixes = lexicon().prefixes
+    lengths = range(len(start), SHORTEST_PREFIX - 1, -1)
+    return next((prefixes[start[:length]] for length in lengths if start[:length] in prefixes), None)
 
 
 @cache
