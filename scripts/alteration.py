@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from redis.asyncio import Redis
-from redis.commands.core import AsyncScript
 
 from context_builder.session.store import store
+from context_builder.session.store.scripts import Script
 
 
 def replace(owner: object, name: str, by: object) -> None:
@@ -26,15 +26,15 @@ def alter_script(user: ModuleType, name: str, parts: Mapping[str, str]) -> None:
     """Replace these parts of the Lua script that the module ``user`` runs by this name."""
     original = user.script
 
-    def altered(client: Redis, asked_for: str) -> AsyncScript:
-        script: AsyncScript = original(client, asked_for)
+    def altered(client: Redis, asked_for: str) -> Script:
+        script: Script = original(client, asked_for)
         if asked_for != name:
             return script
-        source = str(script.script)
+        source = script.source
         for part, by in parts.items():
             if part not in source:
                 raise ValueError(f"{name}.lua has no {part!r} any more")
             source = source.replace(part, by)
-        return client.register_script(source)
+        return Script(client, source)
 
     replace(user, "script", altered)

@@ -74,8 +74,9 @@ class Inbox:
 
     def expect(self, waiting: int) -> None:
         """Note how many deliveries are in the input; none once the session is left."""
-        metrics.QUEUE_LENGTH.inc(waiting - self.waiting)
-        self.waiting = waiting
+        if waiting != self.waiting:
+            metrics.QUEUE_LENGTH.inc(waiting - self.waiting)
+            self.waiting = waiting
 
     async def feed(self, deliver: Callable[[Batch], None]) -> None:
         """Deliver batches for ever, reconnecting around the read."""
@@ -164,10 +165,16 @@ class Inbox:
         return _spoken_number(message) > self.highest_number
 
 
+_NEW, _KNOWN, _DEAD = (metrics.MESSAGES.labels(outcome) for outcome in ("new", "known", "dead"))
+
+
 def _count(batch: Batch) -> None:
     new, dead = len(batch.messages), len(batch.dead)
-    for outcome, count in (("new", new), ("known", len(batch.raw) - new - dead), ("dead", dead)):
-        metrics.MESSAGES.labels(outcome).inc(count)
+    _NEW.inc(new)
+    if known := len(batch.raw) - new - dead:
+        _KNOWN.inc(known)
+    if dead:
+        _DEAD.inc(dead)
 
 
 def _spoken_number(message: Message) -> int:

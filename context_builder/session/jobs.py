@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 import structlog
@@ -151,8 +152,8 @@ class Jobs:
             name = task_of(done.task)
             if done.result is not None:
                 self._told.pop(name, None)
-            metrics.ANALYSIS.labels(name, "failed" if done.result is None else "done").inc()
-            metrics.ANALYSIS_SECONDS.labels(name).observe(time.perf_counter() - started)
+            _counted(name, "failed" if done.result is None else "done").inc()
+            _timed(name).observe(time.perf_counter() - started)
             usage = done.usage if done.result is None else done.result.usage
             if usage is not None and usage.calls:
                 count_usage(name, usage)
@@ -218,6 +219,9 @@ class Jobs:
             result = replace(result, degraded=True, usage=(error.usage or Usage()) + result.usage)
         self._useless = 0
         return result
+
+
+_counted, _timed = cache(metrics.ANALYSIS.labels), cache(metrics.ANALYSIS_SECONDS.labels)
 
 
 def _usage_of(error: BaseException) -> Usage | None:

@@ -102,7 +102,8 @@ class MessageFeed:
             began = loop.time()
             await self._remember_next()
             await asyncio.sleep(max(0.0, began + INTERVAL - loop.time()))
-            self._committed.set()
+            if self._waiting:
+                self._committed.set()
 
     async def give_way(self, delivered: Iterable[Memory]) -> None:
         """Leave these memories to the outbox, whose messages have keywords and domains.

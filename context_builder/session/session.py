@@ -20,6 +20,7 @@ from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.turns import share
 from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, SystemClock
+from context_builder.costs import NO_USAGE
 from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
 from context_builder.session.committer import Committer
@@ -308,13 +309,14 @@ class Session:
         self._events.put_nowait(None)
 
     async def _next_event(self, timeout: float) -> Event:
-        if timeout == inf:
+        """Return the next event, or None after so many seconds."""
+        if timeout == inf or not self._events.empty():
             return await self._events.get()
+        waking = asyncio.get_running_loop().call_later(timeout, self._events.put_nowait, None)
         try:
-            async with asyncio.timeout(timeout):
-                return await self._events.get()
-        except TimeoutError:
-            return None
+            return await self._events.get()
+        finally:
+            waking.cancel()
 
     def _apply_all(self) -> None:
         """Apply all that has happened."""
@@ -336,7 +338,8 @@ class Session:
                 self.conversation.fail(event.task, now, event.retry_after, event.usage)
             else:
                 self.conversation.finish(event.task, event.result, now)
-            show_totals(self.session_id, self.conversation.usage_totals)
+            if (event.usage if event.result is None else event.result.usage) is not NO_USAGE:
+                show_totals(self.session_id, self.conversation.usage_totals)
             self._recorder.happened(TaskFinished(event.task, event.result, event.usage), now)
         elif isinstance(event, Charged):
             self.conversation.charge(event.task, event.usage)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 import hiredis
@@ -25,7 +25,7 @@ MOST_BYTES: Final = 2**20
 """A lane sends about so much at once; what is larger goes alone."""
 
 SILENT_SECONDS: Final = 5.0
-"""A connection that brings no answer for so long is replaced."""
+"""A connection that has not answered all that it was sent at once for so long is replaced."""
 
 
 class _Waiting(NamedTuple):
@@ -51,7 +51,7 @@ class MultiplexedRedis(Redis):
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Return the answer of a command; raises what redis-py raises."""
-        packed = hiredis.pack_command((*str(args[0]).split(), *args[1:]))
+        packed = hiredis.pack_command(args if " " not in args[0] else (*args[0].split(), *args[1:]))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(packed, args[0], options, answer))
         if self._idle:
@@ -99,9 +99,10 @@ class MultiplexedRedis(Redis):
             healthy = False
             try:
                 await connection.send_packed_command(b"".join(command.packed for command in batch), check_health=False)
-                while unanswered:
-                    answer = await self._answer(connection, unanswered[0])
-                    _settle(unanswered.popleft(), answer)
+                async with _answered_in_time():
+                    while unanswered:
+                        answer = await self._answer(connection, unanswered[0])
+                        _settle(unanswered.popleft(), answer)
                 healthy = True
             finally:
                 if healthy:
@@ -134,14 +135,20 @@ class MultiplexedRedis(Redis):
     async def _answer(self, connection: Connection, command: _Waiting) -> Any:
         """Return the answer, or the error that Redis answered. Raises when the connection is of no use any more."""
         try:
-            async with asyncio.timeout(SILENT_SECONDS):
-                return await self.parse_response(connection, command.name, **command.options)
-        except TimeoutError:
-            raise RedisConnectionError("no answer") from None
+            return await self.parse_response(connection, command.name, **command.options)
         except RedisError as error:
             if not connection.is_connected:
                 raise
             return error
+
+
+@asynccontextmanager
+async def _answered_in_time() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(SILENT_SECONDS):
+            yield
+    except TimeoutError:
+        raise RedisConnectionError("no answer") from None
 
 
 def _settle(command: _Waiting, answer: Any) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from types import TracebackType
 from typing import Final
 
 import redis.exceptions
@@ -29,30 +30,58 @@ _PASSING_ERRORS: Final = (
 """The same where redis-py makes an error of its own of it; that no longer says how Redis began."""
 
 
-@asynccontextmanager
-async def translated(patience: float = COMMAND_TIMEOUT) -> AsyncIterator[None]:
+def translated(patience: float = COMMAND_TIMEOUT) -> AbstractAsyncContextManager[None]:
     """Raise Redis' exceptions as this package's, and no answer within ``patience`` seconds as
     :class:`StoreUnavailable`.
 
     The client has no time limit of its own: redis-py's uses ``asyncio.wait_for``, which before Python 3.12
     swallows a cancellation that arrives together with the answer.
     """
-    try:
-        async with asyncio.timeout(patience):
-            yield
-    except (redis.exceptions.AuthenticationError, redis.exceptions.AuthorizationError) as error:
-        raise StoreError(f"Redis refuses the password or user: {error}") from None
-    except redis.exceptions.ResponseError as error:
-        if isinstance(error, _PASSING_ERRORS) or _PASSING.search(str(error)):
-            raise _unavailable(f"Redis refuses a command: {error}") from None
-        if "WRONGTYPE" in str(error):
-            metrics.STORE_FAILURES.inc()
-            raise WrongKeyType(f"Redis refuses a command: {error}") from None
-        raise StoreError(f"Redis refuses a command: {error}") from None
-    except TimeoutError:
-        raise _unavailable(f"Redis does not answer within {patience:g} s") from None
-    except (redis.exceptions.RedisError, OSError) as error:
-        raise _unavailable(f"Redis is not available: {error}") from None
+    return _Translated(patience)
+
+
+class _Translated:
+    """Is around every command: a class, which costs half as much as a generator does."""
+
+    __slots__ = ("_patience", "_timeout")
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._timeout = asyncio.timeout(patience)
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError as expired:
+            error = expired
+        if error is not None and (translation := _translation(error, self._patience)):
+            raise translation from None
+
+
+def _translation(error: BaseException, patience: float) -> StoreError | None:
+    """Return what this package raises in the place of ``error``, if that comes from Redis."""
+    match error:
+        case redis.exceptions.AuthenticationError() | redis.exceptions.AuthorizationError():
+            return StoreError(f"Redis refuses the password or user: {error}")
+        case redis.exceptions.ResponseError():
+            refused = f"Redis refuses a command: {error}"
+            if isinstance(error, _PASSING_ERRORS) or _PASSING.search(str(error)):
+                return _unavailable(refused)
+            if "WRONGTYPE" in str(error):
+                metrics.STORE_FAILURES.inc()
+                return WrongKeyType(refused)
+            return StoreError(refused)
+        case TimeoutError():
+            return _unavailable(f"Redis does not answer within {patience:g} s")
+        case redis.exceptions.RedisError() | OSError():
+            return _unavailable(f"Redis is not available: {error}")
+        case _:
+            return None
 
 
 def _unavailable(message: str) -> StoreUnavailable:

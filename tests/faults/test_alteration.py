@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from redis.asyncio import Redis
 
 from context_builder.session.store import store
 from scripts.alteration import alter_commit, replace
@@ -30,16 +31,12 @@ def test_what_is_not_there_any_more_cannot_be_replaced() -> None:
 
 
 def test_a_commit_that_lacks_what_is_to_be_altered_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Client:
-        def register_script(self, source: str) -> object:
-            return type("Script", (), {"script": source})()
-
     monkeypatch.setattr(store, "script", store.script)  # which puts it back afterwards
     alter_commit(PARTS)
-    assert "SADD" not in store.script(Client(), "commit").script
+    assert "SADD" not in store.script(Redis(), "commit").source
     alter_commit({"no such part": ""})
     with pytest.raises(ValueError, match="no such part"):
-        store.script(Client(), "commit")
+        store.script(Redis(), "commit")
 
 
 def test_the_unprotected_daemon_computes_no_identities_and_pops() -> None:

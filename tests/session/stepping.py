@@ -85,7 +85,7 @@ class Gate:
 def stepped(client: Redis, gate: Gate) -> Redis:
     """The client, its commands behind the gate."""
     execute = client.execute_command
-    load = script(client, "load").sha
+    load = script(client, "load").digest
 
     async def gated(*args: Any, **options: Any) -> Any:
         name = LOAD if load in args else str(args[0])

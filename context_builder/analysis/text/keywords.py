@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from context_builder.analysis.analyst import MAX_KEYWORDS, MIN_KEYWORD_TEXT
@@ -27,6 +28,12 @@ LONGEST_PHRASE: Final = 5
 
 MAX_CHARACTERS: Final = 30_000
 """Of one message; what matters is named by then."""
+
+SHORT: Final = 400
+"""Characters of a text whose words are remembered ..."""
+
+REMEMBERED: Final = 10_000
+"""... of so many texts, about 5 MB: a message is read for its keywords, and with others for each of two domains."""
 
 _POSSESSIVE: Final = re.compile(r"['’]s?$")
 _BEFORE_NOUNS: Final = frozenset(
@@ -79,8 +86,15 @@ def topic_keywords(texts: Sequence[str], speakers: Iterable[str] = (), *, most: 
     return tuple(phrase.text for phrase, _ in ranked(tokens, candidates, {}, most))
 
 
-def _tokens(text: str) -> list[Word]:
+def _tokens(text: str) -> Sequence[Word]:
+    return _remembered(text) if len(text) <= SHORT else _tokens_of(text)
+
+
+def _tokens_of(text: str) -> Sequence[Word]:
     return words(fluent(text[:MAX_CHARACTERS]))
+
+
+_remembered = lru_cache(REMEMBERED)(_tokens_of)
 
 
 def phrases(tokens: Sequence[Word]) -> Iterator[Phrase]:

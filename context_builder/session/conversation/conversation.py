@@ -193,7 +193,7 @@ class Conversation:
         )
         if not batch:
             return None
-        recurring = dict(self._recurrence)
+        recurring = self._recurrence.copy()
         return KeywordTask([entry.for_analyst(recurring) for entry in batch])
 
     def domains_due(self, now: Instant) -> bool:

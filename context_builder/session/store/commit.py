@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Final, Self
 
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.conversation.published_state import PublishedState
@@ -43,6 +43,9 @@ class Lists:
             [*self.memory_outbox, *later.memory_outbox],
             [*self.dead, *later.dead],
         )
+
+
+_NONE: Final = Lists()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,14 @@ class Commit:
 
     @property
     def lists(self) -> Lists:
-        """Return the items that the commit puts into lists for the first time."""
+        """Return the items that the commit puts into lists for the first time; hardly ever any."""
+        changes = self.changes
+        if not (changes.pending_added or changes.outbox or changes.memory_outbox or self.dead):
+            return _NONE
         return Lists(
-            [entry.encode() for entry in self.changes.pending_added],
-            [row.model_dump_json().encode() for row in self.changes.outbox],
-            [part.encode() for part in self.changes.memory_outbox],
+            [entry.encode() for entry in changes.pending_added],
+            [row.model_dump_json().encode() for row in changes.outbox],
+            [part.encode() for part in changes.memory_outbox],
             self.dead,
         )
 

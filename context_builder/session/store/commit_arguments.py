@@ -20,8 +20,8 @@ RECENT_MS: Final = 60_000
 """Longer than what a Redis that falls back may lose."""
 
 
-def commit_keys(keys: Keys) -> list[str]:
-    return [
+def commit_keys(keys: Keys) -> tuple[str, ...]:
+    return (
         keys.owner,
         keys.input,
         keys.state,
@@ -36,7 +36,7 @@ def commit_keys(keys: Keys) -> list[str]:
         keys.recent,
         SESSIONS,
         FORGOTTEN,
-    ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,7 @@ class CommitArguments:
             rules.dead_letters_max,
             rules.dead_letters_bytes,
             len(self.acknowledged),
-            _digest(self.acknowledged[0]) if self.acknowledged else "",
-            _digest(self.acknowledged[-1]) if self.acknowledged else "",
+            *self._digests(),
             commit.begin,
             commit.end,
             RECENT,
@@ -95,6 +94,13 @@ class CommitArguments:
             args.append(len(values))
             args.extend(values)
         return args
+
+    def _digests(self) -> tuple[str, str]:
+        """Return those of the oldest and of the newest delivery that is acknowledged."""
+        if not self.acknowledged:
+            return "", ""
+        oldest = _digest(self.acknowledged[0])
+        return oldest, oldest if len(self.acknowledged) == 1 else _digest(self.acknowledged[-1])
 
     def _fields(self) -> list[Any]:
         """Return the checkpoint's fields that are set, and their values."""

@@ -72,6 +72,7 @@ class SessionStore:
         self._published: StoredState | None = None
         self._revision = 0
         self.lineage = Lineage(self._nonce.encode())
+        self._commit_keys = commit_keys(self.keys)
         self._read = script(client, "read")
         self._commit = script(client, "commit")
         self._acquire = script(client, "acquire")
@@ -220,7 +221,7 @@ class SessionStore:
             arguments = CommitArguments(commit, self.lineage, target, patch, acknowledged)
             args = arguments.encode(self._lease, self._rules, self.keys)
             async with translated(_patience(commit, patch)):
-                answer = await self._commit(keys=commit_keys(self.keys), args=args)
+                answer = await self._commit(self._commit_keys, args)
             status, waiting, undelivered, unremembered, request, state_present, detail = answer
             if status == b"ok":
                 if commit.head:
