@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import structlog
 from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
 from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
 
@@ -120,21 +121,19 @@ class Discovery:
             self._listening.clear()
             await asyncio.sleep(RECONNECT)
 
-    async def _hear(self, pubsub: Any) -> None:
-        pushes, arrivals = push_channel(self._redis).encode(), ARRIVALS.encode()
-        while True:
-            kind, channel, data = await pubsub.parse_response(block=True)  # PubSub.listen takes twice as long
-            if kind == b"subscribe" and channel == pushes:
+    async def _hear(self, pubsub: PubSub) -> None:
+        async for message in pubsub.listen():
+            if message["type"] == "subscribe" and message["channel"].decode() == push_channel(self._redis):
                 self._listening.set()
                 self._scan_now.set()  # for what was pushed before
-            if kind != b"message":
+            if message["type"] != "message":
                 continue
-            told = data.decode(errors="replace")
-            if channel == arrivals:
+            told = message["data"].decode(errors="replace")
+            if message["channel"] == ARRIVALS.encode():
                 self.find(told)
             elif told == self._probe:
                 self._heard_probe.set()
-            elif (session_id := _session_of(told)) and not self._here(session_id) and not told.startswith(PROBE):
+            elif (session_id := _session_of(told)) and not told.startswith(PROBE):
                 self.find(session_id)
 
     async def _probe_events(self) -> None:
