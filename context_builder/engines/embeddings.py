@@ -78,6 +78,8 @@ class EmbeddingEngine:
             return None
         try:
             self._check(record)
+        except ConnectionError:
+            return None  # its socket is gone, and so will it be: a killed process counts as alive for a moment
         except (OSError, ValueError):
             if not _is_alive(record):
                 return None
@@ -152,6 +154,8 @@ class EmbeddingEngine:
         try:
             connection.request("GET", "/health", headers={"Authorization": f"Bearer {self._password()}"})
             answer = json.loads(connection.getresponse().read())
+        except ConnectionError:  # one of which is an HTTPException, too
+            raise
         except http.client.HTTPException as error:
             raise ValueError from error
         finally:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ from openai import OpenAI
 from context_builder.costs import collected_usage
 from context_builder.engines import embeddings
 from context_builder.engines.embeddings import EmbeddingEngine
+from context_builder.engines.engine import LOOPBACK
 from context_builder.errors import EngineError, MemoryUnavailable
 from context_builder.memory.engine_embedder import EngineEmbedder
 from tests.engines.conftest import EmbeddingSubject
@@ -140,6 +142,19 @@ def test_the_process_of_another_that_has_its_number_is_not_taken_for_it(
     assert engine.running() is None
     assert not engine.stop()
     file.write_text(record)
+
+
+@pytest.mark.parametrize("ending", ["refuses connections", "drops them"])
+def test_one_that_ends_is_gone_though_its_process_still_counts_as_alive(home: Path, ending: str) -> None:
+    """A killed process closes its socket, and with it the connections that waited there, before it is gone."""
+    with socket.create_server((LOOPBACK, 0)) as server, ThreadPoolExecutor(1) as beside:
+        record = {"port": server.getsockname()[1], "pid": os.getpid(), "created": psutil.Process().create_time()}
+        (home / "embeddings.json").write_text(json.dumps(record))
+        if ending == "refuses connections":
+            server.close()
+        else:
+            beside.submit(lambda: server.accept()[0].close())
+        assert EmbeddingEngine(home).running() is None
 
 
 def test_it_speaks_openais_api_to_who_has_the_password(engine: EmbeddingEngine) -> None:
