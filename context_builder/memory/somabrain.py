@@ -14,6 +14,7 @@ from context_builder.breaker import CircuitBreaker
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable, SettingError
 from context_builder.memory.breaker import guard_calls_to
 from context_builder.memory.options import SomaBrainOptions
+from context_builder.storage.bounded_http import trusted_authorities
 from context_builder.storage.urls import refuse_redirects
 
 Payload = dict[str, Any]
@@ -106,6 +107,7 @@ class SomaBrainClient:
             self._http = httpx.AsyncClient(
                 base_url=self._base_url,
                 timeout=self._options.timeout,
+                verify=trusted_authorities(),
                 headers={name: value for name, value in headers.items() if value},
                 event_hooks=refuse_redirects(self.name, "SA01_SOMA_BASE_URL", MemoryUnavailable),
             )

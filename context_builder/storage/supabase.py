@@ -93,8 +93,10 @@ class SupabaseProject:
         """Make the client in a thread, because it reads the certificate authorities."""
         import httpx
 
+        from context_builder.storage.bounded_http import trusted_authorities
+
         hooks = refuse_redirects(self.name, "SUPABASE_URL", self._errors.unavailable)
-        return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks)
+        return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks, verify=trusted_authorities())
 
     def _explained(self, error: postgrest.APIError) -> ContextBuilderError:
         """Return a message is left out, because it may quote the row; so is what is no code."""
