@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Final
 
 import asyncpg
 import pytest
@@ -14,7 +17,6 @@ import structlog
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
-from context_builder.storage.migrations import apply
 from context_builder.storage.redis import client_for
 from context_builder.storage.redis_availability import translated, until_available
 from tests.services.api_server import ApiServer
@@ -26,7 +28,39 @@ from tests.services.small_model import SmallModelServer, started_or_skipped
 os.environ["EMBEDDED_EMBEDDINGS"] = "false"  # tests of that engine turn it on, and stop it
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("any machine"), max_examples=20)
 settings.load_profile("any machine")
+
+
+STARTING: Final = {"redis_server", "postgres_server", "small_model", "chromium", "home", "process"}
+"""Fixtures that start processes. Whatever uses one, however indirectly, is marked ``engines``."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if not STARTING.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("engines")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Have a test that starts a process and is not marked fail: the marked ones are left out by ``./scripts/check``."""
+    _quick.running = item.get_closest_marker("engines") is None
+    try:
+        return (yield)
+    finally:
+        _quick.running = False
+
+
+_quick = SimpleNamespace(running=False)
+
+
+def _refuse_processes(event: str, _: object) -> None:
+    if _quick.running and event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
+        raise AssertionError("this test starts a process: mark it `engines`")
+
+
+sys.addaudithook(_refuse_processes)
 
 
 @pytest.fixture(autouse=True)
@@ -89,15 +123,14 @@ def postgres_server(engine_folder: Path) -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def database_url(postgres_server: PostgresServer) -> str:
-    """An empty database of the test's own, in the real PostgreSQL."""
-    return postgres_server.create_database()
+def database_url(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> str:
+    """A database of the test's own in the real PostgreSQL, which is empty unless it asks for ``migrated_url``, too."""
+    return postgres_server.create_database(migrated="migrated_url" in request.fixturenames)
 
 
 @pytest.fixture
-async def migrated_url(database_url: str) -> str:
-    """An empty database with our tables."""
-    await apply(database_url)
+def migrated_url(database_url: str) -> str:
+    """A database of the test's own with our tables, which are empty."""
     return database_url
 
 
@@ -114,14 +147,14 @@ def api(engine_folder: Path, redis_server: RedisServer, postgres_server: Postgre
     """The real HTTP server, one for the whole run; its database keeps what tests store, its Redis is each test's."""
     folder = engine_folder / "api"
     folder.mkdir()
-    server = ApiServer(folder, redis_server.url, postgres_server.create_database())
+    server = ApiServer(folder, redis_server.url, postgres_server.create_database(migrated=True))
     yield server
     server.close()
 
 
 @pytest.fixture
 async def supabase_project(database_url: str) -> AsyncIterator[PostgrestFront]:
-    """A Supabase project without any table of ours."""
+    """A Supabase project on the test's own database, without any table of ours unless it asks for ``migrated_url``."""
     async with serving_project(database_url) as front:
         yield front
 

@@ -26,6 +26,7 @@ def no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
 
 
+@pytest.mark.engines
 def test_each_other_version_is_tried_once_and_what_is_proven_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -46,6 +47,7 @@ def test_each_other_version_is_tried_once_and_what_is_proven_is_said(
     ]
 
 
+@pytest.mark.engines
 def test_a_server_that_fails_fails_all_and_is_no_longer_called_proven(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,6 +59,7 @@ def test_a_server_that_fails_fails_all_and_is_no_longer_called_proven(
     assert capsys.readouterr().out.splitlines()[-2:] == ["Proven: Valkey 9.1.2 (all tests)", "Failed: Redis 7.0.15"]
 
 
+@pytest.mark.engines
 def test_on_a_laptop_nothing_is_installed_and_what_is_not_there_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

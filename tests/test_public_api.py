@@ -95,14 +95,17 @@ def imported_by(statement: str) -> set[str]:
     return set(ran.stdout.split())
 
 
+@pytest.mark.engines
 def test_importing_the_package_imports_no_vendor() -> None:
     assert imported_by("import context_builder").isdisjoint(VENDORS)
 
 
+@pytest.mark.engines
 def test_the_library_and_its_plain_text_analysis_need_no_vendor() -> None:
     statement = "from context_builder import ConversationContext; ConversationContext('monday')"
     assert imported_by(statement) & {*VENDORS} <= {"rich"}  # which structlog imports
 
 
+@pytest.mark.engines
 def test_the_command_line_loads_neither_model_nor_archive_clients() -> None:
     assert imported_by("import context_builder.cli").isdisjoint(("openai", "supabase", "asyncpg", "tiktoken"))

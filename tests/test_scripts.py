@@ -44,6 +44,7 @@ def called(checkout: Path, *command: str) -> list[str]:
     return calls
 
 
+@pytest.mark.engines
 def test_the_second_start_installs_nothing_and_takes_no_time(checkout: Path) -> None:
     first = called(checkout, "./scripts/start", "monday")
     assert [call.split()[:4] for call in first] == [
@@ -57,6 +58,7 @@ def test_the_second_start_installs_nothing_and_takes_no_time(checkout: Path) -> 
     assert called(checkout, "./scripts/start", "monday")[0].startswith("python -m pip install")
 
 
+@pytest.mark.engines
 def test_ci_runs_the_gates_static_checks_and_then_every_test(checkout: Path) -> None:
     calls = called(checkout, ".ci/run")
     installs = [call for call in calls if " install " in call]

@@ -67,6 +67,7 @@ def test_where_a_marker_leaves_it_out_it_needs_no_wheel() -> None:
     assert set(found) == {of("3.13", "macOS x86-64"), of("3.14", "macOS x86-64")}
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
 def test_an_index_that_is_away_is_said_on_a_laptop_and_fails_in_ci(tmp_path: Path, ci: str, status: int) -> None:
     for name in ("pyproject.toml", "constraints.txt"):

@@ -16,7 +16,6 @@ from context_builder.archive.archive import COLUMNS, Archive, SummaryRow
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.archive.supabase import SupabaseArchive
 from context_builder.errors import ArchiveDataRejected, ArchiveError, ArchiveUnavailable
-from context_builder.storage.migrations import apply
 from context_builder.testing import InMemoryArchive
 from tests.archive.rows import summary
 from tests.services.postgrest import api_key, serving_project
@@ -96,10 +95,9 @@ async def opened(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Archive,
         backend = InMemory()
         yield backend.archive, backend
         return
-    url = request.getfixturevalue("database_url")
+    url = request.getfixturevalue("postgres_server").create_database(migrated=True)
     connection = await asyncpg.connect(url)
     async with serving_project(url) as front:
-        await apply(url)
         archive: Archive = PostgresArchive(url, timeout=TIMEOUT)
         if request.param == "Supabase":
             archive = SupabaseArchive(front.url, api_key("service_role"), timeout=TIMEOUT)

@@ -29,11 +29,10 @@ async def archive(database_url: str) -> AsyncIterator[PostgresArchive]:
 
 
 async def test_a_summary_that_another_process_delivers_meanwhile_is_kept_once(
-    archive: PostgresArchive, database_url: str, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    archive: PostgresArchive, migrated_url: str, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await apply(database_url)
     await archive.deliver(summary(1))
-    another, elsewhere = summary(1, summary_text="another"), PostgresArchive(database_url)
+    another, elsewhere = summary(1, summary_text="another"), PostgresArchive(migrated_url)
     asked, value = [], archive._value
 
     async def meanwhile(query: str, argument: str) -> Any:
@@ -69,12 +68,11 @@ async def test_a_missing_table_is_said_with_what_to_do(archive: PostgresArchive)
 
 
 async def test_a_role_that_may_not_write_is_found_out(
-    database_url: str, database: asyncpg.Connection, archive: PostgresArchive
+    migrated_url: str, database: asyncpg.Connection, archive: PostgresArchive
 ) -> None:
-    await apply(database_url)
     await archive.check()
     await database.execute("CREATE ROLE reader LOGIN; GRANT SELECT ON context_summaries TO reader")
-    reader = PostgresArchive(database_url.replace("postgres@", "reader@"))
+    reader = PostgresArchive(migrated_url.replace("postgres@", "reader@"))
     with pytest.raises(ArchiveRejected, match="but not write it; grant INSERT"):
         await reader.check()
     with pytest.raises(ArchiveRejected, match="does not allow this role"):
@@ -98,11 +96,10 @@ async def test_a_database_that_does_not_answer_does_not_hang_the_archive() -> No
 
 
 async def test_a_network_that_goes_dead_does_not_hang_the_archive_and_is_survived(
-    postgres_server: PostgresServer, database_url: str
+    postgres_server: PostgresServer, migrated_url: str
 ) -> None:
-    await apply(database_url)
     async with Proxy(postgres_server.port).serving() as proxy:
-        archive = PostgresArchive(database_url.replace(str(postgres_server.port), str(proxy.port)), timeout=0.2)
+        archive = PostgresArchive(migrated_url.replace(str(postgres_server.port), str(proxy.port)), timeout=0.2)
         await archive.deliver(summary(1))
         proxy.flowing.clear()
         for _ in range(3):  # more than it has connections
@@ -117,9 +114,8 @@ async def test_a_network_that_goes_dead_does_not_hang_the_archive_and_is_survive
 
 
 async def test_it_recovers_when_its_connections_are_cut(
-    archive: PostgresArchive, database_url: str, database: asyncpg.Connection
+    archive: PostgresArchive, migrated_url: str, database: asyncpg.Connection
 ) -> None:
-    await apply(database_url)
     await archive.deliver(summary(1))
     await database.execute(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()"

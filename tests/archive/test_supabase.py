@@ -25,9 +25,8 @@ def service(project: PostgrestFront) -> SupabaseArchive:
 
 
 async def test_an_older_row_without_a_number_is_not_counted(
-    supabase_project: PostgrestFront, database_url: str, database: asyncpg.Connection
+    supabase_project: PostgrestFront, migrated_url: str, database: asyncpg.Connection
 ) -> None:
-    await apply(database_url)
     archive = service(supabase_project)
     await database.execute("INSERT INTO context_summaries (session_id, summary_text) VALUES ('session-1', 'older')")
     assert [await archive.deliver(row) for row in (summary(1), summary(1, summary_text="another"))] == [1, 2]
@@ -87,9 +86,8 @@ async def test_a_column_without_its_unique_index_still_tells_a_repeated_delivery
 
 
 async def test_the_anon_key_reads_and_writes_nothing(
-    supabase_project: PostgrestFront, database_url: str, database: asyncpg.Connection
+    supabase_project: PostgrestFront, migrated_url: str, database: asyncpg.Connection
 ) -> None:
-    await apply(database_url)
     archive = SupabaseArchive(supabase_project.url, api_key("anon"))
     for refused in (archive.check(), archive.deliver(summary()), archive.forget("session-1")):
         with pytest.raises(ArchiveRejected, match="use the project's service key"):
@@ -105,8 +103,7 @@ async def test_a_project_without_the_table_is_told_what_to_run(supabase_project:
     await archive.close()
 
 
-async def test_a_project_that_is_down_is_worth_another_try(supabase_project: PostgrestFront, database_url: str) -> None:
-    await apply(database_url)
+async def test_a_project_that_is_down_is_worth_another_try(supabase_project: PostgrestFront, migrated_url: str) -> None:
     archive = service(supabase_project)
     await archive.deliver(summary(1))
     supabase_project.stop()

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from context_builder.cli import app
 from context_builder.engines.embeddings import EmbeddingEngine, is_available
 from context_builder.session.keys import SESSIONS
-from context_builder.storage.migrations import apply, migrations
+from context_builder.storage.migrations import migrations
 from context_builder.testing import InMemoryArchive
 from context_builder.wiring.embedded import Described
 from tests.services.redis_server import RedisServer
@@ -55,19 +55,17 @@ def execute(database_url: str, sql: str) -> None:
     asyncio.run(done())
 
 
-def test_it_names_the_migrations_that_the_database_lacks(database_url: str) -> None:
-    asyncio.run(apply(database_url))
+def test_it_names_the_migrations_that_the_database_lacks(migrated_url: str) -> None:
     assert advice() == ""
-    execute(database_url, f"DELETE FROM context_builder_migrations WHERE name = '{NEWEST}'")
+    execute(migrated_url, f"DELETE FROM context_builder_migrations WHERE name = '{NEWEST}'")
     assert advice() == f"it lacks {NEWEST}: run `context-builder migrate`"
-    execute(database_url, "DROP TABLE context_builder_migrations")
+    execute(migrated_url, "DROP TABLE context_builder_migrations")
     assert advice() == "its migrations cannot be seen; `context-builder migrate` applies what it lacks"
 
 
 def test_it_says_what_embeds_and_how_quickly(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    migrated_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asyncio.run(apply(database_url))
     assert found("embedder") == "none: memories are found by words alone"
     if not is_available():
         pytest.skip("the embedding engine is not installed")
@@ -84,8 +82,7 @@ def test_an_archive_that_has_no_migrations_is_not_told_to_migrate(monkeypatch: p
     assert advice() == ""
 
 
-def test_it_tells_of_what_archive_and_memory_refused_for_good(database_url: str, redis_server: RedisServer) -> None:
-    asyncio.run(apply(database_url))
+def test_it_tells_of_what_archive_and_memory_refused_for_good(migrated_url: str, redis_server: RedisServer) -> None:
     with Redis.from_url(redis_server.url) as redis:
         redis.flushall()
         for session_id, counts in (("monday", {"archive_dead": 1}), ("tuesday", {"archive_dead": 2, "memory_dead": 1})):

@@ -138,6 +138,7 @@ def test_the_image_is_not_roots_and_has_what_its_commands_need() -> None:
         assert (ROOT / name).exists()
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("unit", sorted(path.name for path in (DEPLOY / "systemd").iterdir()))
 def test_a_unit_is_what_systemd_understands(unit: str, tmp_path: Path) -> None:
     text = (DEPLOY / "systemd" / unit).read_text(encoding="utf-8")
@@ -153,6 +154,7 @@ def test_a_unit_is_what_systemd_understands(unit: str, tmp_path: Path) -> None:
     assert not [line for line in complaints if "Unknown" in line]
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize(
     "command",
     [

@@ -39,6 +39,7 @@ def test_a_commit_that_lacks_what_is_to_be_altered_is_refused(monkeypatch: pytes
         store.script(Redis(), "commit")
 
 
+@pytest.mark.engines
 def test_the_unprotected_daemon_computes_no_identities_and_pops() -> None:
     done = subprocess.run([sys.executable, "-c", UNPROTECTED], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["b'?'", "pop_next"]

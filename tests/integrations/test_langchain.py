@@ -15,7 +15,6 @@ from context_builder.errors import ContextBuilderError, MemoryUnavailable
 from context_builder.integrations.live_session import LiveSession
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.storage.migrations import apply
 from context_builder.testing import InMemoryStore
 from tests.integrations.conftest import heard, queued
 from tests.services.waiting import wait_until
@@ -32,13 +31,12 @@ pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore:.*BaseChat
 
 
 @pytest.fixture(params=["in memory", "PostgreSQL"])
-async def memory(request: pytest.FixtureRequest, database_url: str) -> AsyncIterator[MemoryStore]:
+async def memory(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
     """A memory as tests have it, and a real one."""
     if request.param == "in memory":
         yield InMemoryStore()
         return
-    await apply(database_url)
-    store = PostgresMemory(database_url)
+    store = PostgresMemory(request.getfixturevalue("postgres_server").create_database(migrated=True))
     yield store
     await store.close()
 

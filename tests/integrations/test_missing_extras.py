@@ -8,6 +8,7 @@ import sys
 import pytest
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize(
     ("adapter", "library", "extra"),
     [

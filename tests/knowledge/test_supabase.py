@@ -7,7 +7,6 @@ import pytest
 from context_builder.errors import KnowledgeRejected, KnowledgeUnavailable
 from context_builder.knowledge.artifact import Artifact, ArtifactKind, Assessment, Edge, Link
 from context_builder.knowledge.store import ArtifactFilter, KnowledgeStore
-from context_builder.storage.migrations import apply
 from context_builder.storage.sql_functions import SupabaseFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.services.postgrest import PostgrestFront, api_key
@@ -23,9 +22,8 @@ def knowledge_of(project: PostgrestFront, role: str = "service_role") -> Knowled
 
 
 async def test_knowledge_is_kept_found_and_erased_by_tenant(
-    supabase_project: PostgrestFront, database_url: str
+    supabase_project: PostgrestFront, migrated_url: str
 ) -> None:
-    await apply(database_url)
     knowledge = knowledge_of(supabase_project)
     edge = Edge(from_ref=REF, to_ref="artifact:b", type="cites")
     assert await knowledge.put("lab", REF, PROTOCOL) == (1, True)
@@ -49,8 +47,7 @@ async def test_knowledge_is_kept_found_and_erased_by_tenant(
 
 
 @pytest.mark.parametrize("role", ["anon", "authenticated"])
-async def test_other_keys_reach_nothing(supabase_project: PostgrestFront, database_url: str, role: str) -> None:
-    await apply(database_url)
+async def test_other_keys_reach_nothing(supabase_project: PostgrestFront, migrated_url: str, role: str) -> None:
     knowledge = knowledge_of(supabase_project, role)
     for refused in (knowledge.put("lab", REF, PROTOCOL), knowledge.get("lab", [REF]), knowledge.erase("lab", REF)):
         with pytest.raises(KnowledgeRejected, match="use the project's service key"):

@@ -125,7 +125,7 @@ def ask(served: ModelServer) -> Iterator[Any]:
         runner.run(embedder.close())
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     place=st.sampled_from([(), ("data",), ("data", 1), ("data", 1, "index"), ("data", 1, "embedding")]), value=_values
 )

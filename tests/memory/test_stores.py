@@ -15,7 +15,6 @@ from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.memory.supabase import SupabaseMemory
-from context_builder.storage.migrations import apply
 from context_builder.testing import InMemoryStore
 from tests.services.postgrest import api_key, serving_project
 from tests.services.somabrain import SomaBrainServer
@@ -36,7 +35,8 @@ SAGES = Memory("sage's", "its tortoise", time=NOW, metadata={"persona_id": "sage
 )
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
     if request.param in ENGINES:
-        async with in_database(request.getfixturevalue("database_url"), supabase=request.param == "Supabase") as opened:
+        url = request.getfixturevalue("postgres_server").create_database(migrated=True)
+        async with in_database(url, supabase=request.param == "Supabase") as opened:
             yield opened
     elif request.param == "SomaBrain":
         async with in_somabrain() as opened:
@@ -48,7 +48,6 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
 @asynccontextmanager
 async def in_database(url: str, *, supabase: bool) -> AsyncIterator[MemoryStore]:
     async with serving_project(url) as front:
-        await apply(url)
         opened = SupabaseMemory(front.url, api_key("service_role")) if supabase else PostgresMemory(url)
         yield opened
         await opened.close()

@@ -7,7 +7,6 @@ import pytest
 from context_builder.errors import MemoryDataRejected, MemoryRejected, MemoryStoreError, MemoryUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery
 from context_builder.memory.supabase import SupabaseMemory
-from context_builder.storage.migrations import apply
 from tests.memory.vectors import LetterEmbedder
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.services.refusing import refusing
@@ -25,9 +24,8 @@ def memory_of(project: PostgrestFront, role: str = "service_role") -> SupabaseMe
 
 
 async def test_memories_are_kept_found_and_forgotten_by_tenant(
-    supabase_project: PostgrestFront, database_url: str
+    supabase_project: PostgrestFront, migrated_url: str
 ) -> None:
-    await apply(database_url)
     memory = memory_of(supabase_project)
     await memory.remember("acme", TALK)
     found = await memory.search("acme", MemoryQuery("silent", filter=MemoryFilter(tags=("a",))))
@@ -39,8 +37,7 @@ async def test_memories_are_kept_found_and_forgotten_by_tenant(
 
 
 @pytest.mark.parametrize("role", ["anon", "authenticated"])
-async def test_other_keys_reach_nothing(supabase_project: PostgrestFront, database_url: str, role: str) -> None:
-    await apply(database_url)
+async def test_other_keys_reach_nothing(supabase_project: PostgrestFront, migrated_url: str, role: str) -> None:
     memory = memory_of(supabase_project, role)
     for refused in (
         memory.search("acme", MemoryQuery("x")),

@@ -19,7 +19,6 @@ from context_builder.cli import app
 from context_builder.recording.recording import Recording
 from context_builder.recording.understanding import answered
 from context_builder.session.keys import Keys
-from context_builder.storage.migrations import apply
 from tests.recording.witness import Recorded
 from tests.services.model_server import ModelServer
 from tests.services.redis_server import RedisServer
@@ -157,12 +156,11 @@ async def test_a_model_and_prompts_are_tried_on_a_recording(recording: Recording
 
 
 async def test_forgetting_a_session_deletes_its_recording(
-    recording: Recording, redis_server: RedisServer, database_url: str
+    recording: Recording, redis_server: RedisServer, migrated_url: str
 ) -> None:
-    await apply(database_url)
     env = {
         "CONTEXT_BUILDER_REDIS_URL": redis_server.url,
-        "DATABASE_URL": database_url,
+        "DATABASE_URL": migrated_url,
         "RECORD_DIR": str(recording.path.parent),
     }
     await invoke("forget", "monday", "--yes", **env)

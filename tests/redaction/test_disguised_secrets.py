@@ -100,6 +100,7 @@ def test_any_text_can_be_redacted_and_again(text):
     assert REDACTOR.redact(once) == once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [":_auth", "key=a1", "token(", "a.", "a->", '"a" == ', "://a:", "-u a:", "-eyJ", "password:\n", "data:\n a: b\n",

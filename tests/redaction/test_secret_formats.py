@@ -187,6 +187,7 @@ def test_each_format_names_its_source_and_is_found_by_a_keyword():
     assert len(secret_formats()) > 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", secret_formats(), ids=lambda form: form.kind)
 def test_no_format_takes_long_on_text_made_of_its_keywords(form):
     units = [

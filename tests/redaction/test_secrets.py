@@ -122,6 +122,7 @@ def test_redacting_again_changes_nothing(text):
     assert REDACTOR.redact(once) == once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [

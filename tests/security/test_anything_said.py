@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 import orjson
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_builder.analysis.analyst import AnalystMessage, DomainResult, KeywordResult, SummaryResult
@@ -30,7 +30,6 @@ from tests.security.anything import messages, misspelt, texts
 
 RULES = SessionConfig(feed_memory=True, buffer_max=3, consilience_max=2, summary_budget=60, summary_input=400)
 REDACTOR = SecretRedactor()
-ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def heard(said: Sequence[dict[str, object]], clock: ManualClock) -> Conversation:
@@ -67,7 +66,6 @@ def summarize(subject: Conversation, clock: ManualClock) -> None:
         subject.finish(work, SummaryResult(tuple(digest.points()), "text"), clock.now())
 
 
-@ANY_MACHINE
 @given(st.lists(messages, min_size=1, max_size=6))
 def test_it_is_published_summarized_archived_and_remembered(said: list[dict[str, object]]) -> None:
     clock = ManualClock()
@@ -89,26 +87,23 @@ def test_it_is_published_summarized_archived_and_remembered(said: list[dict[str,
             assert b"\x00" not in orjson.dumps(as_row(memory))
 
 
-@ANY_MACHINE
 @given(texts)
 def test_it_is_redacted(said: str) -> None:
     assert isinstance(REDACTOR.redact(said), str)
 
 
-@settings(ANY_MACHINE, max_examples=300)
+@settings(max_examples=settings.default.max_examples * 3)
 @given(misspelt() | texts)
 def test_its_preferences_are_found(said: str) -> None:
     assert all(preference.topic and preference.text for preference in stated_preferences(said))
 
 
-@ANY_MACHINE
 @given(texts)
 def test_its_tokens_are_counted(said: str) -> None:
     assert count_tokens_compact(said) == count_tokens(said) <= len(said.encode("utf-8", "replace"))
     assert bool(count_tokens(said)) == bool(said)
 
 
-@ANY_MACHINE
 @given(texts, texts)
 def test_its_speaker_may_be_called_anything(said: str, speaker: str) -> None:
     digest = Digest()

@@ -50,11 +50,13 @@ SHAPES: Final = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_reading_takes_time_in_proportion_to_the_length(reader: str) -> None:
     assert [shape for shape in SHAPES if not is_linear(READERS[reader], shape, most=3_200)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unclosed", ["“", "«", "„", "I prefer tea and ", "I prefer tea but she said ", "call me Al, "])
 def test_the_preferences_of_a_long_text_take_time_in_proportion_to_it(unclosed: str) -> None:
     assert is_linear(stated_preferences, unclosed, before="I prefer tea. ", most=8_000)

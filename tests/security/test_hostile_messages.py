@@ -30,7 +30,6 @@ from context_builder.cli.view.palette import SpeakerColours
 from context_builder.domains import DOMAINS
 from context_builder.errors import AnalystError
 from context_builder.session.client import SessionClient
-from context_builder.storage.migrations import apply
 from tests.analysis.openai.conversation import said
 from tests.security.hostile import CITING, CLOSING_TAG, CONTROL, ESCAPES, INSTRUCTION, LOG_LINE, SPEAKERS, SQL, TEXTS
 from tests.services.model_server import ModelServer
@@ -67,10 +66,9 @@ async def test_everything_is_heard_word_for_word_and_nothing_is_logged(redis: Re
 
 @pytest.mark.engines
 async def test_it_is_archived_as_text_and_the_table_stays(
-    redis: Redis, database_url: str, database: asyncpg.Connection
+    redis: Redis, migrated_url: str, database: asyncpg.Connection
 ) -> None:
-    await apply(database_url)
-    archive = PostgresArchive(database_url)
+    archive = PostgresArchive(migrated_url)
     async with running(redis, parts=parts_of(TextAnalyst(), archive)) as session:
         await push(redis, *MESSAGES)
         await wait_until(published(redis, lambda s: s["received_messages"] == len(MESSAGES)), "all are heard")

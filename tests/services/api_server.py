@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Coroutine
 from pathlib import Path
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.server.access.api_keys import ApiKeys, NewKey
 from context_builder.server.access.caller import Role
-from context_builder.storage.migrations import apply
+from context_builder.storage.bounded_http import trusted_authorities
 from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.services.daemon import Daemon
+from tests.services.in_thread import in_thread
 from tests.services.jwt_issuer import AUDIENCE, ISSUER, JwtIssuer
-
-T = TypeVar("T")
 
 TENANT = "lab"
 """Has the sessions."""
 
 
 class ApiServer:
-    """``context-builder serve`` on a free loopback port, its tables made; ready once it is made."""
+    """``context-builder serve`` on a free loopback port, on a migrated database; ready once it is made."""
 
     def __init__(self, folder: Path, redis_url: str, database_url: str, **changed: Any) -> None:
         self.folder = folder
@@ -50,7 +46,6 @@ class ApiServer:
             "auth_issuer": ISSUER,
             **changed,
         }
-        in_thread(apply(database_url))
         ports = ("--port", str(self.port), "--grpc", str(grpc_port))
         self.daemon = Daemon(folder, "serve", *ports, **self.settings)
         deadline = time.monotonic() + 60
@@ -90,7 +85,9 @@ class ApiServer:
 
     def client(self, credential: str | None = None, **options: Any) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {credential}"} if credential is not None else {}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=10, **options)
+        return httpx.AsyncClient(
+            base_url=self.url, headers=headers, timeout=10, verify=trusted_authorities(), **options
+        )
 
     def close(self) -> None:
         self.daemon.kill()
@@ -100,12 +97,3 @@ class ApiServer:
             return httpx.get(f"{self.url}/livez").status_code == httpx.codes.OK
         except httpx.TransportError:
             return False
-
-
-def in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The coroutine's result, from a loop of its own, also where one is running."""
-    results: list[T] = []
-    thread = Thread(target=lambda: results.append(asyncio.run(coroutine)))
-    thread.start()
-    thread.join()
-    return results[0]

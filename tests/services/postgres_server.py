@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.postgres_programs import Programs, find_programs
+from context_builder.storage.migrations import apply
+from tests.services.in_thread import in_thread
+from tests.services.postgrest import make_project
 
 
 class PostgresServer:
@@ -28,18 +32,32 @@ class PostgresServer:
     def start(self) -> None:
         self.folder.mkdir(mode=0o700)
         self._programs.run("initdb", "-D", self._data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--no-sync")
-        options = f"-p {self.port} -c listen_addresses={LOOPBACK} -c unix_socket_directories= -c fsync=off"
+        options = f"-p {self.port} -c listen_addresses={LOOPBACK} -c unix_socket_directories="
+        options += " -c fsync=off -c full_page_writes=off -c autovacuum=off"  # which visits each database in turn
         log = str(self.folder / "server.log")
         self._programs.run("pg_ctl", "start", "-w", "-D", self._data, "-l", log, "-o", options)
 
     def stop(self) -> None:
         self._programs.run("pg_ctl", "stop", "-D", self._data, "-m", "immediate")
 
-    def create_database(self) -> str:
-        """The superuser's URL of a new, empty database."""
+    def create_database(self, *, migrated: bool = False) -> str:
+        """The superuser's URL of a new database: empty, or with our tables in it."""
+        template = f"TEMPLATE {self._migrated}" if migrated else ""
         name = next(self._names)
-        self._programs.run("psql", "-X", "-q", "-d", self.url, stdin=f"CREATE DATABASE {name}")
+        sql = f"CREATE DATABASE {name} STRATEGY FILE_COPY {template}"
+        self._programs.run("psql", "-X", "-q", "-d", self.url, stdin=sql)
         return self._url(name)
+
+    @cached_property
+    def _migrated(self) -> str:
+        """The name of a database with our tables. Copies of it take a quarter of the time that migrations take.
+
+        It is a Supabase project's, whose roles the migrations grant to where there are any.
+        """
+        url = self.create_database()
+        in_thread(make_project(url))
+        in_thread(apply(url))
+        return url.rpartition("/")[2]
 
     @property
     def _programs(self) -> Programs:

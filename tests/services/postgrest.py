@@ -187,12 +187,16 @@ class PostgrestFront:
             await connection.close()
 
 
-@asynccontextmanager
-async def serving_project(database_url: str) -> AsyncIterator[PostgrestFront]:
-    """Make the database a Supabase project's, and serve it."""
+async def make_project(database_url: str) -> None:
     connection = await asyncpg.connect(database_url)
     await connection.execute(PROJECT)
     await connection.close()
+
+
+@asynccontextmanager
+async def serving_project(database_url: str) -> AsyncIterator[PostgrestFront]:
+    """Make the database a Supabase project's, and serve it."""
+    await make_project(database_url)
     front = PostgrestFront(database_url)
     front.start()
     await wait_until(lambda: front.started, "the HTTP front listens")

@@ -247,4 +247,4 @@ class AnyInterleaving(RuleBasedStateMachine):
 
 
 TestAnyInterleaving = AnyInterleaving.TestCase
-TestAnyInterleaving.settings = settings(max_examples=60, stateful_step_count=40)
+TestAnyInterleaving.settings = settings(max_examples=settings.default.max_examples * 3 // 5, stateful_step_count=40)

@@ -23,7 +23,6 @@ from context_builder.clock import SystemClock
 from context_builder.memory.memory import Memory
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import from_fields
-from context_builder.storage.migrations import apply
 from context_builder.testing import InMemoryStore
 from tests.services.redis_server import RedisServer
 from tests.services.somabrain import SomaBrainServer
@@ -188,10 +187,9 @@ def test_the_readmes_packages(migrated_url: str, redis_server: RedisServer, monk
 
 
 @pytest.mark.engines
-async def test_the_prompts_examples(database_url: str) -> None:
-    await apply(database_url)
+async def test_the_prompts_examples(migrated_url: str) -> None:
     prompt, strategy = examples("docs/how-to/build-prompts.md")
-    names = await ran(prompt.replace("postgresql://user:password@localhost/memories", database_url))
+    names = await ran(prompt.replace("postgresql://user:password@localhost/memories", migrated_url))
     assert names["built"].debug["memory"] == "ok"
     assert (await ran(strategy, names))["context"].relevant == ["Never deploy on a Friday"]
     await names["memory"].close()

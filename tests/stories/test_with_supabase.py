@@ -6,7 +6,6 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.storage.migrations import apply
 from tests.services.postgrest import PostgrestFront, api_key
 from tests.stories.conftest import Command
 from tests.stories.talk import Talk
@@ -18,11 +17,10 @@ async def test_a_summary_reaches_the_supabase_project(
     context_builder: Command,
     redis: Redis,
     supabase_project: PostgrestFront,
-    database_url: str,
+    migrated_url: str,
     database: asyncpg.Connection,
 ) -> None:
     talk = Talk(redis)
-    await apply(database_url)
     settings = {"supabase_url": supabase_project.url, "supabase_key": api_key("service_role")}
     daemon = context_builder("run", "monday", **settings)
     await talk.happens()

@@ -301,7 +301,10 @@ def ask(served_model: ModelServer) -> Iterator[Callable[[], dict[str, Any]]]:
         runner.run(analyst.close())
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings.default.max_examples * 3 // 2,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @example(part="usage", share=0.2, value=-1)
 @example(part="usage", share=0.2, value=10**23)
 @given(part=st.sampled_from(["answer", "usage", "content"]), share=st.floats(0, 1, exclude_max=True), value=_values)

@@ -44,6 +44,7 @@ async def test_readings_are_labelled_and_cost_nothing(analyst: Analyst) -> None:
     assert summary.points
 
 
+@pytest.mark.slow
 async def test_the_loop_stays_free_during_a_long_summary(analyst: Analyst) -> None:
     work = asyncio.create_task(analyst.summarize(SummaryRequest(backlog(5000))))
     turns = 0

@@ -21,6 +21,8 @@ from context_builder.analysis.text.process import AnalysisProcess
 from tests.analysis.text.test_analyst import backlog
 from tests.services.waiting import wait_until
 
+pytestmark = pytest.mark.engines
+
 PARENT = """
 import os, time
 from context_builder.analysis.text.process import AnalysisProcess

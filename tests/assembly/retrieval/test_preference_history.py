@@ -15,7 +15,6 @@ from context_builder.assembly.retrieval.preference_history import READ_AT_ONCE
 from context_builder.memory.memory import Memory, MemoryStore
 from context_builder.memory.postgres import PostgresMemory
 from context_builder.memory.preferences import Preference
-from context_builder.storage.migrations import apply
 from context_builder.testing import InMemoryStore
 from tests.assembly.turns import Brain
 from tests.services.waiting import wait_until
@@ -33,9 +32,7 @@ def said(minute: int, text: str, **more: Any) -> Memory:
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[MemoryStore]:
     kept: MemoryStore = InMemoryStore()
     if request.param == "postgresql":
-        url = request.getfixturevalue("database_url")
-        await apply(url)
-        kept = PostgresMemory(url)
+        kept = PostgresMemory(request.getfixturevalue("postgres_server").create_database(migrated=True))
     yield kept
     await kept.close()
 

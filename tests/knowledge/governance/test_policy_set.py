@@ -188,6 +188,7 @@ def test_what_is_just_small_enough_is_taken():
     assert access(only(when("[" + ",".join(["1"] * 9_000) + "].contains(1)"))) == Access.READ
 
 
+@pytest.mark.engines
 def test_the_largest_policies_fit_a_stack_of_one_megabyte():
     depth = MAX_DEPTH - 1
     shapes = [

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from context_builder.knowledge.record import PackageRecord
-from context_builder.storage.migrations import apply
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from tests.knowledge.record.samples import StoppedClock
@@ -20,15 +19,13 @@ def clock() -> StoppedClock:
 
 
 @pytest.fixture(params=["postgres", "supabase"])
-async def functions(request: pytest.FixtureRequest, database_url: str) -> AsyncIterator[SqlFunctions]:
+async def functions(request: pytest.FixtureRequest, migrated_url: str) -> AsyncIterator[SqlFunctions]:
     if request.param == "postgres":
-        await apply(database_url)
-        made: SqlFunctions = PostgresFunctions(database_url, KNOWLEDGE_ERRORS)
+        made: SqlFunctions = PostgresFunctions(migrated_url, KNOWLEDGE_ERRORS)
         yield made
         await made.close()
         return
-    async with serving_project(database_url) as project:
-        await apply(database_url)
+    async with serving_project(migrated_url) as project:
         made = SupabaseFunctions(project.url, api_key("service_role"), KNOWLEDGE_ERRORS)
         yield made
         await made.close()

@@ -104,6 +104,7 @@ def test_setting_the_clock_does_not_kill(process: subprocess.Popen[bytes], monke
     assert not has_died(this_holder(0.0))
 
 
+@pytest.mark.engines
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what only Linux writes")
 def test_a_process_may_be_called_anything(tmp_path: Path) -> None:
     odd = tmp_path / "a) R 1 (b c"
