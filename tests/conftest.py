@@ -36,6 +36,12 @@ STARTING: Final = {"redis_server", "postgres_server", "small_model", "chromium",
 """Fixtures that start processes. Whatever uses one, however indirectly, is marked ``engines``."""
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests wait for a process, or for time to pass."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not STARTING.isdisjoint(getattr(item, "fixturenames", ())):
