@@ -32,7 +32,7 @@ settings.register_profile("quick", settings.get_profile("any machine"), max_exam
 settings.load_profile("any machine")
 
 
-STARTING: Final = {"redis_server", "postgres_server", "small_model", "chromium", "home", "process"}
+STARTING: Final = {"redis_server", "postgres_server", "small_model", "chromium", "home", "process", "python"}
 """Fixtures that start processes. Whatever uses one, however indirectly, is marked ``engines``."""
 
 

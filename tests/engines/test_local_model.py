@@ -22,6 +22,7 @@ def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["local-model", *arguments], catch_exceptions=False)
 
 
+@pytest.mark.engines
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
