@@ -63,6 +63,7 @@ def test_what_is_missing_is_told_with_how_to_get_it(monkeypatch: pytest.MonkeyPa
     assert invoke("--model", "none.gguf").stderr == "context-builder: none.gguf: no such file\n"
 
 
+@pytest.mark.engines
 @pytest.mark.model
 def test_weights_that_are_none_are_refused_in_a_line(tmp_path: Path) -> None:
     started_or_skipped().stop()

@@ -87,6 +87,7 @@ async def test_a_server_that_is_away_is_unavailable() -> None:
     await embedder.close()
 
 
+@pytest.mark.engines
 @pytest.mark.model
 async def test_a_real_model_tells_what_is_alike() -> None:
     with serve_embeddings() as embedder:

@@ -197,22 +197,27 @@ async def test_what_a_talked_over_model_says_is_held_to_what_it_was_asked(asked:
 
 @pytest.mark.model
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [INSTRUCTION, CLOSING_TAG, CITING, SQL, LOG_LINE])
-async def test_a_real_small_model_that_is_talked_over_stays_in_form(small_model: SmallModelServer, text: str) -> None:
+async def test_a_real_small_model_that_is_talked_over_stays_in_form(small_model: SmallModelServer) -> None:
     analyst = OpenAIAnalyst(Endpoint(base_url=small_model.base_url), load_prompts())
-    messages = said("The helicase unwinds the double helix of the DNA.", text, "The polymerase copies each strand.")
+    hostile = (INSTRUCTION, CLOSING_TAG, CITING, SQL, LOG_LINE)
+    messages = said("The helicase unwinds the double helix of the DNA.", *hostile, "The polymerase copies each strand.")
     given = {message.id for message in messages}
     try:
         domains = await analyst.infer_domains(messages)
-        keywords = await _or_none(analyst.extract_keywords([messages[1]]))
+        readings = {
+            message.text: await _or_none(analyst.extract_keywords([message]))
+            for message in messages
+            if message.text in hostile
+        }
         summary = await _or_none(analyst.summarize(SummaryRequest(messages)))
     finally:
         await analyst.close()
     assert set(domains.confidence) <= set(DOMAINS)
     assert all(0 <= confidence <= 1 for confidence in domains.confidence.values())
-    if keywords is not None:
-        assert 0 < len(keywords.keywords[0]) <= 10
-        assert not CONTROL & set("".join(keywords.keywords[0]))
+    for text, reading in readings.items():
+        if reading is not None:
+            assert 0 < len(reading.keywords[0]) <= 10, text
+            assert not CONTROL & set("".join(reading.keywords[0])), text
     if summary is not None:
         assert all(point.cites and set(point.cites) <= given for point in summary.points)
         assert not CONTROL & set("".join(point.text for point in summary.points))
