@@ -37,13 +37,13 @@ class TaskConfig:
         0.2, "KEYWORD_TEMPERATURE", "Sampling temperature of keyword calls; low keeps keywords consistent. 0 to 2"
     )
     keyword_max_tokens: Count = setting(
-        100, "KEYWORD_MAX_TOKENS", "Longest reply of a keyword call, for each message in it. tokens"
+        100, "KEYWORD_MAX_TOKENS", "Maximum length of the reply of a keyword call, for each message in the call. tokens"
     )
     domain_model: ModelName = setting("gpt-4o-mini", "DOMAIN_MODEL", "Model that infers academic domains. name")
     domain_temperature: Temperature = setting(
         0.2, "DOMAIN_TEMPERATURE", "Sampling temperature of domain calls; low keeps domains from flickering. 0 to 2"
     )
-    domain_max_tokens: Count = setting(400, "DOMAIN_MAX_TOKENS", "Longest reply of a domain call. tokens")
+    domain_max_tokens: Count = setting(400, "DOMAIN_MAX_TOKENS", "Maximum length of the reply of a domain call. tokens")
     summary_model: ModelName = setting("gpt-4o", "SUMMARY_MODEL", "Model that writes the points of summaries. name")
     summary_temperature: Temperature = setting(
         0.3, "SUMMARY_TEMPERATURE", "Sampling temperature of summary calls; low keeps points close to the text. 0 to 2"
@@ -77,12 +77,12 @@ class CallOptions:
     ``concurrency`` bounds the requests in flight of all sessions that share the analyst, whose tenants take turns.
     """
 
-    timeout: Seconds = setting(30.0, "LLM_TIMEOUT", "Time after which a try of a model call is given up. seconds")
+    timeout: Seconds = setting(30.0, "LLM_TIMEOUT", "Timeout of one attempt of a model call. seconds")
     attempts: Count = setting(
-        3, "LLM_ATTEMPTS", "Tries of a model call before plain text analysis answers instead. number"
+        3, "LLM_ATTEMPTS", "Attempts of a model call before plain text analysis answers instead. number"
     )
     concurrency: Count = setting(
-        8, "LLM_CONCURRENCY", "Most model calls of this process in flight at the same time. number"
+        8, "LLM_CONCURRENCY", "Maximum model calls of this process in flight at the same time. number"
     )
     first_wait: float = 0.25
     longest_wait: float = 10.0

@@ -32,9 +32,11 @@ class AssemblyConfig:
     :class:`ValueError` for what cannot be meant.
     """
 
-    max_prompt_tokens: Count = setting(4000, "CONTEXT_MAX_TOKENS", "Most tokens of a prompt. tokens")
+    max_prompt_tokens: Count = setting(4000, "CONTEXT_MAX_TOKENS", "Maximum tokens of a prompt. tokens")
     window: Count | None = setting(
-        None, "CONTEXT_WINDOW", "Context window of CONTEXT_MODEL, needed for a model that is not known. tokens"
+        None,
+        "CONTEXT_WINDOW",
+        "Context window of CONTEXT_MODEL; required if the package does not know the model. tokens",
     )
     reply_tokens: Count = setting(
         1000, "CONTEXT_REPLY_TOKENS", "Tokens of the model's context window that a prompt leaves for the reply. tokens"
@@ -42,22 +44,24 @@ class AssemblyConfig:
     by_query: bool = setting(
         False,
         "CONTEXT_BY_QUERY",
-        "Let the kind of query choose a prompt's weights and what is kept first. true or false",
+        "Let the kind of query choose a prompt's weights and the section that is kept first. true or false",
     )
 
-    top_k: Natural = setting(8, "CONTEXT_TOP_K", "Most memories in a prompt. memories")
+    top_k: Natural = setting(8, "CONTEXT_TOP_K", "Maximum memories in a prompt. memories")
     top_k_degraded: Natural = setting(
-        3, "CONTEXT_TOP_K_DEGRADED", "Most memories in a prompt for a while after the memory failed. memories"
+        3,
+        "CONTEXT_TOP_K_DEGRADED",
+        "Maximum memories in a prompt for CONTEXT_DEGRADED_WINDOW after the memory failed. memories",
     )
     threshold: Share = setting(
-        0.5, "CONTEXT_THRESHOLD", "Least similarity to the query of a memory in a prompt. 0 to 1"
+        0.5, "CONTEXT_THRESHOLD", "Minimum similarity to the query of a memory in a prompt. 0 to 1"
     )
     similarity_weight: Share = setting(
         0.7, "CONTEXT_SIMILARITY_WEIGHT", "Weight of similarity to the query in a memory's score. 0 to 1"
     )
     recency_weight: Share = setting(0.3, "CONTEXT_RECENCY_WEIGHT", "Weight of recency in a memory's score. 0 to 1")
     recency_days: Annotated[float, Field(gt=0, allow_inf_nan=False)] = setting(
-        30.0, "CONTEXT_RECENCY_DAYS", "Age at which the recency of a memory is down to 0.37 (1/e). days"
+        30.0, "CONTEXT_RECENCY_DAYS", "Age at which the recency of a memory has fallen to 0.37 (1/e). days"
     )
     feedback_weight: Share = setting(
         0.0,
@@ -68,7 +72,7 @@ class AssemblyConfig:
     degraded_window: Duration = setting(
         15.0,
         "CONTEXT_DEGRADED_WINDOW",
-        "Time after a failure of the memory in which fewer memories are asked for. seconds",
+        "Time after a failure of the memory in which prompts request fewer memories. seconds",
     )
     down_window: Duration = setting(
         60.0,
@@ -78,36 +82,40 @@ class AssemblyConfig:
     failures_until_down: Count = setting(
         5,
         "CONTEXT_FAILURES_UNTIL_DOWN",
-        "Failures of the memory in a row after which CONTEXT_DOWN_WINDOW begins. number",
+        "Consecutive failures of the memory after which CONTEXT_DOWN_WINDOW begins. number",
     )
     summary_chars: Natural = setting(
-        1024, "CONTEXT_SUMMARY_CHARS", "Longest summary of what leaves a prompt. characters"
+        1024, "CONTEXT_SUMMARY_CHARS", "Maximum length of the summary of messages that leave a prompt. characters"
     )
     store_summaries: bool = setting(
         True,
         "CONTEXT_STORE_SUMMARIES",
-        "Store a short summary of what leaves a prompt in the memory. true or false",
+        "Store a short summary of messages that leave a prompt in the memory. true or false",
     )
     background_timeout: float = 30.0
     background_max: int = 100
     choose: Choose = setting(
         "greedy",
         "CONTEXT_CHOOSE",
-        "How memories are picked when not all fit: greedy by score, knapsack by the highest total score.",
+        "How memories are chosen when not all fit: greedy by score, knapsack by the highest total score.",
     )
     scope: Scope = setting(
-        "tenant", "CONTEXT_SCOPE", "Where memories for a prompt are searched: all of the tenant's, or the session's."
+        "tenant",
+        "CONTEXT_SCOPE",
+        "Memories that are searched for a prompt: all of the tenant's, or only the session's.",
     )
     redact_user_message: bool = setting(
         False,
         "CONTEXT_REDACT_USER_MESSAGE",
-        "Mask the user's message of the turn too, before memories are searched with it. true or false",
+        "Redact the user's message of the turn too, before memories are searched with it. true or false",
     )
     cache_seconds: Duration = setting(
-        0.0, "CONTEXT_CACHE_TIME", "Time for which the same turn gets the same prompt again; 0 turns that off. seconds"
+        0.0,
+        "CONTEXT_CACHE_TIME",
+        "Time for which the same turn gets the same prompt from a cache; 0 turns the cache off. seconds",
     )
     cache_size: Count = setting(
-        1000, "CONTEXT_CACHE_SIZE", "Most prompts that are kept for CONTEXT_CACHE_TIME. prompts"
+        1000, "CONTEXT_CACHE_SIZE", "Maximum prompts in the cache of CONTEXT_CACHE_TIME. prompts"
     )
 
     def limit(self, asked: int | None = None, default: int | None = None) -> int:

@@ -120,7 +120,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Live conversation memory: one process per conversation keeps its state in Redis.
 

@@ -28,14 +28,14 @@ class AuditAction(StrEnum):
 def audit(
     verb: Annotated[AuditAction, typer.Argument(help="verify or anchors", show_default=False)],
     tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Whose audit; else TENANT_ID's.", callback=legible)
+        str | None, typer.Option("--tenant", help="Tenant of the audit; default: TENANT_ID.", callback=legible)
     ] = None,
     anchor: Annotated[
         Path | None, typer.Option("--anchor", help="Exported anchors to verify against.", exists=True, dir_okay=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Verify the audit of access decisions, of which each row has the hash of the one before it, or export its anchors.
+    """Verify the hash chain of the audit of access decisions, or export its anchors.
 
     verify names the first row that was altered or removed; its exit status is then 1. It begins at the oldest anchor
     that is kept. anchors prints how each day ends, a line each: kept elsewhere, they show also whether the whole chain

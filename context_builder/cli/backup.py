@@ -13,9 +13,9 @@ from context_builder.cli.view.status import counted
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="File to write; it must not be there.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="File to write; it must not exist.", show_default=False)],
 ) -> None:
-    """Write all sessions and the whole database into one file, while everything goes on.
+    """Write all sessions and the whole database to one file, while everything keeps running.
 
     It holds what people said, and hashes of API keys: only its owner may read it. Sessions of every server in
     REDIS_URLS, archive, memory, documents, packages with their audit record, and policies are in it; recordings and
@@ -45,7 +45,7 @@ async def _backup(file: Path) -> None:
 def restore(
     file: Annotated[Path, typer.Argument(help="File that `backup` wrote.", show_default=False)],
     force: Annotated[
-        bool, typer.Option("--force", help="Replace what Redis and the database hold of ours, for good.")
+        bool, typer.Option("--force", help="Replace this package's data in Redis and the database for good.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --force: do not ask.")] = False,
 ) -> None:

@@ -53,25 +53,26 @@ def build(
     ],
     query: Annotated[
         str,
-        typer.Option("--query", "-q", help="What it should help with; else the newest thing said.", callback=legible),
+        typer.Option("--query", "-q", help="Question to answer; default: the newest message.", callback=legible),
     ] = "",
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=1, help="Most tokens of the prompt; else as set: 4000.")
+        int | None,
+        typer.Option("--max-tokens", min=1, help="Maximum tokens of the prompt; default: CONTEXT_MAX_TOKENS (4000)."),
     ] = None,
     system: Annotated[str, typer.Option("--system", help="System prompt to begin with.", callback=legible)] = "",
     tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Whose memories; else TENANT_ID's.", callback=legible)
+        str | None, typer.Option("--tenant", help="Tenant of the memories; default: TENANT_ID.", callback=legible)
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option("--user", help="Whose memories and preferences count beside what is nobody's.", callback=legible),
+        typer.Option("--user", help="User whose memories and preferences are included.", callback=legible),
     ] = None,
     package_scope: Annotated[
         str | None,
-        typer.Option("--package-scope", help="Project whose documents take part in it.", callback=legible),
+        typer.Option("--package-scope", help="Project whose documents are included.", callback=legible),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Tell what became of each candidate, with its score and why.")
+        bool, typer.Option("--explain", help="Explain each candidate's outcome, with score and reason.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:

@@ -39,12 +39,12 @@ def dead(
     session_id: SESSION_ID,
     verb: Annotated[DeadLetterAction, typer.Argument(help="list, show or requeue")] = DeadLetterAction.LIST,
     which: Annotated[
-        str, typer.Argument(help="As in the list: 2, archive:1, all, memory:all.", show_default=False)
+        str, typer.Argument(help="Number from the list: 2, archive:1, all, memory:all.", show_default=False)
     ] = "",
-    raw: Annotated[bool, typer.Option("--raw", help="Show the bytes as they came, not escaped.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Show the original bytes, not escaped.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs; the bytes as base64.")] = False,
 ) -> None:
-    """Show what could not be delivered and why, or put it back into its queue.
+    """Show undeliverable messages and entries with the reason, or requeue them.
 
     These are deliveries that could not become messages, and what the archive or the long-term memory refuses for good.
 

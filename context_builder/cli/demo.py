@@ -67,7 +67,7 @@ class DemoSighting:
 
 
 def demo(
-    speed: Annotated[float, typer.Option(min=0.1, help="Times faster than people speak.")] = SPEED,
+    speed: Annotated[float, typer.Option(min=0.1, help="Speed relative to natural speech.")] = SPEED,
     page: Annotated[
         bool, typer.Option("--page", help="Serve the page too, and print an address that opens in a browser.")
     ] = False,

@@ -31,7 +31,7 @@ class AnalystOptions:
 
 
 def diff(
-    file: Annotated[Path, typer.Argument(help="What `record` wrote.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Recording that `record` wrote.", show_default=False)],
     other: Annotated[
         Path | None, typer.Argument(help="Another recording of the same messages.", show_default=False)
     ] = None,
@@ -39,9 +39,9 @@ def diff(
     prompts: Annotated[
         Path | None, typer.Option("--prompts", help="Folder with other prompts.", file_okay=False, exists=True)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All differences, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all differences as JSON, for programs.")] = False,
 ) -> None:
-    """Compare what was understood in a recording with another one, or with what is understood now.
+    """Compare a recording's results with another recording's, or with those of the present analyst.
 
     With one file, the present settings read the recorded work again, each piece once.
 

@@ -50,11 +50,11 @@ class CheckAnswer:
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Mend what can be mended first; ask before changing a server.")
+        bool, typer.Option("--fix", help="First fix what can be fixed; ask before changing a server.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --fix: do not ask.")] = False,
 ) -> None:
-    """Check everything from Redis to the clock, and say what to do about each. Exit status 1 if something fails.
+    """Check everything from Redis to the clock, and say what to do about each problem. Exit status 1 if a check fails.
 
     With --fix it mends what it can: a missing .env, private files that others can read, migrations that the database
     lacks, and a Redis that evicts keys, is not append-only, or does not send a fleet

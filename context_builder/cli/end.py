@@ -10,7 +10,7 @@ from context_builder.cli.view.status import counted
 
 
 def end(session_id: SESSION_ID) -> None:
-    """Summarize, archive and remember what is left of a session, and close it; a new message opens it again.
+    """Summarize, archive and remember the rest of a session, and close it; a new message opens it again.
 
     A process that runs the session is asked to do so; otherwise this command does it.
 

@@ -24,7 +24,9 @@ class EngineAction(StrEnum):
 
 def engines(
     verb: Annotated[EngineAction, typer.Argument(help="status, start, stop or password")] = EngineAction.STATUS,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Stop them also while sessions run; do not ask.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Stop engines without asking, even while sessions run.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show, start or stop the embedded Redis, PostgreSQL and embedding engine. Stopping keeps their data.

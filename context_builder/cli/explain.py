@@ -24,7 +24,7 @@ def explain_command(
     session_id: Annotated[
         str, typer.Argument(help="Session to explain.", show_default=False, autocompletion=session_ids)
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show each point of the summary with the messages behind it.
 

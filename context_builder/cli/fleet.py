@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 fleet = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
-    help="Run every session that somebody pushes to, beside other workers.",
+    help="Run every session that somebody pushes to, together with other workers.",
 )
 
 
@@ -29,11 +29,12 @@ fleet = typer.Typer(
 def work(
     context: typer.Context,
     demo: Annotated[
-        bool, typer.Option("--demo", help="See two workers, sessions that move, and workers that are killed.")
+        bool,
+        typer.Option("--demo", help="Run a demonstration: sessions move between workers that are killed and replaced."),
     ] = False,
-    sessions: Annotated[int, typer.Option(min=2, max=2_000, help="With --demo: sessions in which people talk.")] = 200,
-    seconds: Annotated[float, typer.Option(min=5, help="With --demo: for how long they talk.")] = 45.0,
-    json: Annotated[bool, typer.Option("--json", help="With --demo: print what came of it as JSON.")] = False,
+    sessions: Annotated[int, typer.Option(min=2, max=2_000, help="With --demo: number of sessions.")] = 200,
+    seconds: Annotated[float, typer.Option(min=5, help="With --demo: duration in seconds.")] = 45.0,
+    json: Annotated[bool, typer.Option("--json", help="With --demo: print the result as JSON.")] = False,
 ) -> None:
     """Run every session that has something to do, until Ctrl-C; start it on as many machines as you like.
 
@@ -114,7 +115,7 @@ def banner(worker: str, apps: tuple[App, ...]) -> str:
 @fleet.command("status")
 def status(
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs: sessions included.")] = False,
-    sessions: Annotated[bool, typer.Option("--sessions", help="List each session and who runs it.")] = False,
+    sessions: Annotated[bool, typer.Option("--sessions", help="List each session and its worker.")] = False,
 ) -> None:
     """Show the workers, how many sessions each runs, and how many messages wait for it.
 

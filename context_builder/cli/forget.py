@@ -27,7 +27,7 @@ def forget(
     session_id: SESSION_ID,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a session everywhere: what waits, what is archived, what the long-term memory holds of it.
+    """Delete a session everywhere: in Redis, in the archive and in the long-term memory.
 
     Example:
 

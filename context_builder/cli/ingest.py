@@ -38,11 +38,11 @@ def ingest(
     ] = "internal",
     prune: Annotated[bool, typer.Option("--prune", help="Erase the project's artifacts whose file is gone.")] = False,
     tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Whose artifacts; else TENANT_ID's.", callback=legible)
+        str | None, typer.Option("--tenant", help="Tenant of the artifacts; default: TENANT_ID.", callback=legible)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Store a folder's text files as artifacts, and what links and imports join as edges.
+    """Store a folder's text files as artifacts, and the links and imports between them as edges.
 
     Markdown, other text and source code are read; hidden files, symbolic links and what .gitignore names, in the folder
     or above it up to the repository's top, are not. Nothing is sent of a file that is as it was, so it may be run as

@@ -57,11 +57,11 @@ def init(
         typer.Option(help="none, openai, or the URL of a server that speaks its API.", show_default=False),
     ] = None,
     recordings: Annotated[
-        str | None, typer.Option(help="none, or a folder that keeps all that people say.", show_default=False)
+        str | None, typer.Option(help="none, or a folder in which all sessions are recorded.", show_default=False)
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Change an .env that is there already; do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Change an existing .env without asking.")] = False,
 ) -> None:
-    """Ask four questions, try each answer at once, and write them into .env.
+    """Ask four questions, test each answer at once, and write the answers to .env.
 
     Which Redis, which database, which model, and whether sessions are recorded. Each default works without anything
     installed or set. Other lines of an .env that is there stay. What is given as an option is not asked; without a

@@ -35,13 +35,15 @@ def keys(
     ] = "",
     tenant: Annotated[
         str | None,
-        typer.Option("--tenant", help="Whose key, else TENANT_ID's; of a list, else everybody's.", callback=legible),
+        typer.Option(
+            "--tenant", help="Tenant of the key; default: TENANT_ID, or all tenants in a list.", callback=legible
+        ),
     ] = None,
-    role: Annotated[str, typer.Option("--role", help="What it allows: reader, writer or admin.")] = "reader",
-    name: Annotated[str, typer.Option("--name", help="What it is for.", callback=legible)] = "",
+    role: Annotated[str, typer.Option("--role", help="Role of the key: reader, writer or admin.")] = "reader",
+    name: Annotated[str, typer.Option("--name", help="Name that tells what the key is for.", callback=legible)] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the list as JSON, for programs.")] = False,
 ) -> None:
-    """Create, list or revoke the API keys that callers of `context-builder serve` show.
+    """Create, list or revoke API keys for `context-builder serve`.
 
     A new key is printed once, alone on standard output, and only a hash of it is kept. A reader reads and builds, a
     writer also sends messages and stores artifacts, an admin may do everything. What is created or revoked here holds

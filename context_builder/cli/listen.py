@@ -26,7 +26,7 @@ MOST_REASONS: Final = 20
 
 def listen(
     session_id: Annotated[
-        str, typer.Argument(help="Session that hears it.", show_default=False, autocompletion=session_ids)
+        str, typer.Argument(help="Session that receives the messages.", show_default=False, autocompletion=session_ids)
     ],
     source: Annotated[
         str | None, typer.Option("--from", help="WebSocket to read from, as ws://HOST:PORT/PATH.", show_default=False)
@@ -36,7 +36,7 @@ def listen(
         typer.Option("--port", min=0, max=65535, help="Serve a WebSocket on this machine for relays; 0: any port."),
     ] = None,
 ) -> None:
-    """Push what a transcriber says into a session while people talk.
+    """Push a transcriber's live output into a session while people talk.
 
     It reads the live messages of Deepgram, AssemblyAI and servers of Whisper, and plain objects with "text" and
     "speaker": from a WebSocket (--from), from relays that connect to this machine (--port), or a message a line from

@@ -12,14 +12,15 @@ from context_builder.errors import ContextBuilderError
 
 def local_model(
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="Weights in GGUF; without it, a small model if installed.")
+        Path | None,
+        typer.Option("--model", "-m", help="Model file in GGUF format; default: a small model, if installed."),
     ] = None,
     port: Annotated[int, typer.Option("--port", "-p", min=1, max=65535, help="Port on this machine.")] = 8080,
     threads: Annotated[
-        int, typer.Option("--threads", "-t", min=1, help="Threads; best fewer than the cores that are free.")
+        int, typer.Option("--threads", "-t", min=1, help="Threads; use fewer than the number of free cores.")
     ] = 1,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="The same question gets the same answer.", show_default=False)
+        int | None, typer.Option("--seed", help="Seed that makes answers reproducible.", show_default=False)
     ] = None,
 ) -> None:
     """Serve a language model on this machine, over OpenAI's API, until Ctrl-C.

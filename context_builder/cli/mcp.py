@@ -11,7 +11,7 @@ from context_builder.extras import require_extra
 
 
 def mcp() -> None:
-    """Serve an agent on standard input and output by the Model Context Protocol, as this user, until its input ends.
+    """Serve the Model Context Protocol on standard input and output, with this user's rights, until the input ends.
 
     It may search memories, read and explain sessions, say something in them, and build packages of context. `serve`
     has the same tools at /mcp, for whoever shows a credential.

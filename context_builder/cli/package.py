@@ -26,15 +26,15 @@ package = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    help="Build packages of context for a task, open them, and explain them.",
+    help="Build, open and explain context packages.",
 )
 
 TenantOption = Annotated[
-    str | None, typer.Option("--tenant", help="Whose packages; else TENANT_ID's.", callback=legible)
+    str | None, typer.Option("--tenant", help="Tenant of the packages; default: TENANT_ID.", callback=legible)
 ]
 PackageId = Annotated[str, typer.Argument(help="The package's id: cpk_….", show_default=False, callback=legible)]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-PromptFlag = Annotated[bool, typer.Option("--prompt", help="Print what goes into a model's prompt, and nothing else.")]
+PromptFlag = Annotated[bool, typer.Option("--prompt", help="Print only the text for a model's prompt.")]
 
 
 def _each_legible(texts: list[str] | None) -> list[str]:
@@ -44,30 +44,37 @@ def _each_legible(texts: list[str] | None) -> list[str]:
 @package.command("build")
 def build(
     intent: Annotated[
-        str, typer.Option("--intent", "-i", help="What it is for.", show_default=False, callback=legible)
+        str,
+        typer.Option(
+            "--intent", "-i", help="Task that the package is for, in words.", show_default=False, callback=legible
+        ),
     ],
-    budget: Annotated[int, typer.Option("--budget", "-b", min=1, max=2_000_000, help="Most tokens of it.")] = 4000,
+    budget: Annotated[
+        int, typer.Option("--budget", "-b", min=1, max=2_000_000, help="Maximum tokens of the package.")
+    ] = 4000,
     project: Annotated[
-        str, typer.Option("--project", help="Project to look in, beside what is in none.", callback=legible)
+        str, typer.Option("--project", help="Project to search, besides sources without a project.", callback=legible)
     ] = "",
     module: Annotated[str, typer.Option("--module", help="Module of the project.", callback=legible)] = "",
     session: Annotated[
         list[str] | None,
-        typer.Option("--session", help="Session to look in first; may be repeated.", callback=_each_legible),
+        typer.Option("--session", help="Session to search first; may be repeated.", callback=_each_legible),
     ] = None,
     pin: Annotated[
         list[str] | None,
-        typer.Option("--pin", help="Ref of a source that has to be in it; may be repeated.", callback=_each_legible),
+        typer.Option("--pin", help="Ref of a required source; may be repeated.", callback=_each_legible),
     ] = None,
-    task: Annotated[str, typer.Option("--task", help="Id of the task that it is for.", callback=legible)] = "",
+    task: Annotated[
+        str, typer.Option("--task", help="Id of the task, for `package list --task`.", callback=legible)
+    ] = "",
     tenant: TenantOption = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Tell what became of each candidate, and what more tokens would add.")
+        bool, typer.Option("--explain", help="Explain each candidate's outcome, and what more tokens would add.")
     ] = False,
     as_json: JsonFlag = False,
     as_prompt: PromptFlag = False,
 ) -> None:
-    """Build the context of a task: what fits its intent, and may be seen, within the token budget.
+    """Build a context package: the sources that fit the intent, that this user may see, within the token budget.
 
     Documents, code and decisions (`ingest`) and what was said in sessions are looked through by meaning, by the graph
     and by their fields. The package is recorded and cached as the server has it, for this user, as role writer.
@@ -94,7 +101,7 @@ def build(
 def show(
     package_id: PackageId, tenant: TenantOption = None, as_json: JsonFlag = False, as_prompt: PromptFlag = False
 ) -> None:
-    """Show a package as this user may see it now; one that expired is built again from its request.
+    """Show a package as this user may see it now; an expired package is rebuilt from its request.
 
     Example:
 
@@ -106,7 +113,7 @@ def show(
 
 @package.command("audit")
 def audit(package_id: PackageId, tenant: TenantOption = None, as_json: JsonFlag = False) -> None:
-    """Explain a package: who asked for what, and what became of every candidate.
+    """Explain a package: who asked for what, and the outcome of every candidate.
 
     Example:
 
@@ -117,14 +124,16 @@ def audit(package_id: PackageId, tenant: TenantOption = None, as_json: JsonFlag 
 
 @package.command("list")
 def list_packages(
-    task: Annotated[str | None, typer.Option("--task", help="Those of a task.", callback=legible)] = None,
-    trace: Annotated[str | None, typer.Option("--trace", help="Those of a trace.", callback=legible)] = None,
-    ref: Annotated[str | None, typer.Option("--ref", help="Those that a source was in.", callback=legible)] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="Most of them.")] = 50,
+    task: Annotated[str | None, typer.Option("--task", help="Only packages of this task.", callback=legible)] = None,
+    trace: Annotated[str | None, typer.Option("--trace", help="Only packages of this trace.", callback=legible)] = None,
+    ref: Annotated[
+        str | None, typer.Option("--ref", help="Only packages that contain this source.", callback=legible)
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="Maximum number of packages.")] = 50,
     tenant: TenantOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the packages of a task or a trace, or with a source in them, newest first.
+    """List packages, newest first; optionally those of a task or a trace, or with a source in them.
 
     Example:
 

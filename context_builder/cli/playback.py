@@ -19,11 +19,11 @@ from context_builder.timestamps import epoch
 
 
 def replay_log(
-    file: Annotated[Path, typer.Argument(help="What `record` wrote.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Recording that `record` wrote.", show_default=False)],
     at: Annotated[
         str, typer.Option("--at", metavar="TIME", help="ISO 8601, or seconds from the recording's start, or end.")
     ] = "end",
-    as_json: Annotated[bool, typer.Option("--json", help="The JSON as it was published, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the published JSON, for programs.")] = False,
 ) -> None:
     """Rebuild the state that was published at an instant, from a recording alone.
 

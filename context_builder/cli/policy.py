@@ -27,11 +27,11 @@ policy = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    help="Keep the Cedar policies that decide who may read what, and ask them.",
+    help="Manage and test the Cedar policies that decide who may read which sources.",
 )
 
 TenantOption = Annotated[
-    str | None, typer.Option("--tenant", help="Whose policies; else TENANT_ID's.", callback=legible)
+    str | None, typer.Option("--tenant", help="Tenant of the policies; default: TENANT_ID.", callback=legible)
 ]
 PolicyName = Annotated[str, typer.Argument(help="The policy text's name.", show_default=False, callback=legible)]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -41,7 +41,7 @@ _ACCESS = {"read": "green", "redacted": "yellow", "denied": "red"}
 
 @policy.command("list")
 def list_policies(tenant: TenantOption = None, as_json: JsonFlag = False) -> None:
-    """List the policy texts that hold; a tenant begins with those named default.
+    """List the policies in force; a tenant begins with the policy named default.
 
     Example:
 
@@ -64,11 +64,13 @@ def show(name: PolicyName, tenant: TenantOption = None, as_json: JsonFlag = Fals
 @policy.command("put")
 def put(
     name: PolicyName,
-    file: Annotated[Path, typer.Argument(help="Its text.", show_default=False, exists=True, dir_okay=False)],
+    file: Annotated[
+        Path, typer.Argument(help="File with the policy text.", show_default=False, exists=True, dir_okay=False)
+    ],
     tenant: TenantOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Store a policy text; it decides from the next call on.
+    """Store a policy text; it takes effect with the next call.
 
     The exit status is 1 for a text that does not parse or does not fit the schema; its line and column are told.
 
@@ -81,7 +83,7 @@ def put(
 
 @policy.command("delete")
 def delete(name: PolicyName, tenant: TenantOption = None, as_json: JsonFlag = False) -> None:
-    """Delete a policy text. Without any text left, nobody of the tenant sees anything.
+    """Delete a policy text. If no policy is left, every access of the tenant is denied.
 
     Example:
 
@@ -95,20 +97,22 @@ def check(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Policy texts, each named as its file is.", show_default=False, exists=True, dir_okay=False
+            help="Policy files; each policy has the name of its file.", show_default=False, exists=True, dir_okay=False
         ),
     ] = None,
     ref: Annotated[str, typer.Option("--ref", help="Source to decide about.", callback=legible)] = "",
     role: Annotated[
-        list[str] | None, typer.Option("--role", help="Role of who asks; may be repeated. [default: writer]")
+        list[str] | None, typer.Option("--role", help="Role of the caller; may be repeated. [default: writer]")
     ] = None,
-    sub: Annotated[str, typer.Option("--sub", help="Name of who asks.", callback=legible)] = "local",
-    intent: Annotated[str, typer.Option("--intent", help="What the source is wanted for.", callback=legible)] = "",
-    only: Annotated[bool, typer.Option("--only", help="Decide by the files alone.")] = False,
+    sub: Annotated[str, typer.Option("--sub", help="Name of the caller.", callback=legible)] = "local",
+    intent: Annotated[
+        str, typer.Option("--intent", help="Purpose for which the source is requested.", callback=legible)
+    ] = "",
+    only: Annotated[bool, typer.Option("--only", help="Decide by the given files only.")] = False,
     tenant: TenantOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Explain how a source would be decided about, or check policy texts; nothing is stored.
+    """Explain how policies would decide about a source, or check policy texts; nothing is stored.
 
     With --ref, the tenant's policies decide: which of them permit or forbid each action, and what follows. A file takes
     the place of the text of its name, drafts.cedar of drafts, or is added. Without --ref, files are parsed

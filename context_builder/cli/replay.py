@@ -96,13 +96,14 @@ def _message(session_id: str, number: int, utterance: Utterance) -> JsonObject:
 
 def replay_command(
     file: Annotated[
-        Path, typer.Argument(help="Transcript: .jsonl, .vtt, .srt, .json, or a folder of Slack's.", show_default=False)
+        Path,
+        typer.Argument(help="Transcript: .jsonl, .vtt, .srt, .json, or a Slack export folder.", show_default=False),
     ],
     session_id: Annotated[
-        str, typer.Argument(help="Session that hears it.", show_default=False, autocompletion=session_ids)
+        str, typer.Argument(help="Session that receives the messages.", show_default=False, autocompletion=session_ids)
     ],
-    speed: Annotated[float, typer.Option(min=0, help="Times faster than it was spoken; 0: at once.")] = 1.0,
-    skip: Annotated[int, typer.Option(min=0, help="Messages at the beginning of the file to leave out.")] = 0,
+    speed: Annotated[float, typer.Option(min=0, help="Speed relative to the original; 0: all at once.")] = 1.0,
+    skip: Annotated[int, typer.Option(min=0, help="Messages to skip at the beginning of the file.")] = 0,
 ) -> None:
     """Push a transcript into a session as a listener would.
 

@@ -131,12 +131,14 @@ def record(
     session_id: SESSION_ID,
     file: Annotated[
         Path | None,
-        typer.Argument(help="Where; in RECORD_DIR or here, SESSION_ID.jsonl.", dir_okay=False, show_default=False),
+        typer.Argument(
+            help="File to write; default: SESSION_ID.jsonl in RECORD_DIR or here.", dir_okay=False, show_default=False
+        ),
     ] = None,
     takeover: TAKEOVER = False,
     no_wait: NO_WAIT = False,
 ) -> None:
-    """Run a conversation like `run`, and keep all that happens in a file, to replay-log and diff.
+    """Run a conversation like `run`, and record all events in a file, for replay-log and diff.
 
     What people say is in it. A file that is there already is continued.
 

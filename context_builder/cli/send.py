@@ -14,15 +14,15 @@ from context_builder.session.client import SessionClient, contributed, spoken
 
 def send(
     session_id: Annotated[
-        str, typer.Argument(help="Session that hears it.", show_default=False, autocompletion=session_ids)
+        str, typer.Argument(help="Session that receives the message.", show_default=False, autocompletion=session_ids)
     ],
-    text: Annotated[str, typer.Argument(help="What is said.", show_default=False, callback=legible)],
-    speaker: Annotated[str, typer.Option("--speaker", "-s", help="Who says it.", callback=legible)] = "Unknown",
+    text: Annotated[str, typer.Argument(help="Text of the message.", show_default=False, callback=legible)],
+    speaker: Annotated[str, typer.Option("--speaker", "-s", help="Name of the speaker.", callback=legible)] = "Unknown",
     consilience: Annotated[
         bool, typer.Option("--consilience", help="Send it as the assistant's own contribution.")
     ] = False,
 ) -> None:
-    """Say one thing in a session.
+    """Send one message to a session.
 
     It waits in the session's queue until somebody runs the session.
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def serve(
-    host: Annotated[str | None, typer.Option("--host", help="Address to listen on; else SERVE_HOST's.")] = None,
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on; default: SERVE_HOST.")] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=1, max=65535, help="Port to listen on; else SERVE_PORT's: 8642.")
+        int | None, typer.Option("--port", min=1, max=65535, help="Port to listen on; default: SERVE_PORT (8642).")
     ] = None,
     grpc: Annotated[
         int | None,
-        typer.Option("--grpc", min=1, max=65535, help="Port of the services over gRPC; else SERVE_GRPC_PORT's: none."),
+        typer.Option("--grpc", min=1, max=65535, help="Port of the services over gRPC; default: SERVE_GRPC_PORT."),
     ] = None,
 ) -> None:
-    """Serve sessions, memories and knowledge over HTTP until Ctrl-C; /docs describes the calls, / is a page for people.
+    """Serve sessions, memories and knowledge over HTTP until Ctrl-C; /docs lists the calls, and / is the page.
 
     On this machine alone, by default, the token in the home's file serve.token lets your own programs in. Others show
     an API key (`context-builder keys create`) or a JWT (AUTH_JWKS_URL). An address that others reach is refused while

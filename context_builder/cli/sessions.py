@@ -12,7 +12,7 @@ from context_builder.cli.view.palette import plain
 
 
 def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """List the sessions: who runs them, when somebody last spoke, what waits.
+    """List the sessions: who runs them, when somebody last spoke, how much is waiting.
 
     Example:
 

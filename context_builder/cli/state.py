@@ -26,12 +26,12 @@ NEWEST: Final = 10
 
 def state(
     session_id: Annotated[str, typer.Argument(help="Session to read.", show_default=False, autocompletion=session_ids)],
-    as_json: Annotated[bool, typer.Option("--json", help="The JSON as published, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the published JSON, for programs.")] = False,
     conversation: Annotated[
-        bool, typer.Option("--conversation", help="Only the silence clock that delivery monitors read.")
+        bool, typer.Option("--conversation", help="Print only the conversation state that delivery monitors read.")
     ] = False,
 ) -> None:
-    """Show what is published of a session.
+    """Show a session's published state.
 
     The exit status is 1 when there is nothing, so that a script can ask.
 

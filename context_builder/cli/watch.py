@@ -80,14 +80,14 @@ async def follow(
 
 def watch(
     session_id: Annotated[
-        str, typer.Argument(help="Session to look at.", show_default=False, autocompletion=session_ids)
+        str, typer.Argument(help="Session to watch.", show_default=False, autocompletion=session_ids)
     ],
     svg: Annotated[
         Path | None,
-        typer.Option(help="Write one picture of the view to this file instead.", show_default=False),
+        typer.Option(help="Write one picture of the view to this file, and exit.", show_default=False),
     ] = None,
 ) -> None:
-    """Look at a session as it happens: who speaks, about what, and what is remembered.
+    """Show a session live: who speaks, about what, and what is remembered.
 
     Works with a session that runs anywhere on the same Redis, and changes nothing. Ctrl-C leaves.
 

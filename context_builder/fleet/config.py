@@ -14,16 +14,16 @@ class FleetConfig:
     sleep: Seconds = setting(
         600.0,
         "SESSION_SLEEP",
-        "Time without a message after which a fleet puts a session to sleep, once nothing of it waits. seconds",
+        "Time without a message after which a fleet puts a session to sleep, if nothing is waiting in it. seconds",
     )
     scan: Seconds = setting(
         0.5,
         "DISCOVERY_SCAN",
-        "Time between two scans of 20,000 keys for sessions that a fleet was not told of; "
-        "60 times as long where Redis reports pushes (notify-keyspace-events). seconds",
+        "Time between two scans of 20,000 keys for sessions that a fleet has not been notified of; 60 times as "
+        "long if Redis reports pushes (notify-keyspace-events). seconds",
     )
     concurrency: Count = setting(
         2_000,
         "FLEET_CONCURRENCY",
-        "Most sessions that a worker of a fleet runs at the same time, of each Redis server. sessions",
+        "Maximum sessions of each Redis server that a worker of a fleet runs at the same time. sessions",
     )

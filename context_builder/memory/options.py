@@ -65,16 +65,16 @@ class SomaBrainOptions:
     base_url: HttpUrl | None = setting(
         None, "SA01_SOMA_BASE_URL", "Base URL of a SomaBrain server that keeps the memories, instead of a database. URL"
     )
-    timeout: Seconds = setting(
-        30.0, "SA01_SOMA_TIMEOUT_SECONDS", "Time after which a SomaBrain request is given up. seconds"
-    )
+    timeout: Seconds = setting(30.0, "SA01_SOMA_TIMEOUT_SECONDS", "Timeout of a SomaBrain request. seconds")
     retries: Annotated[int, Field(ge=0)] = setting(
-        2, "SA01_SOMA_MAX_RETRIES", "Further tries of a SomaBrain request that failed. number"
+        2, "SA01_SOMA_MAX_RETRIES", "Retries of a failed SomaBrain request. number"
     )
     retry_base_ms: Annotated[float, Field(gt=0, le=60000, allow_inf_nan=False)] = setting(
-        150.0, "SA01_SOMA_RETRY_BASE_MS", "First wait between tries of a SomaBrain request; it doubles. milliseconds"
+        150.0,
+        "SA01_SOMA_RETRY_BASE_MS",
+        "First wait between attempts of a SomaBrain request; it doubles each time. milliseconds",
     )
-    namespace: str | None = setting(None, "SA01_NAMESPACE", "SomaBrain universe that the memories live in. name")
+    namespace: str | None = setting(None, "SA01_NAMESPACE", "SomaBrain universe that holds the memories. name")
     memory_namespace: str = setting(
         "wm", "SA01_MEMORY_NAMESPACE", "Part of the SomaBrain universe that holds the memories. name"
     )

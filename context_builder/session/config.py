@@ -17,15 +17,20 @@ Wait = Annotated[float, Field(ge=0, le=60)]
 class SessionConfig:
     """Holds the times in seconds, sizes in messages, tokens or bytes; the defaults are the documented ones."""
 
-    tick: Seconds = setting(0.5, "POLL_INTERVAL", "How often a session ticks when no message comes. seconds")
+    tick: Seconds = setting(
+        0.5,
+        "POLL_INTERVAL",
+        "Interval at which a session refreshes the conversation state when no message arrives. seconds",
+    )
     buffer_window: Seconds = setting(
         120.0, "RAW_BUFFER_TIME_WINDOW", "Age of the oldest message in the buffer at which a summary starts. seconds"
     )
-    buffer_max: Count = setting(1000, "RAW_BUFFER_MAX_MESSAGES", "Most messages in the published buffer. messages")
+    buffer_max: Count = setting(1000, "RAW_BUFFER_MAX_MESSAGES", "Maximum messages in the published buffer. messages")
     buffer_max_bytes: Count = setting(
         4 * 1024 * 1024,
         "RAW_BUFFER_MAX_BYTES",
-        "Most bytes of the published buffer as JSON; older messages wait for a summary, the newest always stays. bytes",
+        "Maximum size of the published buffer as JSON; older messages wait for a summary, and the newest "
+        "always stays. bytes",
     )
     summary_keep_last: Annotated[int, Field(ge=0)] = setting(
         0, "SUMMARY_KEEP_LAST", "Newest messages that a summary leaves in the buffer. messages"
@@ -33,29 +38,29 @@ class SessionConfig:
     summary_budget: Count = setting(
         SUMMARY_TOKENS,
         "SUMMARY_MAX_TOKENS",
-        "Most tokens of the rolling summary, and of the reply of a summary call. tokens",
+        "Maximum tokens of the rolling summary, and of the reply of a summary call. tokens",
     )
     summary_input: Count = setting(
         SUMMARY_INPUT_TOKENS,
         "SUMMARY_INPUT_TOKENS",
-        "Most tokens of messages and known points in one summary call. tokens",
+        "Maximum tokens of messages and known points in one summary call. tokens",
     )
     summary_retry: Seconds = setting(15.0, "SUMMARY_RETRY_INTERVAL", "Wait after a failed summary. seconds")
     feed_memory: bool = setting(
         True,
         "FEED_MEMORY",
-        "Store messages and points in the long-term memory, to be found later. true or false",
+        "Store messages and points in the long-term memory. true or false",
     )
     pending_max: Count = setting(
         5000,
         "PENDING_MAX_MESSAGES",
-        "Most messages that wait for a failing model; beyond it, plain text analysis summarizes them. messages",
+        "Maximum messages that wait for a failing model; beyond this, plain text analysis summarizes them. messages",
     )
     pending_max_tokens: Count = setting(
         500_000,
         "PENDING_MAX_TOKENS",
-        "Most tokens, of three bytes each, that wait for a failing model; "
-        "beyond it, plain text analysis summarizes them. tokens",
+        "Maximum tokens, of three bytes each, that wait for a failing model; beyond this, plain text analysis "
+        "summarizes them. tokens",
     )
     domain_messages: Count = setting(
         5, "DOMAIN_INFERENCE_INTERVAL", "New messages that start a domain inference. messages"
@@ -74,35 +79,40 @@ class SessionConfig:
     silence: Seconds = setting(
         4.0, "SILENCE_THRESHOLD", "Time without a message after which a session counts as silent. seconds"
     )
-    keyword_batch: Count = setting(20, "KEYWORD_BATCH", "Most messages in one keyword call. messages")
+    keyword_batch: Count = setting(20, "KEYWORD_BATCH", "Maximum messages in one keyword call. messages")
     keyword_window: Wait = setting(
         0.05,
         "KEYWORD_BATCH_WINDOW",
-        "While a keyword call is under way, messages wait this long to share the next one. seconds",
+        "Time that messages wait to share the next keyword call while one is running. seconds",
     )
     keyword_jobs: int = 2
     jobs: Count = setting(
-        4, "LLM_CONCURRENCY_PER_SESSION", "Most model calls of one session in flight at the same time. number"
+        4, "LLM_CONCURRENCY_PER_SESSION", "Maximum model calls of one session in flight at the same time. number"
     )
     consilience_max: Count = setting(
-        100, "CONSILIENCE_RESPONSES_MAX", "Newest assistant responses in the published state. messages"
+        100,
+        "CONSILIENCE_RESPONSES_MAX",
+        "Maximum assistant responses in the published state; the newest stay. messages",
     )
     max_message_bytes: Count = setting(
-        262144, "MAX_MESSAGE_BYTES", "Largest message; a larger one goes to the dead letters. bytes"
+        262144, "MAX_MESSAGE_BYTES", "Maximum size of a message; a larger message goes to the dead letters. bytes"
     )
     dead_letters_max: Count = setting(
-        1000, "DEAD_LETTERS_MAX", "Newest dead letters kept of the input, and of each outbox. messages"
+        1000, "DEAD_LETTERS_MAX", "Maximum dead letters of the input, and of each outbox; the newest stay. messages"
     )
     dead_letters_bytes: Count = setting(
         64 * 1024 * 1024,
         "DEAD_LETTERS_MAX_BYTES",
-        "Most bytes of dead letters of the input, and of each outbox; the oldest go first, the newest stays. bytes",
+        "Maximum size of the dead letters of the input, and of each outbox; the oldest are dropped first, and "
+        "the newest always stays. bytes",
     )
     read_batch: int = 500
-    state_ttl: Seconds = setting(3600.0, "STATE_TTL", "Time that the published state lives after a write. seconds")
+    state_ttl: Seconds = setting(
+        3600.0, "STATE_TTL", "Time after a write at which the published state expires. seconds"
+    )
     conversation_state_ttl: Seconds = setting(
-        10.0, "CONVERSATION_STATE_TTL", "Time that the conversation state lives after a write. seconds"
+        10.0, "CONVERSATION_STATE_TTL", "Time after a write at which the conversation state expires. seconds"
     )
     lease: Seconds = setting(
-        10.0, "LEASE_TIME", "Longest time that a dead process blocks a session for the next one. seconds"
+        10.0, "LEASE_TIME", "Maximum time that a dead process blocks a session for the next one. seconds"
     )

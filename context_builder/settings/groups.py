@@ -35,7 +35,7 @@ class ModelSettings:
         None, "PROMPTS_DIR", "Folder with prompt files that replace those in prompts/, under the same names. path"
     )
     budget_per_hour: Dollars | None = setting(
-        None, "LLM_BUDGET_PER_HOUR", "Most that the model calls of this process may cost in an hour. US dollars"
+        None, "LLM_BUDGET_PER_HOUR", "Maximum cost of this process's model calls in an hour. US dollars"
     )
     prices: PriceTable | None = setting(
         None,
@@ -54,8 +54,8 @@ class RedisSettings:
     urls: RedisUrls | None = setting(
         None,
         "REDIS_URLS",
-        "URLs of several Redis servers, separated by blanks, instead of REDIS_URL; a session lives where its listener "
-        "pushes, and ?tenant=NAME gives all sessions of a server to a tenant. URLs",
+        "URLs of several Redis servers, separated by blanks, instead of REDIS_URL; a session lives where its "
+        "listener pushes, and ?tenant=NAME assigns all sessions of a server to a tenant. URLs",
     )
     host: str | None = setting(None, "REDIS_HOST", "Redis host, when there is no REDIS_URL. name")
     port: Port = setting(6379, "REDIS_PORT", "Redis port, with REDIS_HOST. number")
@@ -63,8 +63,7 @@ class RedisSettings:
     embedded_password: bool = setting(
         True,
         "EMBEDDED_REDIS_PASSWORD",
-        "Whether the embedded Redis asks for a password; if false, every user of this machine can read it. "
-        "true or false",
+        "Require a password for the embedded Redis; if false, every user of this machine can read it. true or false",
     )
 
     named_by: str = "REDIS_URL"
@@ -95,8 +94,8 @@ class ArchiveSettings:
     connections: Count = setting(
         4,
         "DATABASE_CONNECTIONS",
-        "Most connections of a process to PostgreSQL for memories, and as many again for knowledge; "
-        "so many packages of context look for their sources at a time. connections",
+        "Maximum PostgreSQL connections of a process for memories, and the same number again for knowledge; "
+        "also limits how many context packages search for sources at once. connections",
     )
 
 
@@ -115,8 +114,8 @@ class MemorySettings:
     embedded_embeddings: bool = setting(
         True,
         "EMBEDDED_EMBEDDINGS",
-        "Whether a small model that the project starts (extra embedded) finds memories by meaning "
-        "when no EMBEDDING_MODEL is set. true or false",
+        "Start a small embedding model (extra embedded) that finds memories by meaning when no EMBEDDING_MODEL "
+        "is set. true or false",
     )
 
 
@@ -130,14 +129,14 @@ class PromptSettings:
     summarizer: Literal["extract", "analyst"] = setting(
         "extract",
         "CONTEXT_SUMMARIZER",
-        "What sums up messages that leave a prompt: extract quotes them, "
-        "analyst asks the model that reads messages (OPENAI_…, LOCAL_MODEL_URL).",
+        "How messages that leave a prompt are summarized: extract quotes them, analyst asks the model that "
+        "reads messages (OPENAI_…, LOCAL_MODEL_URL).",
     )
     preferences: Literal["patterns", "analyst"] = setting(
         "analyst",
         "CONTEXT_PREFERENCES",
-        "What finds users' preferences in messages: patterns goes by their words, "
-        "analyst asks the model (OPENAI_…) where there is one.",
+        "How users' preferences are found in messages: patterns matches their words, analyst asks the model "
+        "(OPENAI_…) if one is configured.",
     )
     preload: bool = setting(
         False,
@@ -147,7 +146,7 @@ class PromptSettings:
     redact: Literal["none", "secrets", "personal", "all"] = setting(
         "none",
         "CONTEXT_REDACT",
-        "What is masked in prompts and in all that is remembered; personal data needs the extra pii.",
+        "Data that is redacted in prompts and in the long-term memory; personal data needs the extra pii.",
     )
 
 
@@ -156,29 +155,29 @@ class ProcessSettings:
     """Tells what a process keeps on disk, serves over HTTP and logs."""
 
     home: Path | None = setting(
-        None, "CONTEXT_BUILDER_HOME", "Data folder of the embedded engines; default: the user's. path"
+        None, "CONTEXT_BUILDER_HOME", "Data folder of the embedded engines; default: the user's data folder. path"
     )
     record_dir: Path | None = setting(
-        None, "RECORD_DIR", "Folder in which every session is recorded, what people say included. path"
+        None, "RECORD_DIR", "Folder in which every session is recorded, including what people say. path"
     )
     session_retention: Seconds = setting(
-        604800.0, "SESSION_RETENTION", "Time that a finished session is kept in Redis. seconds"
+        604800.0, "SESSION_RETENTION", "Time after the last message for which Redis keeps a finished session. seconds"
     )
     http_port: Port | None = setting(
-        None, "HTTP_PORT", "Port that serves /metrics, /livez and /readyz; none without it. port"
+        None, "HTTP_PORT", "Port that serves /metrics, /livez and /readyz; not served if unset. port"
     )
     http_host: str = setting("127.0.0.1", "HTTP_HOST", "Address that HTTP_PORT listens on. address")
     otlp_endpoint: HttpUrl | None = setting(
         None,
         "OTEL_EXPORTER_OTLP_ENDPOINT",
-        "Base URL of an OpenTelemetry collector that spans are sent to over HTTP, e.g. http://127.0.0.1:4318; no spans "
-        "without it. URL",
+        "Base URL of an OpenTelemetry collector that receives spans over HTTP, e.g. http://127.0.0.1:4318; no "
+        "spans are sent if unset. URL",
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
-        "info", "LOG_LEVEL", "Least severe log events that are shown."
+        "info", "LOG_LEVEL", "Minimum severity of log events that are shown."
     )
     log_format: Literal["auto", "console", "json"] = setting(
-        "auto", "LOG_FORMAT", "Format of the log; auto is readable in a terminal, else JSON."
+        "auto", "LOG_FORMAT", "Format of the log; auto is readable text in a terminal and JSON elsewhere."
     )
 
 
@@ -193,17 +192,18 @@ class ServerSettings:
     grpc_port: Port | None = setting(
         None,
         "SERVE_GRPC_PORT",
-        "Port on which `context-builder serve` hosts the services of context packages over gRPC; none without it. port",
+        "Port on which `context-builder serve` hosts the services of context packages over gRPC; not hosted if "
+        "unset. port",
     )
-    names: str = setting(
-        "", "SERVE_NAMES", "Further host names under which the server is asked, separated by commas. names"
-    )
+    names: str = setting("", "SERVE_NAMES", "Further host names that the server answers to, separated by commas. names")
     jwks_url: HttpUrl | None = setting(
-        None, "AUTH_JWKS_URL", "URL of the JSON Web Key Set whose keys sign the JWTs that callers show. URL"
+        None, "AUTH_JWKS_URL", "URL of the JSON Web Key Set whose keys sign the callers' JWTs. URL"
     )
-    jwks_file: Path | None = setting(None, "AUTH_JWKS_FILE", "File with that set, instead of a URL. path")
-    audience: str | None = setting(None, "AUTH_AUDIENCE", "Audience (aud) that JWTs must be for. text")
-    issuer: str | None = setting(None, "AUTH_ISSUER", "Issuer (iss) that JWTs must be by. text")
+    jwks_file: Path | None = setting(
+        None, "AUTH_JWKS_FILE", "File with the JSON Web Key Set, instead of AUTH_JWKS_URL. path"
+    )
+    audience: str | None = setting(None, "AUTH_AUDIENCE", "Audience (aud) that JWTs must have. text")
+    issuer: str | None = setting(None, "AUTH_ISSUER", "Issuer (iss) that JWTs must have. text")
 
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
@@ -213,7 +213,7 @@ class ListenerSettings:
     authorization: SecretStr | None = setting(
         None,
         "LISTEN_AUTHORIZATION",
-        "What `context-builder listen --from` sends as the header Authorization, e.g. Token abc. text",
+        "Value of the header Authorization that `context-builder listen --from` sends, e.g. Token abc. text",
     )
 
 
@@ -222,9 +222,11 @@ class RecordSettings:
     """Tells how long the record of context packages is kept, and how many events about them."""
 
     retention: Annotated[int, Field(ge=1, le=3_650)] = setting(
-        90, "PACKAGE_RETENTION", "Time that context packages are kept in the record. days"
+        90, "PACKAGE_RETENTION", "Time that the record keeps context packages. days"
     )
-    events_max: Count = setting(100_000, "EVENTS_MAX", "Events that the Redis stream of events keeps, about. events")
+    events_max: Count = setting(
+        100_000, "EVENTS_MAX", "Approximate number of events that the Redis stream of events keeps. events"
+    )
 
 
 @dataclass(frozen=True, slots=True, config=CONFIG)
@@ -241,15 +243,18 @@ class KnowledgeServiceSettings:
     vectors_url: GrpcUrl | None = setting(None, "VECTOR_MEMORY_URL", "Vector memory over gRPC. URL")
     index_url: GrpcUrl | None = setting(None, "METADATA_INDEX_URL", "Metadata index over gRPC. URL")
     policy_url: GrpcUrl | None = setting(
-        None, "MEMORY_POLICY_URL", "Service over gRPC that decides who may see what; while it is away, nobody. URL"
+        None,
+        "MEMORY_POLICY_URL",
+        "Policy service over gRPC that decides who may see which sources; while it is down, all sources are "
+        "denied. URL",
     )
     redaction_url: GrpcUrl | None = setting(
         None,
         "MEMORY_REDACTION_URL",
-        "Service over gRPC that masks what must not be seen; while it is away, that is withheld. URL",
+        "Redaction service over gRPC; while it is down, texts that need redaction are withheld. URL",
     )
     token: SecretStr | None = setting(
         None,
         "KNOWLEDGE_SERVICE_TOKEN",
-        "API key or JWT shown to these services; of role writer, for policy and redaction admin. key",
+        "API key or JWT for the gRPC services: role admin for policy and redaction, role writer for the others. key",
     )
