@@ -37,9 +37,9 @@ def audit(
 ) -> None:
     """Verify the hash chain of the audit of access decisions, or export its anchors.
 
-    verify names the first row that was altered or removed; its exit status is then 1. It begins at the oldest anchor
-    that is kept. anchors prints how each day ends, a line each: kept elsewhere, they show also whether the whole chain
-    was written anew, which takes whoever owns the database.
+    verify names the first row that was altered or removed, and then exits with status 1. It begins at the oldest
+    anchor that is kept. anchors prints the anchor of each day, one per line. Anchors that are kept elsewhere also
+    reveal that the owner of the database rewrote the whole chain.
 
     Examples:
 

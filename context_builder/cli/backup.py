@@ -17,9 +17,9 @@ def backup(
 ) -> None:
     """Write all sessions and the whole database to one file, while everything keeps running.
 
-    It holds what people said, and hashes of API keys: only its owner may read it. Sessions of every server in
-    REDIS_URLS, archive, memory, documents, packages with their audit record, and policies are in it; recordings and
-    what SomaBrain keeps are not. Only Supabase's database itself gives all that: set DATABASE_URL to its address.
+    The file contains what people said, and hashes of API keys, so only its owner may read it. It contains the sessions
+    of every server in REDIS_URLS, archive, memory, documents, packages with their audit record, and policies, but not
+    recordings and SomaBrain's data. With Supabase, set DATABASE_URL to the address of the project's database.
 
     Examples:
 
@@ -51,9 +51,9 @@ def restore(
 ) -> None:
     """Restore a backup into an empty Redis and an empty database.
 
-    The file is read and checked as a whole first; one that is damaged, not whole, or written by a newer version
-    changes nothing. A backup of an older version is restored and then migrated. Afterwards `context-builder run`, or
-    a fleet, continues each session. Processes that ran one before cannot write to it any more.
+    The command first reads and checks the whole file; if the file is damaged, incomplete, or written by a newer
+    version, it changes nothing. A backup of an older version is restored and then migrated. Afterwards `context-
+    builder run`, or a fleet, continues each session. Processes that ran a session before can no longer write to it.
 
     Examples:
 

@@ -78,12 +78,11 @@ def build(
 ) -> None:
     """Print the prompt for a session's next turn, never over the token limit.
 
-    It is made of what the session publishes (summary, topic, messages at hand) and of what the memory finds for the
-    query. The memory has five seconds to be there, as one that is only started now needs, and then a turn's deadline
-    to answer; else the prompt comes without it, and the last line says so. A session that has ended is still known
-    until its retention is over. A model, where there is one, has five seconds to find the user's preferences in
-    messages. The exit status is 1 when there is no such session, or when system prompt and query alone are over the
-    limit.
+    The prompt contains the session's published state (summary, topic, recent messages) and the memories that match the
+    query. The memory has five seconds to start, and then a turn's deadline to answer; otherwise the prompt is built
+    without it, and the last line says so. An ended session can be used until its retention is over. If a model is
+    configured, it has five seconds to find the user's preferences in messages. The exit status is 1 if there is no
+    such session, or if system prompt and query alone exceed the limit.
 
     Examples:
 

@@ -46,10 +46,11 @@ def dead(
 ) -> None:
     """Show undeliverable messages and entries with the reason, or requeue them.
 
-    These are deliveries that could not become messages, and what the archive or the long-term memory refuses for good.
+    These are deliveries that could not become messages, and entries that the archive or the long-term memory refuses
+    for good.
 
-    What is put back is tried again: a delivery becomes a message if the reason is gone, such as after a larger
-    MAX_MESSAGE_BYTES; a summary is archived once the archive takes it. Otherwise it comes back here.
+    A requeued item is tried again: a delivery becomes a message if the reason is gone, such as after a larger
+    MAX_MESSAGE_BYTES; a summary is archived if the archive now accepts it. Otherwise the item comes back here.
 
     Examples:
 

@@ -74,9 +74,8 @@ def demo(
 ) -> None:
     """See everything in about a minute: five researchers talk, and the session listens.
 
-    A conversation that comes along is replayed into a real, fresh session, which is shown live. In the end a package of
-    context is built for an agent's task.
-    Nothing needs to be installed or set. Ctrl-C leaves.
+    The command replays a bundled conversation into a real, new session and shows it live. At the end, it builds a
+    context package for an agent's task. Nothing needs to be installed or configured. Ctrl-C ends it.
 
     Examples:
 

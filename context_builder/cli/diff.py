@@ -43,9 +43,9 @@ def diff(
 ) -> None:
     """Compare a recording's results with another recording's, or with those of the present analyst.
 
-    With one file, the present settings read the recorded work again, each piece once.
+    With one file, the analyst of the present settings repeats each recorded task once.
 
-    Mind that a model that is not asked at temperature 0 also differs from itself.
+    A model that is not called at temperature 0 also differs from itself.
 
     Examples:
 

@@ -56,10 +56,9 @@ def doctor(
 ) -> None:
     """Check everything from Redis to the clock, and say what to do about each problem. Exit status 1 if a check fails.
 
-    With --fix it mends what it can: a missing .env, private files that others can read, migrations that the database
-    lacks, and a Redis that evicts keys, is not append-only, or does not send a fleet
-    keyspace notifications of pushes. It says what it did,
-    and then checks what remains.
+    With --fix, the command first fixes what it can: a missing .env, private files that others can read, missing
+    migrations of the database, and a Redis that evicts keys, is not append-only, or does not send a fleet keyspace
+    notifications of pushes. It prints what it did, and then runs the checks.
 
     Examples:
 

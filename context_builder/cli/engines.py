@@ -31,9 +31,8 @@ def engines(
 ) -> None:
     """Show, start or stop the embedded Redis, PostgreSQL and embedding engine. Stopping keeps their data.
 
-    Sessions that run on them would stand still until they are started again:
-    stop names these and asks first. password prints the embedded Redis' password,
-    for your listeners; the other commands know it.
+    Sessions that run on stopped engines stand still until the engines are started again, so stop lists these sessions
+    and asks first. password prints the embedded Redis' password, for your listeners; the other commands know it.
 
     Examples:
 

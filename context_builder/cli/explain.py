@@ -28,7 +28,7 @@ def explain_command(
 ) -> None:
     """Show each point of the summary with the messages behind it.
 
-    Of a long message the first 500 characters are kept.
+    For a long message, the first 500 characters are kept.
 
     Example:
 

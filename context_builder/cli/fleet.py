@@ -38,10 +38,10 @@ def work(
 ) -> None:
     """Run every session that has something to do, until Ctrl-C; start it on as many machines as you like.
 
-    A session runs within a second of the first LPUSH to its input, on one of the workers. When a worker stops, others
-    go on with its sessions at once; when it dies, within seconds. Sessions that nobody speaks in for SESSION_SLEEP
-    sleep until their next message. What runs in a terminal (`context-builder run`) is left alone, and taken when that
-    ends.
+    A session runs on one of the workers within a second of the first LPUSH to its input. When a worker stops, others
+    continue its sessions at once; when it dies, within seconds. Sessions in which nobody speaks for SESSION_SLEEP
+    sleep until their next message. A session that runs in a terminal (`context-builder run`) is left alone, and taken
+    when that command ends.
 
     Examples:
 

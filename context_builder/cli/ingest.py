@@ -44,11 +44,11 @@ def ingest(
 ) -> None:
     """Store a folder's text files as artifacts, and the links and imports between them as edges.
 
-    Markdown, other text and source code are read; hidden files, symbolic links and what .gitignore names, in the folder
-    or above it up to the repository's top, are not. Nothing is sent of a file that is as it was, so it may be run as
-    often as files change: new content makes the artifact's next version. In the end passages are embedded, where there
-    is an embedding engine or EMBEDDING_MODEL, which takes a second for about ten of them, and a model, where there is
-    one, makes shorter texts of what is public or internal; interrupted, it goes on the next time.
+    The command reads Markdown, other text and source code. It skips hidden files, symbolic links and files that
+    .gitignore matches, in the folder or above it up to the repository's root. It sends nothing for unchanged files, so
+    run it whenever files change: new content creates the artifact's next version. Finally it embeds passages, about
+    ten a second, if there is an embedding engine or EMBEDDING_MODEL. If a model is configured, the model writes
+    shorter texts of public and internal documents. If interrupted, the command continues the next time.
 
     Examples:
 

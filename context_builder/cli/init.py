@@ -63,10 +63,10 @@ def init(
 ) -> None:
     """Ask four questions, test each answer at once, and write the answers to .env.
 
-    Which Redis, which database, which model, and whether sessions are recorded. Each default works without anything
-    installed or set. Other lines of an .env that is there stay. What is given as an option is not asked; without a
-    terminal nothing is. Passwords and keys are asked for without being shown; keys may also be in OPENAI_API_KEY and
-    SUPABASE_KEY.
+    The questions are: which Redis, which database, which model, and whether sessions are recorded. Each default works
+    with nothing installed or configured. Other lines of an existing .env stay. An option answers its question; without
+    a terminal, no question is asked. Passwords and keys are not shown when typed; keys may also be in OPENAI_API_KEY
+    and SUPABASE_KEY.
 
     Examples:
 

@@ -46,7 +46,7 @@ def keys(
     """Create, list or revoke API keys for `context-builder serve`.
 
     A new key is printed once, alone on standard output, and only a hash of it is kept. A reader reads and builds, a
-    writer also sends messages and stores artifacts, an admin may do everything. What is created or revoked here holds
+    writer also sends messages and stores artifacts, an admin may do everything. A new or revoked key takes effect
     within a second on every server.
 
     Examples:

@@ -13,8 +13,8 @@ from context_builder.extras import require_extra
 def mcp() -> None:
     """Serve the Model Context Protocol on standard input and output, with this user's rights, until the input ends.
 
-    It may search memories, read and explain sessions, say something in them, and build packages of context. `serve`
-    has the same tools at /mcp, for whoever shows a credential.
+    Agents can search memories, read and explain sessions, send messages, and build context packages. `serve` has the
+    same tools at /mcp, for callers with a credential.
 
     Example:
 

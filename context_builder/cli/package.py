@@ -76,9 +76,9 @@ def build(
 ) -> None:
     """Build a context package: the sources that fit the intent, that this user may see, within the token budget.
 
-    Documents, code and decisions (`ingest`) and what was said in sessions are looked through by meaning, by the graph
-    and by their fields. The package is recorded and cached as the server has it, for this user, as role writer.
-    The exit status is 1 when even the shortest form of the pinned sources is over the budget.
+    The command searches documents, code and decisions (`ingest`) and sessions by meaning, along the graph and by
+    fields. The package is recorded and cached as on the server, for this user with the role writer. The exit status is
+    1 if even the shortest form of the pinned sources exceeds the budget.
 
     Examples:
 

@@ -72,7 +72,8 @@ def put(
 ) -> None:
     """Store a policy text; it takes effect with the next call.
 
-    The exit status is 1 for a text that does not parse or does not fit the schema; its line and column are told.
+    If the text does not parse or does not match the schema, the command prints line and column, and exits with status
+    1.
 
     Example:
 
@@ -114,9 +115,9 @@ def check(
 ) -> None:
     """Explain how policies would decide about a source, or check policy texts; nothing is stored.
 
-    With --ref, the tenant's policies decide: which of them permit or forbid each action, and what follows. A file takes
-    the place of the text of its name, drafts.cedar of drafts, or is added. Without --ref, files are parsed
-    and held to the schema: the exit status is 1 for one that is wrong, and its line and column are told.
+    With --ref, the command shows which of the tenant's policies permit or forbid each action, and the decision. A file
+    replaces the policy of the same name (drafts.cedar replaces drafts), or is added. Without --ref, files are parsed
+    and validated by the schema: for an invalid file, the command prints line and column, and exits with status 1.
 
     Examples:
 

@@ -107,11 +107,10 @@ def replay_command(
 ) -> None:
     """Push a transcript into a session as a listener would.
 
-    JSON lines have "speaker" and "text", and the time as "t_est" (seconds) or "timestamp" (ISO
-    8601); WebVTT and SubRip are read with their speakers. A .json is what Deepgram, AssemblyAI or Whisper made of
-    a recording, or an export from Matrix or Slack, whose channels may be given as their folders. The session's
-    numbering goes on.
-    Ctrl-C ends it between two messages and says how to go on from there.
+    JSON lines have "speaker" and "text", and the time as "t_est" (seconds) or "timestamp" (ISO 8601); WebVTT and
+    SubRip are read with their speakers. A .json file is a transcript by Deepgram, AssemblyAI or Whisper, or an export
+    from Matrix or Slack; a Slack channel may also be a folder. Message numbers continue those of the session. Ctrl-C
+    stops between two messages and prints how to continue from there.
 
     Examples:
 

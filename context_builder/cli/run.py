@@ -140,7 +140,7 @@ def record(
 ) -> None:
     """Run a conversation like `run`, and record all events in a file, for replay-log and diff.
 
-    What people say is in it. A file that is there already is continued.
+    The file contains what people say. An existing file is continued.
 
     Examples:
 

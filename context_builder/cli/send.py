@@ -24,7 +24,7 @@ def send(
 ) -> None:
     """Send one message to a session.
 
-    It waits in the session's queue until somebody runs the session.
+    The message waits in the session's queue until a process runs the session.
 
     Examples:
 

@@ -30,9 +30,10 @@ def serve(
 ) -> None:
     """Serve sessions, memories and knowledge over HTTP until Ctrl-C; /docs lists the calls, and / is the page.
 
-    On this machine alone, by default, the token in the home's file serve.token lets your own programs in. Others show
-    an API key (`context-builder keys create`) or a JWT (AUTH_JWKS_URL). An address that others reach is refused while
-    there is neither. The exit status is 2 for a wrong setting, a port that is taken included.
+    By default, the server listens on this machine only, and your own programs use the token in serve.token of the data
+    folder. Other callers need an API key (`context-builder keys create`) or a JWT (AUTH_JWKS_URL). Without either, the
+    server refuses to listen on an address that others can reach. The exit status is 2 for a wrong setting, including a
+    port that is taken.
 
     Examples:
 

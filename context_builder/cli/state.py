@@ -33,7 +33,7 @@ def state(
 ) -> None:
     """Show a session's published state.
 
-    The exit status is 1 when there is nothing, so that a script can ask.
+    The exit status is 1 if there is no published state, so scripts can test for it.
 
     Examples:
 

@@ -89,7 +89,7 @@ def watch(
 ) -> None:
     """Show a session live: who speaks, about what, and what is remembered.
 
-    Works with a session that runs anywhere on the same Redis, and changes nothing. Ctrl-C leaves.
+    The session may run anywhere on the same Redis. The command changes nothing. Ctrl-C ends it.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""A demonstration of a fleet: real workers, sessions in which people talk, and workers that end meanwhile."""
+"""A demonstration runs a fleet with real workers and talking sessions, and ends workers meanwhile."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RECEIVED: Final = re.compile(rb'"received_messages":(\d+)')
 
 @dataclass(eq=False)
 class DemoWorker:
-    """Holds a worker's process, and what became of it: starting, running, leaving, killed or left."""
+    """Holds a worker's process and its state: starting, running, leaving, killed or left."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -68,7 +68,7 @@ class FleetSighting:
 
 @dataclass(frozen=True, slots=True)
 class DemonstrationResult:
-    """Tells what came of it: messages lost, doubled or out of order, how often sessions moved, and how many seconds
+    """Tells the result: messages lost, doubled or out of order, how often sessions moved, and how many seconds
     after each end of a worker all of its sessions were run by others; ``not_taken_over`` are those that never were."""
 
     sessions: int

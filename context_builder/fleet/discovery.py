@@ -1,4 +1,4 @@
-"""Discovery finds sessions that have something to do: by what Redis and our own clients tell, and by scanning.
+"""Discovery finds sessions with waiting messages: by notifications of Redis and of our clients, and by scanning.
 
 Every worker of a fleet discovers; that each session is started once is docket's doing.
 """

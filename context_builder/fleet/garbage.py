@@ -1,4 +1,4 @@
-"""Garbage is collected without stopping thousands of sessions.
+"""The garbage collector is set up so that its runs do not stop thousands of sessions.
 
 Python's collector looks now and then through all that lives, which takes half a second for 2,000 sessions. Here
 it looks through what is new, and through the rest seldom.

@@ -1,4 +1,4 @@
-"""What a fleet looks like: its workers, what each runs, and what waits."""
+"""The status of a fleet lists its workers, their sessions, and the waiting messages."""
 
 from __future__ import annotations
 

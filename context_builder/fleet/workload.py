@@ -1,4 +1,4 @@
-"""How busy a worker's process is, and whether too busy to take more sessions."""
+"""The workload tells how busy a worker's process is, and whether it is overloaded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Workload:
 
 
 class WorkloadMeter:
-    """Measures the event loop that :meth:`run` runs in; ``now`` is what was found last."""
+    """Measures the event loop that :meth:`run` runs in; ``now`` is the latest result."""
 
     def __init__(self) -> None:
         self.now = Workload()

@@ -1,4 +1,4 @@
-"""Access to the sources of a package is decided by policies, and noted for the record."""
+"""Policies decide access to the sources of a package, and the record keeps the decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An artifact is a document, a decision, a piece of code or the like; edges join what is known."""
+"""An artifact is a document, a decision, a piece of code or the like; edges join artifacts and other nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An audit explains a package: what was asked, what was decided, and what became of every candidate."""
+"""An audit explains a package: the request, the access decisions, and the outcome of every candidate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from context_builder.knowledge.artifact import CamelModel, Time
 
 
 class CandidateAudit(CamelModel):
-    """Tells what became of a candidate, and why; ``tokens`` are 0 of one that is not in the package."""
+    """Holds a candidate's outcome and the reason; ``tokens`` are 0 if the candidate is not in the package."""
 
     ref: str
     version: int | None
@@ -43,7 +43,7 @@ class DecisionAudit(CamelModel):
 
 
 class RevisionAudit(CamelModel):
-    """Tells of a package as it was served once; ``hash`` is that of its JSON."""
+    """Describes one revision of a package as it was served; ``hash`` is that of the package's JSON."""
 
     revision: int
     created_at: Time

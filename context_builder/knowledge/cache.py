@@ -1,4 +1,4 @@
-"""Packages are cached in Redis for their time to live; Redis away, they are built all the same."""
+"""Packages are cached in Redis for their time to live; while Redis is down, they are built without the cache."""
 
 from __future__ import annotations
 

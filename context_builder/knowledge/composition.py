@@ -1,4 +1,4 @@
-"""A package is composed of what fits, and its record of every candidate's verdict. Pure."""
+"""A package is composed of the sources that fit, and its record of every candidate's verdict. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OUTCOMES: Final = {Outcome.DROPPED: "excluded"}
 
 
 class PackageIds(NamedTuple):
-    """Holds by what a package is known, and which revision it is."""
+    """Holds the ids of a package, and the number of its revision."""
 
     package_id: str
     request_id: str

@@ -1,4 +1,4 @@
-"""Graph, vector memory and metadata index in this process, over the database of artifacts and the memory store."""
+"""Graph, vector memory and metadata index run in this process, on the artifacts' database and the memory store."""
 
 from __future__ import annotations
 

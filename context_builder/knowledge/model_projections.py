@@ -1,4 +1,4 @@
-"""A model makes the projections of artifacts, in the background: the points of their passages, as many as fit."""
+"""A model writes artifacts' projections in the background: points of their passages, as many as fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node is something known that a package may hold: an artifact, a point of a summary, a message."""
+"""A node is an artifact, a point of a summary or a message that a package may contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The third door of the pipeline: the request for a context package, and what is made of the candidates that fit."""
+"""A request for a context package runs through the prompt pipeline; the candidates that fit become the package."""
 
 from __future__ import annotations
 

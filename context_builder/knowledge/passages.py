@@ -1,4 +1,4 @@
-"""An artifact's content in passages, each short enough to be found by its meaning and read by itself."""
+"""An artifact's content is split into passages short enough to be embedded and to be read alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policies of each tenant, kept in the database, and decisions by them."""
+"""The policies of each tenant are stored in the database and decide about access."""
 
 from __future__ import annotations
 

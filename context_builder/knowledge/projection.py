@@ -1,4 +1,4 @@
-"""A projection is a shorter text that stands for a source, in its own words: what its paragraphs begin with."""
+"""A projection is a shorter text that stands for a source: the beginnings of its paragraphs."""
 
 from __future__ import annotations
 

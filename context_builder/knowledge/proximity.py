@@ -1,4 +1,4 @@
-"""How near the nodes of a graph are to some of them: personalised PageRank over edges in both directions. Pure."""
+"""Proximity measures how near nodes are to start nodes, by personalised PageRank in both directions. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction as a service: this process's redactor as one, and one elsewhere as a redactor."""
+"""These adapters offer this process's redactor as a service, and a remote redaction service as a redactor."""
 
 from __future__ import annotations
 

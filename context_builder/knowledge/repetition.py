@@ -1,4 +1,4 @@
-"""What a point of a summary says, the message that it cites need not say again."""
+"""A message that a point of a summary repeats is left out of a package; the point stands for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A context build request says what an agent wants to know, of what, and within how many tokens."""
+"""A context build request states an agent's intent, the scope to search, and the token budget."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Limit = Annotated[Whole, Field(ge=1, le=1_000)]
 
 
 class RequestedBy(CamelModel):
-    """Holds who says it asks. It is recorded, and grants nothing: who asks is what the credential says."""
+    """Holds the agent that a request names. It is recorded but grants no rights; the credential names the caller."""
 
     id: Name = ""
     role: Name = ""
 
 
 class Scope(CamelModel):
-    """Holds where to look first: a project, a module of it, and sessions."""
+    """Holds the scope to search first: a project, a module of the project, and sessions."""
 
     project_id: Name = ""
     module_id: Name = ""
@@ -36,7 +36,7 @@ class Scope(CamelModel):
 
 
 class GraphRetrieval(CamelModel):
-    """Asks for what ``depth`` edges lead to; no edge types means every type."""
+    """Asks for nodes within ``depth`` edges; no edge types means every type."""
 
     depth: Annotated[Whole, Field(ge=1, le=4)] = 2
     edge_types: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
@@ -44,7 +44,7 @@ class GraphRetrieval(CamelModel):
 
 
 class SemanticRetrieval(CamelModel):
-    """Asks for what is like the intent, at least as similar as ``threshold`` (0 to 1); no kinds means every kind."""
+    """Asks for nodes at least as similar to the intent as ``threshold`` (0 to 1); no kinds means every kind."""
 
     top_k: Limit = 50
     threshold: Annotated[Number, Field(ge=0, le=1)] = 0.0
@@ -52,7 +52,7 @@ class SemanticRetrieval(CamelModel):
 
 
 class MetadataRetrieval(CamelModel):
-    """Asks for artifacts of these fields; with none, for what belongs to the scope. ``tags`` must all be there."""
+    """Asks for artifacts with these fields; without fields, for those of the scope. All ``tags`` must match."""
 
     types: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     statuses: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
@@ -62,7 +62,7 @@ class MetadataRetrieval(CamelModel):
 
 
 class Retrieval(CamelModel):
-    """Holds what each source is asked; one that is None is not asked, one that is left out is asked by its defaults."""
+    """Holds the query for each source; a source that is None is not asked, and one left out gets its defaults."""
 
     graph: GraphRetrieval | None = GraphRetrieval()
     semantic: SemanticRetrieval | None = SemanticRetrieval()

@@ -16,7 +16,7 @@ JsonObject = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RecordedCaller:
-    """Holds who asks, as the credential says."""
+    """Holds the caller as the credential says."""
 
     sub: str
     roles: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class RecordedCaller:
 
 @dataclass(frozen=True, slots=True)
 class CandidateVerdict:
-    """Holds what became of a candidate, and why; never its text.
+    """Holds a candidate's outcome and the reason, but never its text.
 
     ``outcome`` is ``included``, ``denied``, ``excluded`` or the like. ``reason`` quotes nothing of the source.
     """
@@ -53,7 +53,7 @@ class PolicyDecision:
 
 @dataclass(frozen=True, slots=True)
 class PackageRevision:
-    """Holds what is to be recorded of a build.
+    """Holds the data that the record keeps of one build.
 
     ``body`` is the package's JSON as served, but for its ``revision``; a Fragment where it is text already.
 

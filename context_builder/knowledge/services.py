@@ -1,4 +1,4 @@
-"""The services that a package is made with; each is in this process, or elsewhere over gRPC.
+"""A package is built with these services; each runs in this process, or elsewhere over gRPC.
 
 Every call raises :class:`~context_builder.errors.ContextBuilderError`, and takes the tenant from a verified credential.
 ``longest`` is in characters: of longer contents only projections are returned.
@@ -37,7 +37,7 @@ class VectorDocument:
 
 @dataclass(frozen=True, slots=True)
 class AccessReport:
-    """Holds decisions, in the order of the sources, and what they were made by.
+    """Holds access decisions in the order of the sources, and the policies that made them.
 
     ``policy_version`` names the policies; ``governance`` counts all changes of what may be seen. A decision that
     ``depends_on_time`` must not be reused.
@@ -50,7 +50,7 @@ class AccessReport:
 
 
 class KnowledgeGraph(Protocol):
-    """Finds what is connected."""
+    """Finds nodes that are connected in the graph."""
 
     async def neighbourhood(
         self,
@@ -68,7 +68,7 @@ class KnowledgeGraph(Protocol):
 
 
 class VectorMemory(Protocol):
-    """Finds what is alike."""
+    """Finds nodes that are similar to an intent."""
 
     async def search(
         self, tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int
@@ -78,7 +78,7 @@ class VectorMemory(Protocol):
 
 
 class MetadataIndex(Protocol):
-    """Finds what has certain fields."""
+    """Finds artifacts by their metadata fields."""
 
     async def find(self, tenant_id: str, asked: MetadataRetrieval, scope: Scope, longest: int) -> list[KnowledgeNode]:
         """Return what has the fields, the newest first."""
@@ -90,7 +90,7 @@ class MetadataIndex(Protocol):
 
 
 class MemoryPolicy(Protocol):
-    """Decides who may see what."""
+    """Decides which sources an agent may see."""
 
     async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
         """Return a decision for each source."""
@@ -98,7 +98,7 @@ class MemoryPolicy(Protocol):
 
 
 class MemoryRedaction(Protocol):
-    """Masks what must not be seen."""
+    """Redacts texts that may only be seen redacted."""
 
     async def redact(self, texts: Sequence[str]) -> list[str | None]:
         """Return the texts redacted; None for one that could not be."""
@@ -107,7 +107,7 @@ class MemoryRedaction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeServices:
-    """Holds one of each."""
+    """Holds one implementation of each service."""
 
     graph: KnowledgeGraph
     vectors: VectorMemory

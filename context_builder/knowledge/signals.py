@@ -52,7 +52,7 @@ class Semantic:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Scores by how near it is to the scope, the pinned sources and what is like the intent."""
+    """Scores by nearness in the graph to the scope, the pinned sources and nodes similar to the intent."""
 
     weight: float
     name: ClassVar[str] = "graph"
@@ -63,7 +63,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Currency:
-    """Scores ``exp(-age / days)``, much less what is superseded or stale."""
+    """Scores ``exp(-age / days)``, and much less if the source is superseded or stale."""
 
     weight: float
     days: float
@@ -76,7 +76,7 @@ class Currency:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Scores by what assessors and readers think of it."""
+    """Scores by assessments and feedback."""
 
     weight: float
     name: ClassVar[str] = "quality"
@@ -88,7 +88,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """Scores by how often it helped before."""
+    """Scores by how often the source has helped before."""
 
     weight: float
     name: ClassVar[str] = "reuse"

@@ -1,4 +1,4 @@
-"""Single flight: of all who want a package rebuilt, on however many servers, one builds and the others wait for it."""
+"""Single flight lets one caller rebuild a package while all others, on any number of servers, wait for the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TakeLease(Protocol):
 
 @dataclass(slots=True)
 class _Flight:
-    """Holds those of this process who want the same package: one at a time asks the database."""
+    """Holds this process's callers that want the same package; one at a time asks the database."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     passengers: int = 0

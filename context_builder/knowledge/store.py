@@ -40,7 +40,7 @@ class PutResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArtifactFilter:
-    """Restricts which artifacts count; what is empty does not restrict. ``tags`` must all be there."""
+    """Selects artifacts; an empty field does not restrict. All ``tags`` must match."""
 
     project_id: str | None = None
     kinds: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class ArtifactFilter:
 
 
 class ArtifactOutline(NamedTuple):
-    """Holds what an artifact is compared by, without its content, and its edges to others."""
+    """Holds an artifact's fields for comparison, without its content, and its edges to others."""
 
     fields: dict[str, Any]
     edges: frozenset[Edge]
@@ -78,7 +78,7 @@ class Neighbourhood:
 
 
 class KnowledgeStore:
-    """Keeps what is known. Every call raises :class:`~context_builder.errors.KnowledgeError`."""
+    """Keeps artifacts, edges and assessments. Every call raises :class:`~context_builder.errors.KnowledgeError`."""
 
     def __init__(self, functions: SqlFunctions) -> None:
         self._functions = functions

@@ -1,4 +1,4 @@
-"""A view is a package as one caller may see it: decided again, by what its sources are at present."""
+"""A view is a package as one caller may see it now, with access decided again by its sources' present state."""
 
 from __future__ import annotations
 

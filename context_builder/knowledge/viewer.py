@@ -1,4 +1,4 @@
-"""What an agent may see at present: decided by the policies as they are now, redacted where they say so."""
+"""The viewer decides by the present policies what an agent may see, and redacts where they require it."""
 
 from __future__ import annotations
 

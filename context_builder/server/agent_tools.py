@@ -1,4 +1,4 @@
-"""Tools and resources for agents that speak the Model Context Protocol, over the same services as the HTTP calls."""
+"""Agents that speak the Model Context Protocol get tools and resources over the same services as the HTTP calls."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PackageName = Annotated[str, _named("context_package_id", description="The packa
 
 
 class AgentTools:
-    """Answers what an agent asks on behalf of whoever ``caller`` says is asking."""
+    """Answers an agent's calls on behalf of the user that ``caller`` returns."""
 
     def __init__(self, services: Services, caller: Callable[[], Caller]) -> None:
         self._services = services

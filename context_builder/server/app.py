@@ -1,4 +1,4 @@
-"""The application: its calls, and what stands around each of them."""
+"""The application combines the HTTP routes with the middleware around them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-sent events: what is sent ends with the login or credential, and when the server stops."""
+"""A stream of server-sent events ends when its login or credential becomes invalid, or when the server stops."""
 
 from __future__ import annotations
 

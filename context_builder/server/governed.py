@@ -1,4 +1,4 @@
-"""Artifacts, and sessions, as the policies know them."""
+"""This module describes artifacts and sessions as policies see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every route says which role it takes; the role is checked before the body is looked at."""
+"""Every route declares the role that it requires; the role is checked before the body is read."""
 
 from __future__ import annotations
 

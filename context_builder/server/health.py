@@ -1,4 +1,4 @@
-"""``/metrics``, ``/livez`` and ``/readyz``, beside a session when ``HTTP_PORT`` is set."""
+"""This server answers ``/metrics``, ``/livez`` and ``/readyz`` beside a session when ``HTTP_PORT`` is set."""
 
 from __future__ import annotations
 

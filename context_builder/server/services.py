@@ -1,4 +1,4 @@
-"""The services that calls are answered with; ``wiring`` makes them, nothing here knows settings."""
+"""Routes use these services; ``wiring`` makes them, and nothing here knows settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serving: uvicorn on one socket, until told to stop. Long answers end first, the others within a bound."""
+"""uvicorn serves on one socket until told to stop. Long answers end first, the others within a bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's messages by the order of arrival: from the memory, from what is on its way there, and from the buffer."""
+"""A session's messages are read in order of arrival from the memory, its outbox and the buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The points of a session's summary, each with the messages behind it."""
+"""This module reads the points of a session's summary, each with the messages behind it."""
 
 from __future__ import annotations
 

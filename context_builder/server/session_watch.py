@@ -1,4 +1,4 @@
-"""Who watches a session shares one look at Redis with all others who do: the state, then what changes of it."""
+"""All watchers of a session share one reader of Redis, which yields the state and then its changes."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Holds what Redis shows of a session at one moment; ``None`` where a key is absent.
+    """Holds a session's published values at one moment; ``None`` if a key is absent.
 
     ``waiting`` counts deliveries that the session has not taken in yet. ``ended`` is ``None`` while it goes on,
     and known also when the state has expired.

@@ -1,4 +1,4 @@
-"""Analysts, archives and memories may be anybody's and fail in any way; here their failures are told from exits."""
+"""Analysts, archives and memories may fail in any way; this module distinguishes their failures from exits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events that change a session's conversation, and the protocol of whoever records them in their order."""
+"""A recorder receives the events that change a session's conversation, in their order."""
 
 from __future__ import annotations
 

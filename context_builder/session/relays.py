@@ -1,4 +1,4 @@
-"""The relays of a session: its summaries go to the archive, its memory batches to the long-term memory."""
+"""The relays deliver a session's summaries to the archive, and its memory batches to the long-term memory."""
 
 from __future__ import annotations
 

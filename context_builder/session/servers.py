@@ -1,4 +1,4 @@
-"""Sessions live on one or several Redis servers: which one a session is on, and which a new one comes to."""
+"""Sessions live on one or several Redis servers; this module finds a session's server, or chooses a new one's."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_help_shows_examples(command: str) -> None:
 
 def test_help_fills_the_lines_of_a_wide_terminal() -> None:
     shown = CliRunner().invoke(cli.app, ["build", "--help"], env={"COLUMNS": "200"}).output
-    assert "(summary, topic, messages at hand) and of what the memory finds for the query. The memory" in shown
+    assert "(summary, topic, recent messages) and the memories that match the query. The memory has five" in shown
 
 
 def test_help_names_every_command() -> None:

@@ -1,4 +1,4 @@
-"""What policies may know: the attributes of an agent, of a source and of the context, and how Cedar is told them."""
+"""Policies decide by these attributes of an agent, a source and the context, which are encoded for Cedar here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NotUnicode(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Holds who asks, as the credential says; ``roles`` are Cedar's."""
+    """Holds the caller as the credential says; ``roles`` are Cedar's."""
 
     tenant: str
     roles: frozenset[str]
@@ -39,7 +39,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class GovernedSource:
-    """Holds what policies may know of a source; what is unknown is empty.
+    """Holds a source's attributes for policies; an unknown attribute is empty.
 
     A ``sensitivity`` that is no :class:`~context_builder.knowledge.artifact.Sensitivity` counts as ``restricted``.
     """
@@ -75,7 +75,7 @@ class GovernedSource:
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """Holds what the sources are wanted for, and when, to the millisecond; a time without an offset is local."""
+    """Holds the purpose and time of a request, to the millisecond; a time without an offset is local."""
 
     intent: str
     time: datetime

@@ -1,4 +1,4 @@
-"""The engine of policies is Cedar, by ``cedarpy``; its import, its errors and its panics stay in this module."""
+"""Cedar evaluates policies, through ``cedarpy``; its import, its errors and its panics stay in this module."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ERROR_KINDS: Final = (
 
 
 class CedarFailure(Exception):
-    """Raised when Cedar did not do what was asked; says nothing of what it was given."""
+    """Raised when Cedar fails; the message contains none of Cedar's input."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The line and column of an error in a policy text are found here, since Cedar tells its message alone.
+"""This module finds the line and column of an error in a policy text, because Cedar reports only a message.
 
 Where the text stops being the beginning of something valid, that token is the place. What parses but makes no sense is
 narrowed down to the first condition, and in it to the first operand of ``&&`` or ``||``, with which the error appears;

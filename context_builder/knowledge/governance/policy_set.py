@@ -1,4 +1,4 @@
-"""Policy texts become a policy set: parsed, held to the schema, immutable, and named by a hash of the texts."""
+"""Policy texts become a policy set: parsed, validated by the schema, immutable, and named by a hash of the texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy text is cut into Cedar's tokens, and refused where handing it to Cedar's parser would not be safe.
+"""A policy text is split into Cedar's tokens, and refused if passing it to Cedar's parser would not be safe.
 
 Cedar recurses over nested expressions without a limit: some hundred brackets inside one another overflow the stack,
 which ends the process. So depth and number of operators are limited here, on the tokens that Cedar's own lexer makes.

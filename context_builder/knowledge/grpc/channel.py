@@ -1,4 +1,4 @@
-"""A channel leads to the services at one address; what goes wrong on the way becomes an error of this project."""
+"""A channel connects to the services at one address and translates gRPC errors into this package's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The five services, asked over gRPC. Each adapter raises what :class:`ServiceChannel` raises."""
+"""These adapters call the five services over gRPC. Each raises the errors of :class:`ServiceChannel`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of ``knowledge.proto`` and the values that they stand for."""
+"""This module converts between messages of ``knowledge.proto`` and the values that they stand for."""
 
 from __future__ import annotations
 

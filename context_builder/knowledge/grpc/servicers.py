@@ -1,4 +1,4 @@
-"""The five services, answered over gRPC by any implementation of their protocols.
+"""These servicers answer gRPC calls with any implementation of the five services' protocols.
 
 Whoever lets callers in sets ``CALLING_TENANT`` for each call. Errors become statuses; one that is not of this project
 is named by its type alone.

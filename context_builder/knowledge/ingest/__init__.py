@@ -1,1 +1,1 @@
-"""A folder goes in, artifacts and the edges between them come out: what ``context-builder ingest`` stores."""
+"""``context-builder ingest`` turns a folder's files into artifacts and edges between them."""

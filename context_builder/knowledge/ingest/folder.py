@@ -1,4 +1,4 @@
-"""The text files of a folder, without what its ``.gitignore`` files leave out. Links out of it are not followed."""
+"""This module reads a folder's text files, except those that ``.gitignore`` files match; symbolic links are skipped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TextFile(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Holds a file that is none to store, and why.
+    """Holds a file that is not stored, and the reason.
 
     Of what is ``unread``, a file or folder, nobody knows what it holds. A path that is not UTF-8 has question marks.
     """

@@ -1,4 +1,4 @@
-"""What a file refers to in its folder: the files that it links to, and those that it imports."""
+"""A file's references are the files of its folder that it links to or imports."""
 
 from __future__ import annotations
 

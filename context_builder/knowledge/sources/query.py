@@ -13,7 +13,7 @@ from context_builder.knowledge.services import GraphProjection, VectorDocument
 
 @dataclass(slots=True)
 class Findings:
-    """Holds what sources found that others build on."""
+    """Holds results of one source that other sources build on."""
 
     alike: asyncio.Future[Sequence[VectorDocument]] | None = None
     graph: GraphProjection | None = None

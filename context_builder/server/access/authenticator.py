@@ -1,4 +1,4 @@
-"""The authenticator tells which kind a credential is, and asks the one that knows it."""
+"""The authenticator determines a credential's kind and passes it to the verifier of that kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ API_KEY = "cbk_"
 
 
 class KeyCallers(Protocol):
-    """Knows whose an API key is."""
+    """Finds the caller of an API key."""
 
     async def caller(self, secret: str) -> Caller | None: ...
 

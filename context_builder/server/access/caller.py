@@ -1,4 +1,4 @@
-"""A caller is who asks, by the credential alone: the tenant, the roles, and the name that decisions are made for."""
+"""A caller is identified by the credential alone: tenant, roles, and the name for access decisions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Holds who asks; ``roles`` are for calls, those of ``agent`` for policies."""
+    """Holds a caller; ``roles`` are for calls, those of ``agent`` for policies."""
 
     tenant_id: str
     sub: str

@@ -1,4 +1,4 @@
-"""A credential is referred to without being kept: enough to see whether it holds yet, too little to be shown as one."""
+"""A credential reference is enough to check whether a credential is still valid, but cannot be used as one."""
 
 from __future__ import annotations
 

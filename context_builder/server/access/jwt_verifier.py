@@ -1,4 +1,4 @@
-"""A JWT (RFC 7519) tells who asks, if a key of the set signed it: claims ``tenant``, ``roles`` and ``sub``."""
+"""A JWT (RFC 7519) identifies the caller if a key of the set signed it: claims ``tenant``, ``roles`` and ``sub``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys are looked up anew twice a second, so that what is created or revoked elsewhere holds within one."""
+"""Keys are looked up again twice a second, so that a change on another server takes effect within a second."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What stands around every call, in this order: trace, failures, names of the server, credentials, size of the body."""
+"""Middleware wraps every call, in this order: trace, failures, server names, credentials, size of the body."""

@@ -1,4 +1,4 @@
-"""Who asks is settled before anything else about a call is looked at, its address included."""
+"""A call is authenticated before any other part of it is read, including its path."""
 
 from __future__ import annotations
 

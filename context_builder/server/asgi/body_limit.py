@@ -1,4 +1,4 @@
-"""A body is read here, whole and up to a limit, before anything is made of it."""
+"""A body is read here as a whole, up to a limit, before it is parsed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READ_AWAY: Final = 4
 
 
 class BodyLimitMiddleware:
-    """Answers 413 to a body of more than ``most`` bytes, told or sent."""
+    """Answers 413 to a body of more than ``most`` bytes, whether declared or sent."""
 
     def __init__(self, app: ASGIApp, most: int = MOST_BYTES) -> None:
         self._app = app

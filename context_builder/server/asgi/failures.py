@@ -1,4 +1,4 @@
-"""What nobody caught is logged by its place, and answered as a problem; its text, which may quote, is neither."""
+"""An unhandled exception is logged by its place and answered as a problem, without its text, which may quote input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 
 class FailureMiddleware:
-    """Answers 500 where an answer has not begun, else breaks it off."""
+    """Answers 500 if the answer has not begun, and otherwise breaks it off."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

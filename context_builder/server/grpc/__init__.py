@@ -1,1 +1,1 @@
-"""The services of context packages over gRPC, with the credentials of HTTP. In: services, an authenticator, a port."""
+"""The services of context packages are hosted over gRPC. In: services, an authenticator, a port."""

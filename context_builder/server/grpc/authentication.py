@@ -1,4 +1,4 @@
-"""Who asks over gRPC is settled before a message is read; the credential's tenant is the one that is asked about."""
+"""A gRPC call is authenticated before its message is read; it may ask only about the credential's tenant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serving over gRPC, beside HTTP, until told to stop."""
+"""This module serves gRPC beside HTTP until told to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as an application of its own, mounted under ``/ui``."""
+"""The page is an application of its own, mounted under ``/ui``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two recordings of the same messages, side by side: how far they agree, then where they do not. Pure."""
+"""The comparison view shows two recordings of the same messages side by side: agreement, then differences. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's conversation as the page shows it: what there is, then only what changed, message by message."""
+"""The conversation reader gives the page a session's conversation: first all, then only changes, by message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead letters as people look at them: where from, why, how they begin, and a name that stays theirs."""
+"""The page shows a dead letter with its origin, the reason, its beginning, and a stable name."""
 
 from __future__ import annotations
 

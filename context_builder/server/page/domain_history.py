@@ -1,4 +1,4 @@
-"""What was talked about over time: messages by domain in equal steps, and when the topic changed for good."""
+"""The domain history counts messages by domain in equal steps of time, and marks lasting changes of the topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page with a form says what is wrong with what was sent, and keeps it."""
+"""A page with a form reports invalid input and keeps what was entered."""
 
 from __future__ import annotations
 

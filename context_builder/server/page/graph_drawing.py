@@ -1,4 +1,4 @@
-"""A package's neighbourhood in the graph, drawn: the same places for the same graph, without a script. Pure."""
+"""A package's neighbourhood in the graph is drawn without a script, always in the same layout. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What works, what waits, and what it costs: for the servers and the sessions of one tenant."""
+"""The health report shows the checks, queues and costs of one tenant's servers and sessions."""
 
 from __future__ import annotations
 

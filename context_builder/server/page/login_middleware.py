@@ -1,4 +1,4 @@
-"""Who looks is settled by a cookie before a view is asked; what changes something must come from the page itself."""
+"""A cookie identifies the user before a view runs; requests that change data must come from the page itself."""
 
 from __future__ import annotations
 

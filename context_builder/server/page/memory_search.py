@@ -1,4 +1,4 @@
-"""A search of the memory as its form has it, and what was found, with what replaced what."""
+"""A memory search turns the form's fields into a query, and shows memories with those that replaced them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page links to: the views of everything, and those of one session."""
+"""The navigation lists the page's views: general ones, and those of one session."""
 
 from __future__ import annotations
 

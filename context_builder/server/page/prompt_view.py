@@ -1,4 +1,4 @@
-"""A turn's prompt as people look at it: its parts, each candidate's verdict, what another budget changes. Pure."""
+"""The prompt view shows a prompt's parts, each candidate's verdict, and the effect of another budget. Pure."""
 
 from __future__ import annotations
 

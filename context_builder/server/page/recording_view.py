@@ -1,4 +1,4 @@
-"""An instant of a recording as people look at it: what was published, and when there was talk. Pure."""
+"""The recording view shows the state published at one instant, and when people talked. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates become pages; whatever they are given is text, and escaped."""
+"""Templates are rendered to pages, and all values are escaped as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sessions of a tenant as the page lists them: the registry's, with what each publishes."""
+"""The session list shows a tenant's sessions from the registry, each with its published state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All who watch the same thing share one look at it, which is repeated for as long as anybody watches."""
+"""All viewers of the same data share one query, which is repeated as long as anybody watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Style sheets, scripts and the icon: read once, and served by their names alone."""
+"""Style sheets, scripts and the icon are read once, and served by name only."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The calls, a file for each kind of resource."""
+"""The HTTP routes are defined here, one file for each kind of resource."""

@@ -1,4 +1,4 @@
-"""Artifacts, the edges between them, and what is thought of them."""
+"""These routes store, return and erase artifacts, edges and assessments."""
 
 from __future__ import annotations
 

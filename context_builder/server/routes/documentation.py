@@ -1,4 +1,4 @@
-"""The description of all calls (OpenAPI), for programs and, as a page, for people; nothing comes from another host."""
+"""These routes serve the OpenAPI description and a page that shows it; nothing is loaded from another host."""
 
 from __future__ import annotations
 

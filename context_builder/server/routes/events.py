@@ -1,4 +1,4 @@
-"""A session as it happens, as server-sent events: the state, then patches, and silence."""
+"""This route streams a session live as server-sent events: the state, then patches, and silence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Context packages: built, served, rated, and explained."""
+"""These routes build, return, rate and explain context packages."""
 
 from __future__ import annotations
 

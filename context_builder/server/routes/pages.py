@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether what it needs answers; for whoever runs it."""
+"""These routes report whether the server is alive, and whether the services that it needs answer."""
 
 from __future__ import annotations
 

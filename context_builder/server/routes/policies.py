@@ -1,4 +1,4 @@
-"""The tenant's Cedar policies."""
+"""These routes store, return and delete a tenant's Cedar policies."""
 
 from __future__ import annotations
 

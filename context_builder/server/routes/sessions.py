@@ -1,4 +1,4 @@
-"""Sessions: which there are, what they publish, what was said, and what is to be said."""
+"""These routes list sessions, return their state and messages, and accept new messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt of a session's next turn."""
+"""This route builds the prompt of a session's next turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of one conversation and what follows from each message, without I/O and without a clock of its own.
+"""A conversation's state changes with each message, without I/O and without a clock of its own.
 
 Messages, answers of analysts and the time come in; tasks for analysts, changes to write and the published state go
 out. The session uses ``Conversation``; recordings replay it."""

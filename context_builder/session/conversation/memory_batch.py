@@ -1,4 +1,4 @@
-"""A memory batch is what one part of a summary adds to the long-term memory: its messages, and points citing them."""
+"""A memory batch holds what one part of a summary adds to the long-term memory: its messages, and new points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two JSON strings that readers poll (``docs/reference/wire-contract.md``); the state in comparable pieces."""
+"""Readers poll these two JSON strings (``docs/reference/wire-contract.md``); the state is in comparable pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analysis tasks are what a conversation asks an analyst to do, beside its loop."""
+"""Analysis tasks are a conversation's requests to an analyst, which run beside the loop."""
 
 from __future__ import annotations
 

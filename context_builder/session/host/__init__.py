@@ -1,3 +1,3 @@
-"""What the sessions of a process share: one reader of all their inputs, one refresher of what expires. In go sessions
+"""The sessions of a process share one reader of all inputs and one refresher of expiring keys. In go sessions
 that register; out come events that wake those with something to do. Others import from ``host``.
 """

@@ -1,4 +1,4 @@
-"""Arrivals tell which input lists of many have something in them, without a connection each."""
+"""Arrivals tell which of many input lists are not empty, without a connection for each list."""
 
 from __future__ import annotations
 

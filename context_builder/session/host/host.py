@@ -1,4 +1,4 @@
-"""A host does for all sessions of a process what each would otherwise do by itself, again and again."""
+"""A host does the periodic work of all sessions of a process together."""
 
 from __future__ import annotations
 

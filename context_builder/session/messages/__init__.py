@@ -1,3 +1,3 @@
-"""A delivery read as a message, and the buffer of the newest ones.
+"""A delivery is decoded to a message, and the buffer holds the newest messages.
 
 Raw bytes come in, :class:`Message` and :class:`BufferedMessage` go out."""

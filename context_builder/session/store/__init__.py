@@ -1,4 +1,4 @@
-"""A session in Redis: lease, lineage, the one commit that writes all of it, what is to be delivered, what failed.
+"""A session's store in Redis holds its lease, lineage, commits, outboxes and dead letters.
 
 Beside the session, commands may use ``SessionRegistry`` (registry), ``DeadLetters`` (dead_letters) and ``SessionStore``
 (store)."""

@@ -1,4 +1,4 @@
-"""KEYS and ARGV of ``commit.lua``, in the order in which it takes them."""
+"""This module makes KEYS and ARGV of ``commit.lua``, in the script's order."""
 
 from __future__ import annotations
 

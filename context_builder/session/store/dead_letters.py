@@ -1,4 +1,4 @@
-"""Dead letters are what can never be delivered, kept with the reason, to be looked at and put back.
+"""Dead letters are undeliverable messages and entries, kept with the reason, to be inspected and requeued.
 
 These are deliveries that could not become messages, and entries of an outbox that their receiver refuses for good.
 """

@@ -1,4 +1,4 @@
-"""Lineage is what of a session's history one process knows, and so what it may write over."""
+"""Lineage is the part of a session's history that a process knows, and so may write over."""
 
 from __future__ import annotations
 

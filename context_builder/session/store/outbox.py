@@ -1,4 +1,4 @@
-"""An outbox is a list in Redis of what was committed and is not delivered yet."""
+"""An outbox is a list in Redis of entries that are committed and not yet delivered."""
 
 from __future__ import annotations
 

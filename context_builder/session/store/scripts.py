@@ -1,4 +1,4 @@
-"""The Lua scripts beside this file, which Redis runs alone and whole."""
+"""This module loads the Lua scripts beside this file, which Redis runs atomically."""
 
 from __future__ import annotations
 

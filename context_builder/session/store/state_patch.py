@@ -1,4 +1,4 @@
-"""The state as it changes in Redis: the oldest messages leave it, new ones come, and only that is sent.
+"""A state patch sends only the changes of the published state: messages that leave, and new ones.
 
 With a full buffer the state is some hundred kilobytes to a few megabytes. Sent whole, every message would carry that to
 Redis, into its append-only file and to its replicas. JSON allows white space between its parts, so what leaves is

@@ -1,3 +1,3 @@
-"""The rolling summary: points that cite messages, merged and shortened so that they fit their tokens.
+"""The rolling summary consists of points that cite messages, merged and shortened to fit their token budget.
 
 Draft points of an analyst come in; :class:`RollingSummary` and the messages that a point cites go out."""

@@ -1,4 +1,4 @@
-"""A text is shortened here so that it still tells what it is about, without a model: function words go first."""
+"""This module shortens a text without a model so that its subject stays clear: function words go first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rolling summary is a ledger, and knows what of the conversation it covers."""
+"""The rolling summary is a ledger, and knows which part of the conversation it covers."""
 
 from __future__ import annotations
 

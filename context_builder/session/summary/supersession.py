@@ -1,4 +1,4 @@
-"""Which earlier decision a later one replaces, told by its words. Pure; a miss is better than a wrong answer."""
+"""Supersession finds the earlier decision that a later one replaces, by words. Pure; misses beat wrong answers."""
 
 from __future__ import annotations
 

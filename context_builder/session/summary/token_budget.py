@@ -1,4 +1,4 @@
-"""Makes a summary's points fit its token budget: shorter, then merged, oldest first.
+"""This module makes a summary's points fit its token budget: it shortens, then merges them, oldest first.
 
 Loss is spread: a point is merged again only when all the others that are not among the newest have been
 merged as often, so that the beginning of a long session keeps its share; the newest at most lose function words.

@@ -1,4 +1,4 @@
-"""Health and cost: what works, what waits, what the model's calls cost, and what could not be delivered."""
+"""This view shows health, queues, the cost of model calls, and dead letters."""
 
 from __future__ import annotations
 

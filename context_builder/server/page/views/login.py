@@ -1,4 +1,4 @@
-"""Logging in and out: with a credential of the API, or the address that ``serve`` prints."""
+"""People log in with a credential of the API, or by the address that ``serve`` prints, and log out."""
 
 from __future__ import annotations
 

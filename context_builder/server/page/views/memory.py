@@ -1,4 +1,4 @@
-"""The memory: searched and filtered, with what replaced what, and forgotten after a question."""
+"""This view searches and filters memories, shows replacements, and deletes memories after a confirmation."""
 
 from __future__ import annotations
 

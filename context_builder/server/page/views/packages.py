@@ -1,4 +1,4 @@
-"""Packages of context: built, found, opened with why each candidate is in or out, rated; and the audit verified."""
+"""This view builds, lists, explains and rates context packages, and verifies the audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why something is in a prompt: built as it would go out, in a budget that can be dragged; and what helped."""
+"""This view explains a session's prompt within an adjustable budget, and takes feedback."""
 
 from __future__ import annotations
 

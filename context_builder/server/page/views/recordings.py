@@ -1,4 +1,4 @@
-"""Back in time: what readers saw of a recorded session at any instant, and two recordings compared."""
+"""This view shows the published state of a recorded session at any instant, and compares two recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session as it happens: what is said and about what, the silence, and what the summary holds of it."""
+"""This view shows a session live: messages, domains, silence and the summary."""
 
 from __future__ import annotations
 

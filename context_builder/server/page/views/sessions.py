@@ -1,4 +1,4 @@
-"""The sessions: who speaks, how fast, about what, and which are behind; kept current while somebody looks."""
+"""This view lists sessions live: who speaks, how fast, about what, and which are behind."""
 
 from __future__ import annotations
 
