@@ -24,7 +24,8 @@ LONGEST_WORD: Final = 40
 """Characters; what is longer (a URL, a run of text without spaces) is no keyword."""
 
 REMEMBERED: Final = 16_384
-"""Words whose properties are remembered, about 5 MB: nearly all that are said were said before."""
+"""Words whose properties are remembered, about 5 MB: nearly all that are said were said before. Those with
+digits are not remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,16 @@ class Word:
 _remembered = lru_cache(REMEMBERED)(Word.of)
 
 
+def _recurs(spelled: str) -> bool:
+    return len(spelled) <= LONGEST_WORD and not _DIGITS.search(spelled)
+
+
 def words(text: str) -> list[Word]:
     """Return the words of ``text`` in order."""
     parts = _WORD.split(text)  # what is between the words, and the words
     parts[0] = "."  # no word comes before the first
     return [
-        (_remembered if len(spelled) <= LONGEST_WORD else Word.of)(spelled, gap == " " or not gap.strip(_SPACE))
+        (_remembered if _recurs(spelled) else Word.of)(spelled, gap == " " or not gap.strip(_SPACE))
         for gap, spelled in zip(parts[::2], parts[1::2], strict=False)
     ]
 
