@@ -109,5 +109,5 @@ class ContextPackage(CamelModel):
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("json_text", None)
+        copied.__dict__.pop("json_text", None)  # which pydantic copies, too
         return copied
