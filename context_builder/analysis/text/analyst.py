@@ -7,7 +7,7 @@ a long summary can be cancelled, and many sessions take turns.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Final, TypeVar, TypeVarTuple
 
@@ -21,7 +21,7 @@ from context_builder.analysis.analyst import (
     SummaryResult,
 )
 from context_builder.analysis.text.domains import score_domains
-from context_builder.analysis.text.keywords import keywords, topic_keywords
+from context_builder.analysis.text.keywords import keywords, read, topic_keywords
 from context_builder.analysis.text.summary import Digest, SummarySize
 from context_builder.analysis.text.words import Recurrence
 from context_builder.analysis.turns import FairTurns
@@ -112,16 +112,17 @@ def _portions(messages: Sequence[AnalystMessage]) -> Iterator[Sequence[AnalystMe
 
 def _counted(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> Recurrence:
     for said in messages:
-        recurring.add(said.text)
+        recurring.count(read(said.text).stems)
     return recurring
 
 
-def _keywords(recurring: Recurrence, messages: Sequence[AnalystMessage]) -> list[tuple[str, ...]]:
+def _keywords(recurring: Mapping[str, int], messages: Sequence[AnalystMessage]) -> list[tuple[str, ...]]:
     return [keywords(said.text, recurring) for said in messages]
 
 
 def _keywords_at_once(messages: Sequence[AnalystMessage]) -> KeywordResult:
-    recurring = _counted(Recurrence(before=messages[0].recurring if messages else None), messages)
+    here, before = _counted(Recurrence(), messages), messages[0].recurring
+    recurring = {found: count + before.get(found, 0) for found, count in here.items()}  # of the rest, nobody asks
     return KeywordResult(tuple(_keywords(recurring, messages)), NAME)
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
+from context_builder.analysis.text.keywords import REMEMBERED, SHORT
 from context_builder.analysis.text.profiles import Lexicon, Weights, lexicon
 from context_builder.analysis.text.words import plain_words
 from context_builder.domains import DOMAINS
@@ -66,14 +68,13 @@ class Evidence:
 
 def score_domains(texts: Sequence[str]) -> Evidence:
     """Return the evidence in messages given oldest first."""
-    known = lexicon()
     times: dict[int, tuple[Weights, float]] = {}
     length = 0.0
     for age, text in enumerate(reversed(texts)):
-        spoken = plain_words(text[:MAX_CHARACTERS])
+        spoken, terms = _remembered(text) if len(text) <= SHORT else _read(text)
         fresh = RECENCY**age
-        length += fresh * len(spoken)
-        for weights in _terms(spoken, known):
+        length += fresh * spoken
+        for weights in terms:
             times[id(weights)] = weights, times.get(id(weights), (weights, 0.0))[1] + fresh
     scores = [0.0] * len(DOMAINS)
     for weights, count in times.values():
@@ -81,6 +82,15 @@ def score_domains(texts: Sequence[str]) -> Evidence:
         for domain, weight in weights.items():
             scores[domain] += damped * weight**2
     return Evidence(tuple(scores), length)
+
+
+def _read(text: str) -> tuple[int, tuple[Weights, ...]]:
+    """Return how many words a text has, and the weights of its terms."""
+    spoken = plain_words(text[:MAX_CHARACTERS])
+    return len(spoken), tuple(_terms(spoken, lexicon()))
+
+
+_remembered = lru_cache(REMEMBERED)(_read)
 
 
 def _terms(spoken: Sequence[str], known: Lexicon) -> Iterator[Weights]:

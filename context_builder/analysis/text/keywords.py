@@ -29,11 +29,11 @@ LONGEST_PHRASE: Final = 5
 MAX_CHARACTERS: Final = 30_000
 """Of one message; what matters is named by then."""
 
-SHORT: Final = 400
-"""Characters of a text whose words are remembered ..."""
+SHORT: Final = 1_000
+"""Characters of a text of which is remembered what it says by itself ..."""
 
 REMEMBERED: Final = 10_000
-"""... of so many texts, about 5 MB: a message is read for its keywords, and with others for each of two domains."""
+"""... of so many texts, about 10 MB: a message is read for its keywords, and with others for each of two domains."""
 
 _POSSESSIVE: Final = re.compile(r"['’]s?$")
 _BEFORE_NOUNS: Final = frozenset(
@@ -57,6 +57,16 @@ class Phrase(NamedTuple):
     """Sum of the specificity of its words."""
 
 
+class Reading(NamedTuple):
+    """Holds what a text says by itself: its words, its candidate phrases, and the stems of its words with content, each
+    as often as it occurs.
+    """
+
+    tokens: Sequence[Word]
+    phrases: Sequence[Phrase]
+    stems: Sequence[str]
+
+
 def keywords(text: str, recurring: Mapping[str, int] | None = None, *, most: int = MAX_KEYWORDS) -> tuple[str, ...]:
     """Return up to ``most`` keywords of ``text``, best first, spelled as in it.
 
@@ -66,12 +76,14 @@ def keywords(text: str, recurring: Mapping[str, int] | None = None, *, most: int
     """
     if len(text.strip()) < MIN_KEYWORD_TEXT:
         return ()
-    tokens = _tokens(text)
+    tokens, found, stems = read(text)
+    counts, length = Counter(stems), len(tokens)
     recurring = recurring or {}
-    best = ranked(tokens, phrases(tokens), recurring, most)
+    best = ranked(found, counts, length, recurring, most)
     for helpers in (nouns_by_place, verbs_by_place, dates):
         if len(best) < ENOUGH:
-            best = _folded([*best, *ranked(tokens, helpers(tokens), recurring, ENOUGH)], min(ENOUGH, most))
+            helped = ranked(helpers(tokens), counts, length, recurring, ENOUGH)
+            best = _folded([*best, *helped], min(ENOUGH, most))
     return tuple(phrase.text for phrase, _ in best)
 
 
@@ -81,20 +93,32 @@ def topic_keywords(texts: Sequence[str], speakers: Iterable[str] = (), *, most: 
     The names of the ``speakers`` are no topic.
     """
     names = {word.stem for speaker in speakers for word in words(speaker)}
-    tokens = [word for text in reversed(texts) for word in _tokens(text)]
-    candidates = (phrase for phrase in phrases(tokens) if not names.issuperset(phrase.stems))
-    return tuple(phrase.text for phrase, _ in ranked(tokens, candidates, {}, most))
+    candidates: list[Phrase] = []
+    counts: Counter[str] = Counter()
+    length = 0
+    for text in reversed(texts):
+        tokens, found, stems = read(text)
+        candidates += [
+            Phrase(phrase.text, phrase.stems, length + phrase.at, phrase.weight)
+            for phrase in found
+            if not names.issuperset(phrase.stems)
+        ]
+        counts.update(stems)
+        length += len(tokens)
+    return tuple(phrase.text for phrase, _ in ranked(candidates, counts, length, {}, most))
 
 
-def _tokens(text: str) -> Sequence[Word]:
-    return _remembered(text) if len(text) <= SHORT else _tokens_of(text)
+def read(text: str) -> Reading:
+    """Return what ``text`` says by itself."""
+    return _remembered(text) if len(text) <= SHORT else _read(text)
 
 
-def _tokens_of(text: str) -> Sequence[Word]:
-    return words(fluent(text[:MAX_CHARACTERS]))
+def _read(text: str) -> Reading:
+    tokens = words(fluent(text[:MAX_CHARACTERS]))
+    return Reading(tokens, tuple(phrases(tokens)), [word.stem for word in tokens if word.is_content])
 
 
-_remembered = lru_cache(REMEMBERED)(_tokens_of)
+_remembered = lru_cache(REMEMBERED)(_read)
 
 
 def phrases(tokens: Sequence[Word]) -> Iterator[Phrase]:
@@ -241,22 +265,20 @@ def _is_weak_end(word: Word) -> bool:
 
 
 def ranked(
-    tokens: Sequence[Word], candidates: Iterable[Phrase], recurring: Mapping[str, int], most: int
+    candidates: Iterable[Phrase], counts: Counter[str], length: int, recurring: Mapping[str, int], most: int
 ) -> list[tuple[Phrase, float]]:
-    """Return the best phrases with their scores, without those that repeat or are part of a better one."""
+    """Return the best phrases with their scores, without those that repeat or are part of a better one.
+
+    ``counts`` tells how often each stem occurs in the text, of ``length`` words.
+    """
     occurring: dict[tuple[str, ...], list[Phrase]] = {}
     for phrase in candidates:
         occurring.setdefault(phrase.stems, []).append(phrase)
-    if not occurring:
-        return []
-    counts = Counter([word.stem for word in tokens if word.is_content])
-    scored = [(same[0], _score(same[0], len(same), counts, recurring, len(tokens))) for same in occurring.values()]
+    scored = [(same[0], _score(same[0], len(same), counts, recurring, length)) for same in occurring.values()]
     return _folded(sorted(scored, key=lambda item: (-item[1], item[0].at)), most)
 
 
-def _score(
-    phrase: Phrase, occurrences: int, counts: Mapping[str, int], recurring: Mapping[str, int], length: int
-) -> float:
+def _score(phrase: Phrase, occurrences: int, counts: Counter[str], recurring: Mapping[str, int], length: int) -> float:
     centrality = sum([math.log1p(counts[s]) for s in phrase.stems]) / len(phrase.stems)
     familiar = sum([math.log(max(1, recurring.get(s, 0))) for s in phrase.stems]) / len(phrase.stems)
     position = 1 - 0.5 * phrase.at / (length + 1)

@@ -7,7 +7,7 @@ A word keeps together what a reader takes as one: ``GPT-4o``, ``C++``, ``BRCA1``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Self
@@ -144,13 +144,18 @@ class Recurrence(Mapping[str, int]):
         self._limit = limit
         self._counts = dict(before or {})
 
-    def copy(self) -> dict[str, int]:
-        """Return the counts, as ``dict`` would for a hundred times as long."""
-        return self._counts.copy()
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return the counts themselves, which change with the next message."""
+        return self._counts
 
     def add(self, text: str) -> None:
         """Count the stems of one message."""
-        for found in {word.stem for word in words(text) if word.is_content}:
+        self.count([word.stem for word in words(text) if word.is_content])
+
+    def count(self, stems: Iterable[str]) -> None:
+        """Count the stems of one message, however often each occurs in it."""
+        for found in set(stems):
             self._counts[found] = self._counts.get(found, 0) + 1
         if len(self._counts) > 2 * self._limit:
             self._forget()
