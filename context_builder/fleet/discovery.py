@@ -122,14 +122,17 @@ class Discovery:
             await asyncio.sleep(RECONNECT)
 
     async def _hear(self, pubsub: PubSub) -> None:
-        async for message in pubsub.listen():
-            if message["type"] == "subscribe" and message["channel"].decode() == push_channel(self._redis):
+        arrivals, pushes = ARRIVALS.encode(), push_channel(self._redis).encode()
+        while True:
+            answer: Any = await pubsub.parse_response(block=True)  # listen() costs twice as much, for every push
+            kind, channel, data = answer or (b"", b"", b"")
+            if kind == b"subscribe" and channel == pushes:
                 self._listening.set()
                 self._scan_now.set()  # for what was pushed before
-            if message["type"] != "message":
+            if kind != b"message":
                 continue
-            told = message["data"].decode(errors="replace")
-            if message["channel"] == ARRIVALS.encode():
+            told = data.decode(errors="replace")
+            if channel == arrivals:
                 self.find(told)
             elif told == self._probe:
                 self._heard_probe.set()

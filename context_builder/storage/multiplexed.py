@@ -18,7 +18,7 @@ from redis.asyncio.connection import Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-LANES: Final = 3
+LANES: Final = 2
 """So one large command does not hold up the others, and answers are waited for while the next commands are sent."""
 
 MOST_BYTES: Final = 2**20

@@ -26,7 +26,7 @@ from context_builder.session.summary.citation import read_sources
 
 
 def counters(conversation: Conversation) -> dict[str, Any]:
-    """Return all counters, as JSON takes them."""
+    """Return all counters, as orjson takes them."""
     return {
         "last_message_time": conversation.last_message.wall,
         "last_summary_time": conversation.last_summary.wall,
@@ -41,7 +41,7 @@ def counters(conversation: Conversation) -> dict[str, Any]:
         "domain_calls_skipped": conversation.domain_tracker.skipped,
         "analyst": conversation.analysts,
         "ended_at": conversation.ended_at,
-        "cost": conversation.usage_totals.wire(),
+        "cost": orjson.Fragment(conversation.usage_totals.encoded()),
     }
 
 

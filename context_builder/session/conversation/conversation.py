@@ -183,7 +183,8 @@ class Conversation:
         ``longest`` characters.
 
         With domains that were asked for at this very moment they go out at once: one call may answer both. When
-        there is ``more_to_come`` they wait a little for company.
+        there is ``more_to_come`` they wait a little for company. A task with a limit is to be done before anything
+        else happens.
         """
         if now.monotonic < self._triggers.keywords_due_at():
             return None
@@ -193,7 +194,7 @@ class Conversation:
         )
         if not batch:
             return None
-        recurring = self._recurrence.copy()
+        recurring = self._recurrence.counts if longest is not None else self._recurrence.counts.copy()
         return KeywordTask([entry.for_analyst(recurring) for entry in batch])
 
     def domains_due(self, now: Instant) -> bool:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_builder.costs import Usage
+import orjson
+
+from context_builder.costs import NO_USAGE, Usage
 from context_builder.session.conversation.tasks import AnalysisTask, DomainTask, KeywordTask, SummaryTask
 
 TASKS: Final = ("keywords", "domains", "summary", "embeddings")
@@ -59,6 +61,7 @@ class UsageTotals:
     def __init__(self) -> None:
         self.tasks = {task: TaskUsage() for task in TASKS}
         self.unpriced: set[str] = set()
+        self._encoded: bytes | None = None
 
     @property
     def dollars(self) -> float:
@@ -68,6 +71,8 @@ class UsageTotals:
         self.tasks[task].add(usage)
         if usage.unpriced:
             self.unpriced.add(usage.model)
+        if usage is not NO_USAGE:
+            self._encoded = None
 
     def wire(self) -> dict[str, Any]:
         """Return the totals as published under ``cost``, with everything :meth:`restore` needs."""
@@ -77,7 +82,14 @@ class UsageTotals:
             "tasks": {task: spent.wire() for task, spent in self.tasks.items()},
         }
 
+    def encoded(self) -> bytes:
+        """Return :meth:`wire` as JSON, which most commits publish unchanged."""
+        if self._encoded is None:
+            self._encoded = orjson.dumps(self.wire())
+        return self._encoded
+
     def restore(self, fields: Mapping[str, Any]) -> None:
         """Restore what :meth:`wire` gave."""
+        self._encoded = None
         self.tasks |= {task: TaskUsage(**spent) for task, spent in fields["tasks"].items()}
         self.unpriced = set(fields["unpriced"])

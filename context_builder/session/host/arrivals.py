@@ -73,7 +73,7 @@ class Arrivals:
         loop = asyncio.get_running_loop()
         probe = self._probe.encode()
         while True:
-            kind, _, key = await pubsub.parse_response(block=True)
+            kind, _, key = await pubsub.parse_response(block=True) or (b"", b"", b"")
             if kind == b"message":
                 self._heard_at = loop.time()
                 if key != probe:
