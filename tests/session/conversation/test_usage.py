@@ -22,6 +22,16 @@ from tests.session.saying import BIOLOGY, conversation, hear, keywords_for, poin
 CALL = Usage("gpt-4o-mini", prompt_tokens=100, cached_tokens=40, completion_tokens=10, calls=1, dollars=0.002)
 
 
+def test_what_is_published_is_what_has_been_added_up_so_far() -> None:
+    spending, restored = UsageTotals(), UsageTotals()
+    for task in ("keywords", "summary"):
+        spending.add(task, CALL)
+        assert orjson.loads(spending.encoded()) == spending.wire()
+    assert restored.encoded() != spending.encoded()
+    restored.restore(orjson.loads(spending.encoded()))
+    assert restored.encoded() == spending.encoded()
+
+
 def test_every_task_has_its_own_sum() -> None:
     spending = UsageTotals()
     spending.add("keywords", CALL)
