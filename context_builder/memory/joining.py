@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 from context_builder.errors import MemoryRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating, SearchResult
 
-WAIT: Final = 0.1
-"""Seconds that memories wait for others."""
+WAIT: Final = 0.25
+"""Seconds that memories wait for others. Longer saves PostgreSQL more, which counts each word of a call once; but what
+was said is to be found within a second, and the feed takes some of it."""
 
 MOST: Final = 500
 """Memories in a call, at most."""

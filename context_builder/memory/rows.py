@@ -20,18 +20,20 @@ KEY_CHARS: Final = 200
 def storable(value: Any) -> Any:
     """Return ``value`` as PostgreSQL's JSON holds it: no NUL, no half of a surrogate pair, no infinite number."""
     match value:
+        case str() if value.isascii() and "\x00" not in value:
+            return value
         case str():
             return value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
         case float():
             return value if math.isfinite(value) else None
         case None | bool() | int():
             return value
-        case Mapping():
-            return {storable(str(name)): storable(item) for name, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [storable(item) for item in value]
         case datetime():
             return value.isoformat()
+        case dict() | Mapping():
+            return {storable(str(name)): storable(item) for name, item in value.items()}
         case _:
             return storable(str(value))
 

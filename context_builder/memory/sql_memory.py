@@ -17,6 +17,10 @@ QUERY_TIME: Final = 0.2
 """Seconds in which a query is embedded, or not at all; it leaves a turn's search a third of its deadline."""
 
 
+ROWS: Final = 500
+"""Memories that are stored at once, if they need not be embedded at once, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """Weighs the techniques of a search; the defaults are what served best on long conversations.
@@ -75,8 +79,10 @@ class SqlMemory:
         return self._functions.name
 
     async def remember(self, tenant_id: str, memories: Sequence[Memory]) -> None:
-        for start in range(0, len(memories), self._batch):
-            rows = [as_row(memory) for memory in memories[start : start + self._batch]]
+        waits_for_embeddings = self._embeddings is not None and not self._in_background
+        most = self._batch if waits_for_embeddings else ROWS
+        for start in range(0, len(memories), most):
+            rows = [as_row(memory) for memory in memories[start : start + most]]
             if self._embeddings is not None:
                 rows = [row | {"embedder": self._embeddings.name} for row in rows]
             await self._call("context_memory_remember", tenant_id, memories=rows)

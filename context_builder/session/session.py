@@ -89,7 +89,8 @@ class Session:
         self._count_tokens = dependencies.count_tokens
         self._clock = dependencies.clock
         self._tenant_id = dependencies.memory.tenant_id if dependencies.memory else ""
-        self._store = SessionStore(host.client if host else client, session_id, rules)
+        client, list_reader = (host.client, host.list_reader) if host else (client, None)
+        self._store = SessionStore(client, session_id, rules, list_reader)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         history = CommitHistory()
         self._host = host

@@ -59,11 +59,11 @@ class _Translated:
             await self._timeout.__aexit__(kind, error, trace)
         except TimeoutError as expired:
             error = expired
-        if error is not None and (translation := _translation(error, self._patience)):
-            raise translation from None
+        if error is not None and (translated_error := translation(error, self._patience)):
+            raise translated_error from None
 
 
-def _translation(error: BaseException, patience: float) -> StoreError | None:
+def translation(error: BaseException, patience: float = COMMAND_TIMEOUT) -> StoreError | None:
     """Return what this package raises in the place of ``error``, if that comes from Redis."""
     match error:
         case redis.exceptions.AuthenticationError() | redis.exceptions.AuthorizationError():

@@ -16,7 +16,8 @@ from context_builder.session.inbox import Inbox
 from context_builder.session.outbox_relay import OutboxRelay
 from context_builder.session.store.commit_history import CommitHistory, UnidentifiedDeliveries
 from context_builder.session.store.lineage import Lineage
-from context_builder.session.store.store import InputRead, SessionStore
+from context_builder.session.store.list_reader import ListRead
+from context_builder.session.store.store import SessionStore
 from scripts.alteration import alter_commit, replace
 
 
@@ -35,7 +36,7 @@ def acknowledge_before_commit() -> None:
     """Deliveries leave the list when they are read, as with a plain RPOP."""
     read, wait = SessionStore.read_input, SessionStore.next_input
 
-    async def take(self: SessionStore) -> InputRead:
+    async def take(self: SessionStore) -> ListRead:
         taken = await read(self)
         if taken.items:
             await self._client.ltrim(self.keys.input, 0, -len(taken.items) - 1)

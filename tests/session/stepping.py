@@ -61,6 +61,12 @@ class Gate:
         self.late: list[Command] = []
         self.closed = False
 
+    def close(self) -> None:
+        """Let nothing through any more."""
+        self.closed = True
+        for command in self.waiting:
+            command.fate.cancel()
+
     async def passing(self, name: str, carry_out: Callable[[], Awaitable[Any]]) -> Any:
         if self.closed:
             raise asyncio.CancelledError
@@ -209,7 +215,7 @@ class Owner:
 
     async def die(self) -> None:
         """End as a killed process does: nothing more is sent."""
-        self.gate.closed = True
+        self.gate.close()
         for task in (self._feeding, self._busy, self._refreshing):
             if task is not None:
                 task.cancel()

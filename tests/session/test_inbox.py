@@ -21,7 +21,8 @@ from context_builder.session.store.commit_history import (
     UnidentifiedDeliveries,
     position_after,
 )
-from context_builder.session.store.store import InputRead, SessionStore
+from context_builder.session.store.list_reader import ListRead
+from context_builder.session.store.store import SessionStore
 from context_builder.testing import ManualClock
 
 
@@ -39,8 +40,8 @@ class Store:
     async def next_input(self, seconds: int) -> bytes:
         return self.deliveries[0]
 
-    async def read_input(self) -> InputRead:
-        return InputRead([*self.deliveries], positions(self.acknowledged)[-1])
+    async def read_input(self) -> ListRead:
+        return ListRead([*self.deliveries], positions(self.acknowledged)[-1])
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         self.asked.append(len(identities))

@@ -190,7 +190,7 @@ class Conversation:
             return None
         together = self.domain_tracker.was_asked_at(now)
         batch = self._batches.next(
-            self.buffer.published(), now, at_once=together, more_to_come=more_to_come, most=most, longest=longest
+            self.buffer.without_keywords(), now, at_once=together, more_to_come=more_to_come, most=most, longest=longest
         )
         if not batch:
             return None

@@ -36,13 +36,14 @@ class KeywordBatches:
         most: int | None = None,
         longest: int | None = None,
     ) -> Sequence[BufferedMessage]:
-        """Return the messages to ask about now, oldest first; None while waiting is better. ``at_once`` skips the
-        window; None also when there would be more than ``most``, or ``longest`` characters of text.
+        """Return which of ``entries``, which need keywords, to ask about now, oldest first; none while waiting is
+        better. ``at_once`` skips the window; none also when there would be more than ``most``, or ``longest``
+        characters of text.
         """
         self.due_at = NEVER
         if self._calls >= self._rules.keyword_jobs:
             return ()
-        wanted = (entry for entry in entries if entry.needs_keywords and entry.id not in self._asked)
+        wanted = (entry for entry in entries if entry.id not in self._asked)
         batch = list(islice(wanted, self._rules.keyword_batch))
         if not batch or (most is not None and len(batch) > most):
             return ()

@@ -15,6 +15,7 @@ from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.session.config import SessionConfig
 from context_builder.session.host.arrivals import Arrivals
 from context_builder.session.keys import Keys
+from context_builder.session.store.list_reader import ListReader
 from context_builder.session.store.scripts import script
 from context_builder.storage.multiplexed import MultiplexedRedis
 from context_builder.storage.redis_availability import translated, until_available
@@ -91,11 +92,12 @@ class HostedSession:
 class SessionHost:
     """Runs what is periodic for all sessions registered with it, over a few connections.
 
-    ``client`` is what its sessions are to use. Open it with :func:`open_host`.
+    ``client`` and ``list_reader`` are what its sessions are to use. Open it with :func:`open_host`.
     """
 
     def __init__(self, client: Redis, rules: SessionConfig) -> None:
         self.client = client
+        self.list_reader = ListReader(client)
         self.starting = asyncio.Semaphore(STARTS)
         self._rules = rules
         self._sessions: dict[str, HostedSession] = {}

@@ -28,12 +28,15 @@ class Buffer:
         self._latest_time = float("-inf")
         self._has_late = False
         self._sizes: dict[int, int] = {}
+        self._without_keywords: set[int] = set()
         self._first = 0  # published, in the order
         self._bytes = 0  # of what is published
 
     def insert(self, entry: BufferedMessage) -> None:
         """Put the entry where the contract's order wants it: last, unless it came late."""
         self.entries[entry.id] = entry
+        if entry.needs_keywords:
+            self._without_keywords.add(entry.id)
         size = self._sizes[entry.id] = _size(entry)
         index = self._late_index(entry)
         if index is None:
@@ -78,6 +81,10 @@ class Buffer:
     def published(self) -> list[BufferedMessage]:
         return self._order[self._first :]
 
+    def without_keywords(self) -> list[BufferedMessage]:
+        """Return the published entries that need keywords."""
+        return [entry for entry in self.published() if entry.needs_keywords] if self._without_keywords else []
+
     @property
     def published_count(self) -> int:
         return len(self._order) - self._first
@@ -88,6 +95,8 @@ class Buffer:
 
     def touched(self, entry: BufferedMessage) -> None:
         """Note that the entry changed; with its new size there may be too much to publish."""
+        if not entry.needs_keywords:
+            self._without_keywords.discard(entry.id)
         before, self._sizes[entry.id] = self._sizes[entry.id], _size(entry)
         if not self._first or entry not in self._order[: self._first]:
             self._bytes += self._sizes[entry.id] - before
@@ -122,7 +131,7 @@ class Buffer:
             staying = [entry for entry in outside if entry.id in self._pinned]
             self._order[: self._first], self._first = staying, len(staying)
             for entry in leaving:
-                del self.entries[entry.id], self._sizes[entry.id]
+                self._let_go(entry.id)
         self.pending += len(leaving)
         self.pending_tokens += sum(entry.estimated_tokens for entry in leaving)
         return leaving
@@ -150,8 +159,12 @@ class Buffer:
             self._order = [entry for entry in self._order if entry.id not in leaving]
             self._pinned -= leaving
             for entry_id in leaving & self.entries.keys():
-                del self.entries[entry_id], self._sizes[entry_id]
+                self._let_go(entry_id)
             self._publish_from(outside)
+
+    def _let_go(self, entry_id: int) -> None:
+        del self.entries[entry_id], self._sizes[entry_id]
+        self._without_keywords.discard(entry_id)
 
     def _publish_from(self, first: int) -> None:
         """Publish the entries from that one on. What left the publication does not come back: others after it may be

@@ -1,18 +1,36 @@
--- The oldest items of a list: at most ARGV[1] of them and ARGV[2] bytes together, but at least one. They are at its
--- right end, oldest last, or with ARGV[3] at its left end, oldest first. Before them, of the checkpoint at this moment:
--- its position in the input, its revision and its writer.
--- KEYS: the list, checkpoint.
-local held = redis.call('HMGET', KEYS[2], 'position', 'revision', 'by')
-local items, bytes = {held[1] or '', held[2] or '0', held[3] or ''}, 0
-for i = 1, tonumber(ARGV[1]) do
-  local item = redis.call('LINDEX', KEYS[1], ARGV[3] == 'left' and i - 1 or -i)
-  if not item then
-    break
+-- The ends of lists: of each, at most so many items, at its right end, oldest last, or at its left end, oldest first.
+-- All are at most ARGV[1] bytes together, but one item at least. Before a list's items, of its session's checkpoint at
+-- this moment: the position in the input, the revision and the writer. Answers nothing for lists that the bytes do not
+-- reach, and an error for those that are something else.
+-- KEYS: for each list, itself and the checkpoint. ARGV: the bytes, then for each list the number of items, and 'left' or
+-- 'right'.
+local budget, read = tonumber(ARGV[1]), 0
+
+local function items_of(list, checkpoint, most, from_left)
+  local held = redis.pcall('HMGET', checkpoint, 'position', 'revision', 'by')
+  if held.err then
+    return held
   end
-  bytes = bytes + #item
-  if i > 1 and bytes > tonumber(ARGV[2]) then
-    break
+  local items = {held[1] or '', held[2] or '0', held[3] or ''}
+  for i = 1, most do
+    local item = redis.pcall('LINDEX', list, from_left and i - 1 or -i)
+    if not item then
+      break
+    end
+    if type(item) == 'table' then
+      return item
+    end
+    if read > 0 and read + #item > budget then
+      return i > 1 and items
+    end
+    read = read + #item
+    items[i + 3] = item
   end
-  items[i + 3] = item
+  return items
 end
-return items
+
+local answers = {}
+for i = 1, #KEYS, 2 do
+  answers[#answers + 1] = items_of(KEYS[i], KEYS[i + 1], tonumber(ARGV[i + 1]), ARGV[i + 2] == 'left')
+end
+return answers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, cast
 from uuid import uuid4
 
 import orjson
@@ -16,6 +16,7 @@ from context_builder.session.store.commit import Commit, Committed, HeldRevision
 from context_builder.session.store.commit_arguments import CommitArguments, commit_keys
 from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.lineage import Lineage
+from context_builder.session.store.list_reader import ListRead, ListReader
 from context_builder.session.store.outbox import Outbox
 from context_builder.session.store.scripts import script
 from context_builder.session.store.state_patch import StatePatch, StoredState
@@ -23,9 +24,6 @@ from context_builder.storage.redis_availability import translated
 
 END_REQUEST: Final = "end"
 """Value that another process writes to ``control`` to have the owner end the session."""
-
-READ_BYTES: Final = 8 * 2**20
-"""So much of a list is read at once, if it is more than one item: well within a command's time limit."""
 
 NEWEST: Final = 2000
 """So many of what was put into a list last are read when a session is continued."""
@@ -43,25 +41,16 @@ TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
 TOMBSTONE_MS: Final = 60_000
 
 
-class InputRead(NamedTuple):
-    """Holds items from one end of a list, and what the checkpoint had when they were read: its position in the input,
-    its revision and its writer.
-    """
-
-    items: list[bytes]
-    position: bytes
-    revision: int = 0
-    by: bytes = b""
-
-
 class SessionStore:
     """Reads and writes one session in Redis, for the process that may own it.
 
-    The client is shared; nothing here owns a connection. Every method raises
+    The client is shared, as ``list_reader`` may be; nothing here owns a connection. Every method raises
     :class:`StoreUnavailable` when Redis cannot be reached or is not ready.
     """
 
-    def __init__(self, client: Redis, session_id: str, rules: SessionConfig) -> None:
+    def __init__(
+        self, client: Redis, session_id: str, rules: SessionConfig, list_reader: ListReader | None = None
+    ) -> None:
         self.keys = Keys(session_id)
         self.outbox = Outbox(client, session_id, "archive", rules)
         self.memory_outbox = Outbox(client, session_id, "memory", rules)
@@ -73,7 +62,7 @@ class SessionStore:
         self._revision = 0
         self.lineage = Lineage(self._nonce.encode())
         self._commit_keys = commit_keys(self.keys)
-        self._read = script(client, "read")
+        self._list_reader = list_reader or ListReader(client)
         self._commit = script(client, "commit")
         self._acquire = script(client, "acquire")
         self._release = script(client, "release")
@@ -170,9 +159,9 @@ class SessionStore:
             source = target = self.keys.input
             return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
 
-    async def read_input(self) -> InputRead:
+    async def read_input(self) -> ListRead:
         """Return the oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
-        return await self._read_end(self.keys.input, self._rules.read_batch, "right")
+        return await self._list_reader.read(self.keys.input, self.keys.checkpoint, self._rules.read_batch, "right")
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         """Return which of the identities were taken in before."""
@@ -192,17 +181,10 @@ class SessionStore:
         """Read items of a list that belong to the newest commit known. Raises :class:`StoreUnavailable` if Redis is at
         another one: it fell back, or somebody else writes.
         """
-        read, latest = await self._read_end(key, count, end), self.lineage.latest
+        read, latest = await self._list_reader.read(key, self.keys.checkpoint, count, end), self.lineage.latest
         if (read.revision, read.by) != (latest.revision, latest.by):
             raise StoreUnavailable("Redis has fallen back")
         return read.items
-
-    async def _read_end(self, key: str, count: int, end: Literal["left", "right"]) -> InputRead:
-        """Read items from this end of a list inwards, at most so many and :data:`READ_BYTES`."""
-        async with translated():
-            answer = await self._read(keys=[key, self.keys.checkpoint], args=[count, READ_BYTES, end])
-        position, revision, by, *items = answer
-        return InputRead(items, position, int(revision), by)
 
     async def clear_request(self) -> None:
         async with translated():

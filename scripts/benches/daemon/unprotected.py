@@ -12,7 +12,8 @@ from context_builder.__main__ import main
 from context_builder.session.inbox import Batch, Decoded, Inbox
 from context_builder.session.messages import message
 from context_builder.session.store.commit_history import CommitHistory
-from context_builder.session.store.store import InputRead, SessionStore
+from context_builder.session.store.list_reader import ListRead
+from context_builder.session.store.store import SessionStore
 from scripts.alteration import alter_commit, replace
 
 PARTS = {
@@ -30,9 +31,9 @@ PARTS = {
 
 
 def pop_instead_of_reading() -> None:
-    async def pop(self: SessionStore) -> InputRead:
+    async def pop(self: SessionStore) -> ListRead:
         popped = await self._client.rpop(self.keys.input, self._rules.read_batch)  # type: ignore[misc]
-        return InputRead(popped or [], b"")
+        return ListRead(popped or [], b"")
 
     async def pop_next(self: SessionStore, seconds: int) -> bytes | None:
         popped = await self._client.brpop([self.keys.input], seconds)  # type: ignore[misc]

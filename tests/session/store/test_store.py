@@ -338,7 +338,7 @@ async def test_a_batch_is_the_oldest_deliveries(redis: Redis) -> None:
 
 
 async def test_a_batch_is_bounded_in_bytes_but_has_one_delivery(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context_builder.session.store.store.READ_BYTES", 25)
+    monkeypatch.setattr("context_builder.session.store.list_reader.READ_BYTES", 25)
     mine = await owned(redis)
     await redis.lpush(KEYS.input, b"1" * 10, b"2" * 10, b"3" * 10)
     assert (await mine.read_input()).items == [b"1" * 10, b"2" * 10]

@@ -1,0 +1,98 @@
+"""A list reader reads the ends of many sessions' lists, those wanted at about the same time with one script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from redis.asyncio import Redis
+
+from context_builder.session.store.scripts import script
+from context_builder.storage.redis_availability import translated, translation
+
+READ_BYTES: Final = 8 * 2**20
+"""So much is read at once, if it is more than one item: well within a command's time limit."""
+
+MOST_LISTS: Final = 32
+"""Lists read with one script, which holds up Redis for less than a millisecond."""
+
+
+class ListRead(NamedTuple):
+    """Holds items from one end of a list, and what the checkpoint had when they were read: its position in the input,
+    its revision and its writer.
+    """
+
+    items: list[bytes]
+    position: bytes
+    revision: int = 0
+    by: bytes = b""
+
+
+class _Wanted(NamedTuple):
+    keys: tuple[str, str]
+    args: tuple[int, str]
+    answer: asyncio.Future[ListRead]
+
+
+class ListReader:
+    """Reads lists beside their sessions' checkpoints. What is wanted while Redis answers goes out together."""
+
+    def __init__(self, client: Redis) -> None:
+        self._script = script(client, "read")
+        self._wanted: deque[_Wanted] = deque()
+        self._reading: asyncio.Task[None] | None = None
+
+    async def read(self, key: str, checkpoint: str, count: int, end: Literal["left", "right"]) -> ListRead:
+        """Return items from this end of the list inwards, at most ``count`` and :data:`READ_BYTES`, but at least one.
+
+        Raises :class:`~context_builder.errors.StoreError`.
+        """
+        answer: asyncio.Future[ListRead] = asyncio.get_running_loop().create_future()
+        self._wanted.append(_Wanted((key, checkpoint), (count, end), answer))
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read_all(), name="list reader")
+        return await answer
+
+    async def _read_all(self) -> None:
+        """Read what is wanted until nothing is."""
+        try:
+            while batch := self._take():
+                await self._read(batch)
+        finally:
+            self._reading = None
+
+    def _take(self) -> list[_Wanted]:
+        taken: list[_Wanted] = []
+        while self._wanted and len(taken) < MOST_LISTS:
+            wanted = self._wanted.popleft()
+            if not wanted.answer.done():  # else nobody waits for it any more
+                taken.append(wanted)
+        return taken
+
+    async def _read(self, batch: Sequence[_Wanted]) -> None:
+        keys = [key for wanted in batch for key in wanted.keys]
+        args = [READ_BYTES, *(arg for wanted in batch for arg in wanted.args)]
+        try:
+            async with translated():
+                answers = await self._script(keys=keys, args=args)
+        except Exception as error:  # noqa: BLE001 whatever it is, those who wait are told
+            answers = [error] * len(batch)
+        except BaseException:
+            for wanted in batch:
+                wanted.answer.cancel()
+            raise
+        for wanted, answer in zip(batch, answers, strict=True):
+            self._settle(wanted, answer)
+
+    def _settle(self, wanted: _Wanted, answer: Any) -> None:
+        if wanted.answer.done():
+            return
+        if answer is None:  # the others were large
+            self._wanted.append(wanted)
+        elif isinstance(answer, Exception):
+            wanted.answer.set_exception(translation(answer) or answer)
+        else:
+            position, revision, by, *items = answer
+            wanted.answer.set_result(ListRead(items, position, int(revision), by))

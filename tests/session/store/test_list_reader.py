@@ -1,0 +1,73 @@
+"""The lists of many sessions are read together, and one's fault or size is not another's."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.errors import StoreUnavailable, WrongKeyType
+from context_builder.session.keys import Keys
+from context_builder.session.store.list_reader import ListRead, ListReader
+
+pytestmark = pytest.mark.engines
+
+
+async def read(reader: ListReader, session_id: str) -> ListRead:
+    keys = Keys(session_id)
+    return await reader.read(keys.input, keys.checkpoint, 10, "right")
+
+
+async def test_lists_that_are_wanted_together_are_read_with_one_script(redis: Redis) -> None:
+    names = [f"session-{number}" for number in range(20)]
+    for name in names:
+        await redis.lpush(Keys(name).input, name)
+        await redis.hset(Keys(name).checkpoint, mapping={"position": name, "revision": 3, "by": "me"})
+    reader = ListReader(redis)
+    await read(reader, "unknown")  # Redis knows the script now
+    await redis.config_resetstat()
+    answers = await asyncio.gather(*(read(reader, name) for name in names))
+    assert answers == [ListRead([name.encode()], name.encode(), 3, b"me") for name in names]
+    assert (await redis.info("commandstats"))["cmdstat_evalsha"]["calls"] == 1
+
+
+async def test_a_list_of_another_type_fails_its_own_reader_alone(redis: Redis) -> None:
+    await redis.set(Keys("broken").input, "text")
+    await redis.set(Keys("worse").checkpoint, "text")
+    await redis.lpush(Keys("whole").input, "said")
+    reader = ListReader(redis)
+    broken, whole, worse = await asyncio.gather(
+        *(read(reader, name) for name in ("broken", "whole", "worse")), return_exceptions=True
+    )
+    assert isinstance(broken, WrongKeyType)
+    assert isinstance(worse, WrongKeyType)
+    assert isinstance(whole, ListRead)
+    assert whole.items == [b"said"]
+
+
+async def test_what_is_too_large_to_be_read_together_is_read_one_after_the_other(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("context_builder.session.store.list_reader.READ_BYTES", 25)
+    names = ["one", "two", "three"]
+    for name in names:
+        await redis.lpush(Keys(name).input, "a" * 20, "b" * 20)
+    reader = ListReader(redis)
+    answers = await asyncio.gather(*(read(reader, name) for name in names))
+    assert [answer.items for answer in answers] == [[b"a" * 20]] * 3
+
+
+async def test_who_is_cancelled_leaves_the_others_their_answers(redis: Redis) -> None:
+    await redis.lpush(Keys("whole").input, "said")
+    reader = ListReader(redis)
+    cancelled, whole = (asyncio.create_task(read(reader, name)) for name in ("cancelled", "whole"))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    assert (await whole).items == [b"said"]
+
+
+async def test_a_redis_that_is_away_is_told_to_all(redis: Redis) -> None:
+    reader = ListReader(Redis(port=1, retry=None))
+    answers = await asyncio.gather(*(read(reader, name) for name in ("one", "two")), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 2
