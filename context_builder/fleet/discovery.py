@@ -18,7 +18,7 @@ from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
 
 from context_builder.errors import SessionIdError, StoreError, StoreUnavailable
-from context_builder.fleet.pushes import PROBE, probe_name, push_channel, push_probe
+from context_builder.session.host.arrivals import Arrivals
 from context_builder.session.keys import ARRIVALS, Keys, validate_session_id
 from context_builder.storage.redis_availability import translated
 
@@ -30,10 +30,8 @@ SCAN_PART: Final = 1000
 RARER: Final = 60
 """While Redis reports pushes, scans are so many times rarer: they find what was told while nobody listened."""
 
-PROBE_INTERVAL: Final = 10.0
+LOOK: Final = 0.25
 """Seconds between two looks whether Redis still reports pushes."""
-
-PROBE_ANSWER: Final = 1.0
 
 ASK_AGAIN: Final = 1.0
 """Seconds between two looks at a session that does not run here, however often it is pushed to. Those that somebody
@@ -57,6 +55,7 @@ log = structlog.get_logger(__name__)
 class Discovery:
     """Gives ``start`` the ids of sessions to run, those that are ``here`` left out.
 
+    ``arrivals`` hear of pushes, as long as Redis reports them. Our clients tell of theirs, which is listened to here.
     ``start`` may be given a session that runs, by whichever worker; it raises
     :class:`~context_builder.errors.StoreError` when it is to be given them again.
     """
@@ -67,8 +66,11 @@ class Discovery:
         scan: float,
         start: Callable[[Collection[str]], Awaitable[None]],
         here: Callable[[str], bool],
+        arrivals: Arrivals,
     ) -> None:
         self._redis = redis
+        self._arrivals = arrivals
+        arrivals.elsewhere = self._pushed
         self._interval = scan
         self._start = start
         self._here = here
@@ -78,17 +80,13 @@ class Discovery:
         self._asked: dict[str, float] = {}
         self._owned: dict[str, float] = {}
         self._scan_now = asyncio.Event()
-        self._listening = asyncio.Event()
-        self._heard_probe = asyncio.Event()
-        self._probe = ""
-        self.hears = False
-        """Whether Redis reports pushes."""
+        self._heard = False
 
     async def run(self) -> None:
         """Discover for ever."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._listen(), name="fleet.listen")
-            tasks.create_task(self._probe_events(), name="fleet.probe")
+            tasks.create_task(self._watch_arrivals(), name="fleet.watch")
             tasks.create_task(self._scan(), name="fleet.scan")
             tasks.create_task(self._hand_on(), name="fleet.hand_on")
 
@@ -111,51 +109,35 @@ class Discovery:
             try:
                 async with self._redis.pubsub() as pubsub:
                     async with translated():
-                        await pubsub.subscribe(ARRIVALS, push_channel(self._redis))
+                        await pubsub.subscribe(ARRIVALS)
                     await self._hear(pubsub)
             except (ConnectionLost, OSError, StoreUnavailable):
                 pass  # that Redis is away, the worker tells
             except (RedisError, StoreError) as error:
                 log.warning("fleet.not_listening", error=type(error).__name__)
-            self.hears = False
-            self._listening.clear()
             await asyncio.sleep(RECONNECT)
 
     async def _hear(self, pubsub: PubSub) -> None:
-        arrivals, pushes = ARRIVALS.encode(), push_channel(self._redis).encode()
         while True:
             answer: Any = await pubsub.parse_response(block=True)  # listen() costs twice as much, for every push
-            kind, channel, data = answer or (b"", b"", b"")
-            if kind == b"subscribe" and channel == pushes:
-                self._listening.set()
-                self._scan_now.set()  # for what was pushed before
-            if kind != b"message":
-                continue
-            told = data.decode(errors="replace")
-            if channel == arrivals:
-                self.find(told)
-            elif told == self._probe:
-                self._heard_probe.set()
-            elif (session_id := _session_of(told)) and not told.startswith(PROBE):
-                self.find(session_id)
+            kind, _, data = answer or (b"", b"", b"")
+            if kind == b"subscribe":
+                self._scan_now.set()  # for what was told before
+            elif kind == b"message":
+                self.find(data.decode(errors="replace"))
 
-    async def _probe_events(self) -> None:
+    def _pushed(self, key: str) -> None:
+        if session_id := _session_of(key):
+            self.find(session_id)
+
+    async def _watch_arrivals(self) -> None:
+        """Tell when Redis begins to report pushes, or no longer does, and scan for what was pushed before."""
         while True:
-            await self._listening.wait()
-            self._heard_probe.clear()
-            try:
-                self._probe = probe_name()
-                await push_probe(self._redis, self._probe)
-                async with asyncio.timeout(PROBE_ANSWER):
-                    await self._heard_probe.wait()
-            except (StoreError, TimeoutError):
-                pass
-            hears = self._heard_probe.is_set()
-            if hears != self.hears:
-                log.info("fleet.hears_pushes" if hears else "fleet.scans", interval=self._interval)
+            if self._arrivals.are_announced != self._heard:
+                self._heard = self._arrivals.are_announced
+                log.info("fleet.hears_pushes" if self._heard else "fleet.scans", interval=self._interval)
                 self._scan_now.set()
-            self.hears = hears
-            await asyncio.sleep(PROBE_INTERVAL)
+            await asyncio.sleep(LOOK)
 
     async def _scan(self) -> None:
         cursor = 0
@@ -169,7 +151,7 @@ class Discovery:
             except StoreError as error:
                 log.warning("fleet.scan_failed", error=str(error))
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._interval * (RARER if self.hears and not cursor else 1)):
+                async with asyncio.timeout(self._interval * (RARER if self._heard and not cursor else 1)):
                     await self._scan_now.wait()
 
     async def _scan_part(self, cursor: int, *, whole: bool) -> int:

@@ -31,6 +31,7 @@ from context_builder.fleet.sleepers import Sleepers
 from context_builder.fleet.workload import WorkloadMeter
 from context_builder.session.config import SessionConfig
 from context_builder.session.failures import reason_of
+from context_builder.session.host.arrivals import Arrivals
 from context_builder.session.session import Session
 from context_builder.storage.redis_availability import translated
 
@@ -94,7 +95,8 @@ class FleetWorker:
     """Discovers the sessions of a Redis server, and runs those that docket gives it.
 
     ``session_of`` makes a session of its id, whose lease should live :data:`LEASE` seconds. ``url`` leads docket to the
-    same Redis as ``redis``, whose name is ``server``. While ``meter`` finds the process overloaded, it takes no more.
+    same Redis as ``redis``, whose name is ``server``; ``arrivals`` hear what is pushed there. While ``meter`` finds the
+    process overloaded, it takes no more.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class FleetWorker:
         config: FleetConfig,
         rules: SessionConfig,
         meter: WorkloadMeter,
+        arrivals: Arrivals,
     ) -> None:
         self.name = worker_name(socket.gethostname(), os.getpid())
         self.server = server
@@ -115,7 +118,7 @@ class FleetWorker:
         self._docket = open_docket(url)
         self._sleepers = Sleepers(redis, self.name, rules.conversation_state_ttl)
         self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep)
-        self._discovery = Discovery(redis, config.scan, self._start, self._runner.__contains__)
+        self._discovery = Discovery(redis, config.scan, self._start, self._runner.__contains__, arrivals)
         self._ending: asyncio.Task[None] | None = None
 
     @property

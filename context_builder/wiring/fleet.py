@@ -44,8 +44,16 @@ async def open_workers(apps: tuple[App, ...], meter: WorkloadMeter) -> AsyncIter
     async with AsyncExitStack() as stack:
         workers = []
         for app in apps:
-            session_of = partial(app.session, host=await stack.enter_async_context(app.host()))
-            server, settings = app.settings.redis.server_name, app.settings
-            worker = FleetWorker(server, app.redis_url, app.redis, session_of, settings.fleet, settings.session, meter)
+            host, settings = await stack.enter_async_context(app.host()), app.settings
+            worker = FleetWorker(
+                settings.redis.server_name,
+                app.redis_url,
+                app.redis,
+                partial(app.session, host=host),
+                settings.fleet,
+                settings.session,
+                meter,
+                host.arrivals,
+            )
             workers.append(worker)
         yield tuple(workers)

@@ -10,6 +10,8 @@ import pytest
 from redis.asyncio import Redis
 
 from context_builder.fleet.discovery import Discovery
+from context_builder.session.config import SessionConfig
+from context_builder.session.host.host import open_host
 from context_builder.session.keys import Keys
 from tests.services.waiting import wait_until
 
@@ -31,11 +33,12 @@ async def asked(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     monkeypatch.setattr("context_builder.fleet.discovery.ASK_AGAIN", 0.05)
     await redis.config_set("notify-keyspace-events", "El")
     asked = Asked()
-    discovery = Discovery(redis, 60, asked.start, lambda session_id: False)
-    running = asyncio.create_task(discovery.run())
-    await wait_until(lambda: discovery.hears, "it hears pushes")
-    yield asked
-    running.cancel()
+    async with open_host(redis, SessionConfig()) as host:
+        discovery = Discovery(redis, 60, asked.start, lambda session_id: False, host.arrivals)
+        running = asyncio.create_task(discovery.run())
+        await wait_until(lambda: host.arrivals.are_announced, "it hears pushes")
+        yield asked
+        running.cancel()
 
 
 async def push(redis: Redis, *session_ids: str) -> None:

@@ -14,6 +14,7 @@ from context_builder.fleet.config import FleetConfig
 from context_builder.fleet.worker import POLL, FleetWorker
 from context_builder.fleet.workload import Workload, WorkloadMeter
 from context_builder.session.config import SessionConfig
+from context_builder.session.host.host import open_host
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session
 from tests.services.redis_server import RedisServer
@@ -59,8 +60,10 @@ async def sessions(redis: Redis, redis_server: RedisServer, meter: WorkloadMeter
     """The sessions of a worker, which runs meanwhile."""
     sessions, stop = Sessions(), asyncio.Event()
     config = FleetConfig()
-    worker = FleetWorker("here", redis_server.url, redis, sessions.make, config, SessionConfig(), meter)
-    async with asyncio.TaskGroup() as tasks:
+    async with open_host(redis, SessionConfig()) as host, asyncio.TaskGroup() as tasks:
+        worker = FleetWorker(
+            "here", redis_server.url, redis, sessions.make, config, SessionConfig(), meter, host.arrivals
+        )
         tasks.create_task(worker.run(stop))
         yield sessions
         stop.set()

@@ -35,7 +35,7 @@ async def host(live: Live, request: pytest.FixtureRequest) -> AsyncIterator[Sess
     await live.redis.config_set("notify-keyspace-events", "El" if announced else "")
     async with open_host(live.client, SessionConfig(tick=TICK)) as host:
         if announced:
-            await wait_until(lambda: host._arrivals.are_announced, "pushes are announced")
+            await wait_until(lambda: host.arrivals.are_announced, "pushes are announced")
         yield host
         for session in list(live.tasks):
             session.stop()

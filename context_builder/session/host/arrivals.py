@@ -1,4 +1,4 @@
-"""Arrivals tell which of many input lists are not empty, without a connection for each list."""
+"""Arrivals tell which of many input lists were pushed to, without a connection for each list."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ RECONNECT_SECONDS: Final = 0.5
 
 
 class Arrivals:
-    """Calls ``arrived`` with the name of an input list that was pushed to.
+    """Calls ``arrived`` with the name of each list that was pushed to; where that returns false, ``elsewhere``.
 
     Redis announces pushes where ``notify-keyspace-events`` has ``E`` and ``l`` (or ``A``). Whether it does is found out
     by probes, because CONFIG may be forbidden and a subscription may die without a word. While it does not, Redis is
     asked which of the lists that ``unread`` names are not empty, a hundred times a second.
     """
 
-    def __init__(self, client: Redis, unread: Callable[[], Iterable[str]], arrived: Callable[[str], None]) -> None:
+    def __init__(self, client: Redis, unread: Callable[[], Iterable[str]], arrived: Callable[[str], bool]) -> None:
+        self.elsewhere: Callable[[str], None] = lambda _: None
         self._client = client
         self._unread = unread
         self._arrived = arrived
@@ -76,8 +77,8 @@ class Arrivals:
             kind, _, key = await pubsub.parse_response(block=True) or (b"", b"", b"")
             if kind == b"message":
                 self._heard_at = loop.time()
-                if key != probe:
-                    self._arrived(key.decode(errors="replace"))
+                if key != probe and not self._arrived(name := key.decode(errors="replace")):
+                    self.elsewhere(name)
 
     async def probe(self) -> None:
         """Push to a list of no other use now and then, for ever."""

@@ -92,7 +92,8 @@ class HostedSession:
 class SessionHost:
     """Runs what is periodic for all sessions registered with it, over a few connections.
 
-    ``client`` and ``list_reader`` are what its sessions are to use. Open it with :func:`open_host`.
+    ``client`` and ``list_reader`` are what its sessions are to use, and ``arrivals`` hear of every push. Open it with
+    :func:`open_host`.
     """
 
     def __init__(self, client: Redis, rules: SessionConfig) -> None:
@@ -102,7 +103,7 @@ class SessionHost:
         self._rules = rules
         self._sessions: dict[str, HostedSession] = {}
         self._refresh = script(client, "refresh")
-        self._arrivals = Arrivals(client, self._unread, self._arrived)
+        self.arrivals = Arrivals(client, self._unread, self._arrived)
 
     @contextmanager
     def hosting(self, session: HostedSession) -> Iterator[None]:
@@ -118,15 +119,19 @@ class SessionHost:
     async def run(self) -> None:
         """Look after the sessions, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            for each in (self._arrivals.listen(), self._arrivals.probe(), self._arrivals.ask(), self._keep_fresh()):
+            for each in (self.arrivals.listen(), self.arrivals.probe(), self.arrivals.ask(), self._keep_fresh()):
                 tasks.create_task(each, name="session host")
 
     def _unread(self) -> list[str]:
         return [key for key, session in self._sessions.items() if not session.arrived.is_set()]
 
-    def _arrived(self, key: str) -> None:
-        if session := self._sessions.get(key):
-            session.arrived.set()
+    def _arrived(self, key: str) -> bool:
+        """Note that the list was pushed to; return whether it is the input of a session here."""
+        session = self._sessions.get(key)
+        if session is None:
+            return False
+        session.arrived.set()
+        return True
 
     async def _keep_fresh(self) -> None:
         while True:
