@@ -1,4 +1,4 @@
-"""A search reads indexes, not the table."""
+"""A search reads indexes, not the table; and what is written does not read what there is."""
 
 from __future__ import annotations
 
@@ -86,6 +86,26 @@ async def test_the_neighbours_of_each_hit_are_read_and_not_its_whole_session(
     await memory.close()
     await used(database)
     assert await database.fetchval(read) - before < 20 * len(session)
+
+
+async def test_to_remember_takes_no_longer_the_more_there_is(
+    memory: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await database.execute("ALTER TABLE context_memories SET (autovacuum_enabled = off)")
+    await memory.remember("others", [Memory(f"m-{n}", "boat") for n in range(500)])
+    await database.execute("ANALYZE")  # when nobody had heard of acme
+    await memory.remember("acme", [Memory(f"m-{n}", f"harbour {n}") for n in range(2_000)])
+    await memory.close()
+    read = (
+        "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes"
+        " WHERE relname IN ('context_memories', 'context_memory_vectors_default')"
+    )
+    await used(database)
+    before = await database.fetchval(read)
+    await memory.remember("acme", [Memory(f"m-{n}", f"harbour {n}") for n in range(1_995, 2_005)])
+    await memory.close()
+    await used(database)
+    assert await database.fetchval(read) - before < 100
 
 
 @pytest.mark.parametrize("words", ["ab 207 211", "ab ce 207", "ab ce fi"])

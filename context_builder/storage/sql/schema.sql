@@ -292,7 +292,7 @@ CREATE INDEX context_artifacts_scope ON context_artifacts USING btree (tenant_id
 CREATE INDEX context_artifacts_superseding ON context_artifacts USING btree (tenant_id, supersedes) WHERE (is_current AND (supersedes IS NOT NULL));
 CREATE INDEX context_edges_in ON context_edges USING btree (tenant_id, to_ref, weight DESC) INCLUDE (from_ref, type);
 CREATE INDEX context_edges_out ON context_edges USING btree (tenant_id, from_ref, weight DESC) INCLUDE (to_ref, type);
-CREATE INDEX context_memories_keys ON context_memories USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate=off);
+CREATE INDEX context_memories_keys ON context_memories USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate='on', gin_pending_list_limit='64');
 CREATE INDEX context_memories_newest ON context_memories USING btree (tenant_id, said_at DESC NULLS LAST, "position" DESC NULLS LAST);
 CREATE INDEX context_memories_points ON context_memories USING btree (tenant_id, session_id, context_session_point(session_id, id)) WHERE (kind = 'point'::text);
 CREATE INDEX context_memories_session ON context_memories USING btree (tenant_id, session_id, "position");
