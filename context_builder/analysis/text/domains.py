@@ -55,7 +55,8 @@ class Evidence:
         labelled texts, where it is 0.07 off on average; the vocabularies were not made from them.
         """
         damped = [SHARPNESS * math.sqrt(found) for found in self.scores]
-        exponentials = [math.exp(value - max(damped)) for value in damped]
+        highest = max(damped)
+        exponentials = [math.exp(value - highest) for value in damped]
         doubt = DOUBT + DOUBT_PER_WORD * self.words
         total = sum(exponentials)
         confident = [

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from context_builder.analysis.analyst import MAX_KEYWORDS, MIN_KEYWORD_TEXT
@@ -79,10 +80,10 @@ def keywords(text: str, recurring: Mapping[str, int] | None = None, *, most: int
     tokens, found, stems = read(text)
     counts, length = Counter(stems), len(tokens)
     recurring = recurring or {}
-    best = ranked(found, counts, length, recurring, most)
+    best = ranked(_placed(found), counts, length, recurring, most)
     for helpers in (nouns_by_place, verbs_by_place, dates):
         if len(best) < ENOUGH:
-            helped = ranked(helpers(tokens), counts, length, recurring, ENOUGH)
+            helped = ranked(_placed(helpers(tokens)), counts, length, recurring, ENOUGH)
             best = _folded([*best, *helped], min(ENOUGH, most))
     return tuple(phrase.text for phrase, _ in best)
 
@@ -93,16 +94,12 @@ def topic_keywords(texts: Sequence[str], speakers: Iterable[str] = (), *, most: 
     The names of the ``speakers`` are no topic.
     """
     names = {word.stem for speaker in speakers for word in words(speaker)}
-    candidates: list[Phrase] = []
+    candidates: list[tuple[Phrase, int]] = []
     counts: Counter[str] = Counter()
     length = 0
     for text in reversed(texts):
         tokens, found, stems = read(text)
-        candidates += [
-            Phrase(phrase.text, phrase.stems, length + phrase.at, phrase.weight)
-            for phrase in found
-            if not names.issuperset(phrase.stems)
-        ]
+        candidates += [(phrase, length + phrase.at) for phrase in found if not names.issuperset(phrase.stems)]
         counts.update(stems)
         length += len(tokens)
     return tuple(phrase.text for phrase, _ in ranked(candidates, counts, length, {}, most))
@@ -264,25 +261,51 @@ def _is_weak_end(word: Word) -> bool:
     return word.lower in GENERAL_WORDS or word.lower.endswith("ly") or word.is_number
 
 
+def _placed(candidates: Iterable[Phrase]) -> list[tuple[Phrase, int]]:
+    return [(phrase, phrase.at) for phrase in candidates]
+
+
 def ranked(
-    candidates: Iterable[Phrase], counts: Counter[str], length: int, recurring: Mapping[str, int], most: int
+    candidates: Iterable[tuple[Phrase, int]], counts: Counter[str], length: int, recurring: Mapping[str, int], most: int
 ) -> list[tuple[Phrase, float]]:
     """Return the best phrases with their scores, without those that repeat or are part of a better one.
 
-    ``counts`` tells how often each stem occurs in the text, of ``length`` words.
+    A candidate comes with its position in words. ``counts`` tells how often each stem occurs in the text, of ``length``
+    words.
     """
-    occurring: dict[tuple[str, ...], list[Phrase]] = {}
-    for phrase in candidates:
-        occurring.setdefault(phrase.stems, []).append(phrase)
-    scored = [(same[0], _score(same[0], len(same), counts, recurring, length)) for same in occurring.values()]
-    return _folded(sorted(scored, key=lambda item: (-item[1], item[0].at)), most)
+    first: dict[tuple[str, ...], tuple[Phrase, int]] = {}
+    again: Counter[tuple[str, ...]] = Counter()
+    for candidate in candidates:
+        stems = candidate[0].stems
+        if stems in first:
+            again[stems] += 1
+        else:
+            first[stems] = candidate
+    scored = [
+        (-_score(phrase, at, 1 + again[stems], counts, recurring, length), at, phrase)
+        for stems, (phrase, at) in first.items()
+    ]
+    scored.sort(key=_score_and_place)
+    return _folded(((phrase, -score) for score, _, phrase in scored), most)
 
 
-def _score(phrase: Phrase, occurrences: int, counts: Counter[str], recurring: Mapping[str, int], length: int) -> float:
-    centrality = sum([math.log1p(counts[s]) for s in phrase.stems]) / len(phrase.stems)
-    familiar = sum([math.log(max(1, recurring.get(s, 0))) for s in phrase.stems]) / len(phrase.stems)
-    position = 1 - 0.5 * phrase.at / (length + 1)
-    return phrase.weight * (centrality + 0.3 * familiar) * (1 + math.log(occurrences)) * position
+_score_and_place = itemgetter(0, 1)
+
+
+def _score(
+    phrase: Phrase, at: int, occurrences: int, counts: Counter[str], recurring: Mapping[str, int], length: int
+) -> float:
+    score = 0.0
+    for found in phrase.stems:
+        score += math.log1p(counts[found])
+    score /= len(phrase.stems)
+    if recurring:
+        familiar = 0.0
+        for found in phrase.stems:
+            familiar += math.log(max(1, recurring.get(found, 0)))
+        score += 0.3 * (familiar / len(phrase.stems))
+    score *= phrase.weight * (1 - 0.5 * at / (length + 1))
+    return score if occurrences == 1 else score * (1 + math.log(occurrences))
 
 
 def _folded(scored: Iterable[tuple[Phrase, float]], most: int) -> list[tuple[Phrase, float]]:

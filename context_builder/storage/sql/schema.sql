@@ -458,6 +458,8 @@ CREATE FUNCTION context_memory_unembedded(tenant text, count integer)
     RETURNS TABLE(id text, text text, speaker text, said_at timestamp with time zone, digest text) SECURITY DEFINER;
 CREATE FUNCTION context_memory_words(said text, speaker text, said_at timestamp with time zone)
     RETURNS tsvector;
+CREATE FUNCTION context_memory_write(tenant text, memories jsonb, only_changed boolean, done text[])
+    RETURNS TABLE(id text, replaced boolean);
 CREATE FUNCTION context_package_about(kind text, name text)
     RETURNS bigint;
 CREATE FUNCTION context_package_anchor(tenant text, today date, at timestamp with time zone)
