@@ -18,7 +18,7 @@ from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
 
 from context_builder.errors import SessionIdError, StoreError, StoreUnavailable
-from context_builder.session.host.arrivals import Arrivals
+from context_builder.session.host.arrivals import DEAF_AFTER, Arrivals
 from context_builder.session.keys import ARRIVALS, Keys, validate_session_id
 from context_builder.storage.redis_availability import translated
 
@@ -80,7 +80,7 @@ class Discovery:
         self._asked: dict[str, float] = {}
         self._owned: dict[str, float] = {}
         self._scan_now = asyncio.Event()
-        self._heard = False
+        self._heard: bool | None = None
 
     async def run(self) -> None:
         """Discover for ever."""
@@ -132,10 +132,13 @@ class Discovery:
 
     async def _watch_arrivals(self) -> None:
         """Tell when Redis begins to report pushes, or no longer does, and scan for what was pushed before."""
+        began = time.monotonic()
         while True:
-            if self._arrivals.are_announced != self._heard:
-                self._heard = self._arrivals.are_announced
-                log.info("fleet.hears_pushes" if self._heard else "fleet.scans", interval=self._interval)
+            hears = self._arrivals.are_announced
+            is_known = hears or self._heard is not None or time.monotonic() - began > DEAF_AFTER
+            if is_known and hears != self._heard:
+                self._heard = hears
+                log.info("fleet.hears_pushes" if hears else "fleet.scans", interval=self._interval)
                 self._scan_now.set()
             await asyncio.sleep(LOOK)
 

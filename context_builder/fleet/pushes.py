@@ -13,24 +13,24 @@ from context_builder.storage.redis_availability import translated
 EVENTS_NEEDED: Final = "El"
 """Flags of ``notify-keyspace-events``: events of lists, told by the name of the event."""
 
-PROBE: Final = "context_builder_fleet:probe:"
+_PROBE: Final = "context_builder_fleet:probe:"
 """Prefix of lists that are pushed to and deleted in one step, to see whether that is told."""
 
 _ANSWER: Final = 1.0
 
 
-def push_channel(redis: Redis) -> str:
+def _push_channel(redis: Redis) -> str:
     """Return the channel on which Redis tells to which keys something was pushed on the left."""
     database = redis.connection_pool.connection_kwargs.get("db") or 0
     return f"__keyevent@{database}__:lpush"
 
 
-def probe_name() -> str:
+def _probe_name() -> str:
     """Return the name of a list that there is not."""
-    return PROBE + token_hex(8)
+    return _PROBE + token_hex(8)
 
 
-async def push_probe(redis: Redis, name: str) -> None:
+async def _push_probe(redis: Redis, name: str) -> None:
     """Push to the list, which is gone at once."""
     async with translated(), redis.pipeline(transaction=True) as pipe:
         pipe.lpush(name, "")
@@ -42,10 +42,10 @@ async def hears_pushes(redis: Redis) -> bool:
     """Return whether this Redis reports pushes. Raises :class:`~context_builder.errors.StoreError`."""
     async with redis.pubsub() as pubsub:
         async with translated():
-            await pubsub.subscribe(push_channel(redis))
+            await pubsub.subscribe(_push_channel(redis))
             await pubsub.get_message(timeout=_ANSWER)  # that it is subscribed
-        name = probe_name()
-        await push_probe(redis, name)
+        name = _probe_name()
+        await _push_probe(redis, name)
         try:
             async with asyncio.timeout(_ANSWER), translated():
                 while (message := await _next(pubsub)) is None or message["data"] != name.encode():

@@ -10,11 +10,14 @@ from context_builder.errors import MemoryRejected
 from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, MemoryStore, Rating, SearchResult
 
 WAIT: Final = 0.25
-"""Seconds that memories wait for others. Longer saves PostgreSQL more, which counts each word of a call once; but what
-was said is to be found within a second, and the feed takes some of it."""
+"""Seconds that memories wait for others. Longer saves PostgreSQL more, whose counts of words are updated once a call;
+but what was said is to be found within a second, and the feed takes some of it."""
 
 MOST: Final = 500
 """Memories in a call, at most."""
+
+MOST_CHARACTERS: Final = 1_000_000
+"""Of their text, about, so that no call takes longer than it may."""
 
 SMALL: Final = 20
 """Memories of one caller; who has more is not joined, and holds up nobody."""
@@ -93,10 +96,14 @@ class JoiningMemory:
         """Take those who wait, and were not cancelled, as long as no two remember the same."""
         joined: list[_Waiting] = []
         ids: set[str] = set()
+        characters = 0
         waiting = [one for one in self._waiting[tenant_id] if not one.done.done()]
-        while waiting and len(ids) < MOST and ids.isdisjoint(own := {memory.id for memory in waiting[0].memories}):
+        while waiting and len(ids) < MOST and characters < MOST_CHARACTERS:
+            if not ids.isdisjoint(own := {memory.id for memory in waiting[0].memories}):
+                break
             joined.append(waiting.pop(0))
             ids |= own
+            characters += sum(len(memory.text) for memory in joined[-1].memories)
         self._waiting[tenant_id] = waiting
         return joined
 

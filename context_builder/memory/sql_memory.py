@@ -16,9 +16,8 @@ from context_builder.storage.sql_functions import SqlFunctions
 QUERY_TIME: Final = 0.2
 """Seconds in which a query is embedded, or not at all; it leaves a turn's search a third of its deadline."""
 
-
 ROWS: Final = 500
-"""Memories that are stored at once, if they need not be embedded at once, too."""
+"""Memories stored in one call, where none of them waits for its embedding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
 
 from context_builder.fleet.discovery import Discovery
 from context_builder.session.config import SessionConfig
+from context_builder.session.host import arrivals
 from context_builder.session.host.host import open_host
 from context_builder.session.keys import Keys
 from tests.services.waiting import wait_until
@@ -60,3 +63,24 @@ async def test_a_session_that_somebody_owns_is_started_once_however_often_it_is_
     await redis.delete(Keys("monday").owner)
     await push(redis, "monday")
     await wait_until(lambda: asked.times["monday"] == 2, "it is asked for once nobody owns it")
+
+
+async def test_when_redis_begins_to_report_pushes_what_came_before_is_looked_for(
+    redis: Redis, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "DEAF_AFTER", 0.3)
+    monkeypatch.setattr(arrivals, "PROBE_SECONDS", 0.1)
+    await redis.config_set("notify-keyspace-events", "")
+    with capture_logs() as logs:
+        await wait_until(lambda: "fleet.scans" in events(logs), "it hears no pushes any more")
+        await asyncio.sleep(0)
+        await push(redis, "monday")
+        await redis.config_set("notify-keyspace-events", "El")
+        await wait_until(lambda: "fleet.hears_pushes" in events(logs), "it hears pushes again")
+    await wait_until(lambda: asked.times["monday"], "what was pushed meanwhile is found")
+    await push(redis, "tuesday")
+    await wait_until(lambda: asked.times["tuesday"], "what is pushed is heard of")
+
+
+def events(logs: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [entry["event"] for entry in logs]

@@ -6,6 +6,9 @@ import asyncio
 import gc
 import weakref
 
+import pytest
+
+from context_builder.fleet import garbage
 from context_builder.fleet.garbage import collect_seldom
 from tests.services.waiting import wait_until
 
@@ -27,3 +30,21 @@ async def test_what_lives_is_set_aside_and_what_died_is_freed() -> None:
     await asyncio.wait([collecting])
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
+
+
+async def test_a_process_that_is_too_busy_sets_aside_what_is_new_without_a_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(garbage, "SHARE", 1e-9)
+    monkeypatch.setattr(garbage, "SET_ASIDE_SECONDS", 0.0)
+    monkeypatch.setattr(garbage, "POLL_SECONDS", 0.01)
+    collecting = asyncio.create_task(collect_seldom())
+    await wait_until(gc.get_freeze_count, "the first look was made")
+    ring = weakref.ref(Ring())
+    before = gc.get_freeze_count()
+    await wait_until(lambda: gc.get_freeze_count() > before, "what is new is set aside")
+    assert ring() is not None
+    collecting.cancel()
+    await asyncio.wait([collecting])
+    gc.collect()
+    assert ring() is None

@@ -268,3 +268,41 @@ async def test_a_program_that_stops_within_a_call_holds_up_the_tenant_s_others_f
     with pytest.raises(MemoryUnavailable) if has_pooler else nullcontext():
         await call
     await frozen.close()
+
+
+async def test_what_comes_again_is_embedded_again_only_if_it_says_something_else(
+    hybrid: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await hybrid.remember("acme", [Memory("same", "Ants dig."), Memory("other", "Bees dance.")])
+    vectors = "SELECT id, xmin::text FROM context_memory_vectors ORDER BY id"
+    before = dict(await database.fetch(vectors))
+    await hybrid.remember(
+        "acme",
+        [
+            Memory("new", "Crickets sing."),
+            Memory("same", "Ants dig.", tags=("soil",)),
+            Memory("other", "Bees build."),
+            Memory("new", "Crickets jump."),
+        ],
+    )
+    after = dict(await database.fetch(vectors))
+    assert after.keys() == {"new", "other", "same"}
+    assert after["same"] == before["same"]
+    assert after["other"] != before["other"]
+    assert await database.fetchval("SELECT count(*) FROM context_memory_pending") == 0
+    found = {one.memory.id: one.memory for one in await hybrid.search("acme", MemoryQuery("", 10))}
+    assert (found["new"].text, found["other"].text) == ("Crickets jump.", "Bees build.")
+    assert found["same"].tags == ("soil",)
+
+
+async def test_a_text_without_digest_that_gets_one_is_embedded(
+    hybrid: PostgresMemory, database: asyncpg.Connection
+) -> None:
+    await database.execute("SELECT set_config('context_builder.tenant', 'acme', false)")
+    remember = "SELECT context_memory_remember('acme', $1::jsonb)"
+    for digest in (None, "00"):
+        await database.execute("DELETE FROM context_memory_pending")
+        await database.execute(
+            remember, json.dumps([{"id": "m", "kind": "message", "text": f"Ants dig {digest}.", "digest": digest}])
+        )
+        assert await database.fetchval("SELECT id FROM context_memory_pending") == "m"

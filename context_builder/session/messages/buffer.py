@@ -83,7 +83,9 @@ class Buffer:
 
     def without_keywords(self) -> list[BufferedMessage]:
         """Return the published entries that need keywords."""
-        return [entry for entry in self.published() if entry.needs_keywords] if self._without_keywords else []
+        if self._first or self._has_late:
+            return [entry for entry in self.published() if entry.id in self._without_keywords]
+        return [self.entries[entry_id] for entry_id in sorted(self._without_keywords)]  # without touching the others
 
     @property
     def published_count(self) -> int:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from redis.asyncio import Redis
 
+from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated, translation
 
 READ_BYTES: Final = 8 * 2**20
 """So much is read at once, if it is more than one item: well within a command's time limit."""
 
+READ_ITEMS: Final = 2000
+"""So many items are read at once, which holds up Redis for some milliseconds."""
+
 MOST_LISTS: Final = 32
-"""Lists read with one script, which holds up Redis for less than a millisecond."""
+"""Lists read at once."""
 
 
 class ListRead(NamedTuple):
@@ -45,7 +49,8 @@ class ListReader:
         self._reading: asyncio.Task[None] | None = None
 
     async def read(self, key: str, checkpoint: str, count: int, end: Literal["left", "right"]) -> ListRead:
-        """Return items from this end of the list inwards, at most ``count`` and :data:`READ_BYTES`, but at least one.
+        """Return items from this end of the list inwards: at most ``count``, :data:`READ_ITEMS` and :data:`READ_BYTES`,
+        but one at least.
 
         Raises :class:`~context_builder.errors.StoreError`.
         """
@@ -62,6 +67,8 @@ class ListReader:
                 await self._read(batch)
         finally:
             self._reading = None
+            _fail(self._wanted, StoreUnavailable("reading was ended"))  # nobody, unless it was
+            self._wanted.clear()
 
     def _take(self) -> list[_Wanted]:
         taken: list[_Wanted] = []
@@ -73,26 +80,35 @@ class ListReader:
 
     async def _read(self, batch: Sequence[_Wanted]) -> None:
         keys = [key for wanted in batch for key in wanted.keys]
-        args = [READ_BYTES, *(arg for wanted in batch for arg in wanted.args)]
+        args = [READ_BYTES, READ_ITEMS, *(arg for wanted in batch for arg in wanted.args)]
         try:
             async with translated():
                 answers = await self._script(keys=keys, args=args)
         except Exception as error:  # noqa: BLE001 whatever it is, those who wait are told
-            answers = [error] * len(batch)
+            _fail(batch, error)
+            return
         except BaseException:
-            for wanted in batch:
-                wanted.answer.cancel()
+            _fail(batch, StoreUnavailable("reading was ended"))
             raise
         for wanted, answer in zip(batch, answers, strict=True):
-            self._settle(wanted, answer)
+            if answer is not None and not wanted.answer.done():
+                _settle(wanted, answer)
+        without_room = [wanted for wanted, answer in zip(batch, answers, strict=True) if answer is None]
+        self._wanted.extendleft(reversed(without_room))
 
-    def _settle(self, wanted: _Wanted, answer: Any) -> None:
-        if wanted.answer.done():
-            return
-        if answer is None:  # the others were large
-            self._wanted.append(wanted)
-        elif isinstance(answer, Exception):
-            wanted.answer.set_exception(translation(answer) or answer)
-        else:
-            position, revision, by, *items = answer
-            wanted.answer.set_result(ListRead(items, position, int(revision), by))
+
+def _settle(wanted: _Wanted, answer: Any) -> None:
+    if isinstance(answer, Exception):
+        wanted.answer.set_exception(translation(answer) or answer)
+        return
+    position, revision, by, *items = answer
+    try:
+        wanted.answer.set_result(ListRead(items, position, int(revision), by))
+    except ValueError:
+        wanted.answer.set_exception(StoreError(f"{wanted.keys[1]} holds no number as its revision"))
+
+
+def _fail(waiting: Iterable[_Wanted], error: Exception) -> None:
+    for wanted in waiting:
+        if not wanted.answer.done():
+            wanted.answer.set_exception(error)

@@ -1,36 +1,41 @@
 -- The ends of lists: of each, at most so many items, at its right end, oldest last, or at its left end, oldest first.
--- All are at most ARGV[1] bytes together, but one item at least. Before a list's items, of its session's checkpoint at
--- this moment: the position in the input, the revision and the writer. Answers nothing for lists that the bytes do not
--- reach, and an error for those that are something else.
--- KEYS: for each list, itself and the checkpoint. ARGV: the bytes, then for each list the number of items, and 'left' or
--- 'right'.
-local budget, read = tonumber(ARGV[1]), 0
+-- Together they are at most ARGV[1] bytes and ARGV[2] items. Only the first that is not empty is cut where that would be
+-- more, after one item at least; for others without room the answer is nothing, and for what is no list, an error.
+-- Before a list's items, of its session's checkpoint at this moment: the position in the input, revision and writer.
+-- KEYS: for each list, itself and the checkpoint. ARGV: bytes, items, then for each list how many, and 'left' or 'right'.
+local bytes_left, items_left, is_first = tonumber(ARGV[1]), tonumber(ARGV[2]), true
 
 local function items_of(list, checkpoint, most, from_left)
   local held = redis.pcall('HMGET', checkpoint, 'position', 'revision', 'by')
   if held.err then
     return held
   end
-  local items = {held[1] or '', held[2] or '0', held[3] or ''}
-  for i = 1, most do
-    local item = redis.pcall('LINDEX', list, from_left and i - 1 or -i)
+  local items, bytes, count = {held[1] or '', held[2] or '0', held[3] or ''}, 0, 0
+  while count < most do
+    local item = redis.pcall('LINDEX', list, from_left and count or -1 - count)
     if not item then
       break
     end
     if type(item) == 'table' then
       return item
     end
-    if read > 0 and read + #item > budget then
-      return i > 1 and items
+    local has_room = bytes + #item <= bytes_left and count < items_left
+    if not has_room and not is_first then
+      return false
     end
-    read = read + #item
-    items[i + 3] = item
+    if not has_room and count > 0 then
+      break
+    end
+    bytes, count = bytes + #item, count + 1
+    items[count + 3] = item
   end
+  bytes_left, items_left = bytes_left - bytes, items_left - count
+  is_first = is_first and count == 0
   return items
 end
 
 local answers = {}
 for i = 1, #KEYS, 2 do
-  answers[#answers + 1] = items_of(KEYS[i], KEYS[i + 1], tonumber(ARGV[i + 1]), ARGV[i + 2] == 'left')
+  answers[#answers + 1] = items_of(KEYS[i], KEYS[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3] == 'left')
 end
 return answers

@@ -1,8 +1,8 @@
 -- Writing costs the same however much a tenant remembers. Replaces a function of 002, and options of an index of 003.
 
--- Writes memories but those whose ids are ``done``, or of them only what is new or has another digest or embedder than before; returns which were
--- written, and which of them there were. Looks for each by the key's index, as every INSERT with a conflict does: a join is the
--- planner's to choose, which takes a tenant that its statistics do not know for a small one, and reads all of it.
+-- Writes the memories whose ids are not in "done"; with "only_changed" only those that are new, or differ from before in digest
+-- or embedder. Returns their ids, and whether each replaced an older one. Only the key's index is asked for it, as by every
+-- INSERT with a conflict: in a join the planner would read all of a tenant that its statistics do not know.
 CREATE OR REPLACE FUNCTION context_memory_write(tenant text, memories jsonb, only_changed boolean, done text[])
 RETURNS TABLE (id text, replaced boolean) LANGUAGE sql AS $$
     INSERT INTO context_memories AS m (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text,
@@ -14,7 +14,7 @@ RETURNS TABLE (id text, replaced boolean) LANGUAGE sql AS $$
         id text, kind text, session_id text, user_id text, speaker text, said_at timestamptz, position bigint,
         tags text[], metadata jsonb, text text, digest text, embedder text
     )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text, digest, embedder, place)
-    WHERE r.id <> ALL (done)
+    WHERE r.id NOT IN (SELECT unnest(done))
     ORDER BY r.id, CASE WHEN r.kind = 'preference' THEN r.said_at END DESC NULLS LAST, r.place DESC
     ON CONFLICT (tenant_id, id) DO UPDATE SET
         kind = EXCLUDED.kind, session_id = EXCLUDED.session_id, user_id = EXCLUDED.user_id,
@@ -22,7 +22,7 @@ RETURNS TABLE (id text, replaced boolean) LANGUAGE sql AS $$
         metadata = EXCLUDED.metadata, text = EXCLUDED.text, digest = EXCLUDED.digest,
         embedder = coalesce(EXCLUDED.embedder, CASE WHEN m.digest = EXCLUDED.digest THEN m.embedder END)
     WHERE (m.kind <> 'preference' OR m.said_at IS NULL OR EXCLUDED.said_at IS NULL OR m.said_at <= EXCLUDED.said_at)
-      AND NOT (only_changed AND m.digest = EXCLUDED.digest
+      AND NOT (only_changed AND m.digest IS NOT DISTINCT FROM EXCLUDED.digest
                AND m.embedder IS NOT DISTINCT FROM coalesce(EXCLUDED.embedder, m.embedder))
     RETURNING m.id, m.xmax <> 0
 $$;
@@ -51,6 +51,6 @@ $$;
 
 SELECT context_builder_guard('^context_memory_(remember|write)$', '^context_memory_remember$');
 
--- What is new waits in a list of at most 64 kB, which a search looks through, until all of it is sorted in at once: a call
--- touches each word's entry once, not once for each memory.
+-- What is new waits in a list, which a search looks through, until that is larger than 64 kB and all of it is sorted in at
+-- once: a call touches each word's entry once, not once for each memory.
 ALTER INDEX context_memories_keys SET (fastupdate = on, gin_pending_list_limit = 64);

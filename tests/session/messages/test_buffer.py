@@ -206,3 +206,4 @@ def test_the_newest_are_published_within_both_bounds_whatever_happens(happenings
         shown = buffer.published()
         assert shown == candidates
         assert buffer.waiting_outside() == taken_out + len(buffer.ordered()) - len(shown)
+        assert buffer.without_keywords() == [entry for entry in shown if entry.needs_keywords]

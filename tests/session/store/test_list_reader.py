@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.errors import StoreUnavailable, WrongKeyType
+from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
 from context_builder.session.keys import Keys
 from context_builder.session.store.list_reader import ListRead, ListReader
+from context_builder.storage.multiplexed import MultiplexedRedis
 
 pytestmark = pytest.mark.engines
 
@@ -44,6 +45,41 @@ async def test_a_list_of_another_type_fails_its_own_reader_alone(redis: Redis) -
     assert isinstance(worse, WrongKeyType)
     assert isinstance(whole, ListRead)
     assert whole.items == [b"said"]
+
+
+async def test_a_checkpoint_that_somebody_broke_fails_its_own_reader_alone(redis: Redis) -> None:
+    await redis.hset(Keys("broken").checkpoint, "revision", "many")
+    await redis.lpush(Keys("whole").input, "said")
+    reader = ListReader(redis)
+    broken, whole = await asyncio.gather(*(read(reader, name) for name in ("broken", "whole")), return_exceptions=True)
+    assert isinstance(broken, StoreError)
+    assert "broken:checkpoint" in str(broken)
+    assert isinstance(whole, ListRead)
+    assert (await read(reader, "whole")).items == [b"said"]
+
+
+async def test_no_list_is_cut_because_others_are_read_with_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context_builder.session.store.list_reader.READ_ITEMS", 10)
+    monkeypatch.setattr("context_builder.session.store.list_reader.READ_BYTES", 100)
+    lists = {"one": ["a" * 90], "two": ["b"] * 9, "three": ["c"] * 9, "four": ["d"]}
+    for name, items in lists.items():
+        await redis.lpush(Keys(name).input, *items)
+    reader = ListReader(redis)
+    answers = await asyncio.gather(*(read(reader, name) for name in lists))
+    assert [len(answer.items) for answer in answers] == [len(items) for items in lists.values()]
+
+
+async def test_who_waits_hears_that_reading_was_ended(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context_builder.session.store.list_reader.MOST_LISTS", 1)
+    shared = MultiplexedRedis(redis)
+    reader = ListReader(shared)
+    await redis.execute_command("CLIENT", "PAUSE", 60_000)
+    waiting = [asyncio.create_task(read(reader, name)) for name in ("first", "second")]
+    await asyncio.sleep(0.05)
+    await shared.aclose()
+    outcomes = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 2
+    await redis.execute_command("CLIENT", "UNPAUSE")
 
 
 async def test_what_is_too_large_to_be_read_together_is_read_one_after_the_other(
