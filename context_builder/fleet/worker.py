@@ -58,6 +58,9 @@ CONNECTIONS: Final = 10_000
 BATCH: Final = 100
 """Sessions that a worker takes at once, so that several share what comes at once."""
 
+AWAY_AFTER: Final = 2
+"""Heartbeats in vain after which a server is told to be away: one alone may have met a connection that died before."""
+
 WORKLOAD: Final = "context_builder_fleet:workload:"
 """Prefix of strings: each worker's load in JSON. Live :data:`WORKLOAD_MS`."""
 
@@ -186,7 +189,7 @@ class FleetWorker:
 
         As this is done each second, here is also told that the server is away, and that it is back.
         """
-        is_away = False
+        vain = 0
         while True:
             workload = self._meter.now
             docket_worker.concurrency = 0 if workload.overloaded else self._config.concurrency
@@ -194,15 +197,15 @@ class FleetWorker:
                 async with translated():
                     await self._redis.set(WORKLOAD + self.name, orjson.dumps(workload.as_json()), px=WORKLOAD_MS)
             except StoreUnavailable as error:
-                if not is_away:
+                vain += 1
+                if vain == AWAY_AFTER:
                     log.warning("fleet.server_away", server=self.server, error=str(error))
-                is_away = True
             except StoreError as error:
                 log.warning("fleet.workload_not_told", server=self.server, error=str(error))
             else:
-                if is_away:
+                if vain >= AWAY_AFTER:
                     log.info("fleet.server_back", server=self.server)
-                is_away = False
+                vain = 0
             await asyncio.sleep(HEARTBEAT.total_seconds())
 
     async def _start(self, session_ids: Collection[str]) -> None:
