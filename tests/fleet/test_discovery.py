@@ -73,7 +73,6 @@ async def test_when_redis_begins_to_report_pushes_what_came_before_is_looked_for
     await redis.config_set("notify-keyspace-events", "")
     with capture_logs() as logs:
         await wait_until(lambda: "fleet.scans" in events(logs), "it hears no pushes any more")
-        await asyncio.sleep(0)
         await push(redis, "monday")
         await redis.config_set("notify-keyspace-events", "El")
         await wait_until(lambda: "fleet.hears_pushes" in events(logs), "it hears pushes again")

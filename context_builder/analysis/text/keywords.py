@@ -295,16 +295,17 @@ _score_and_place = itemgetter(0, 1)
 def _score(
     phrase: Phrase, at: int, occurrences: int, counts: Counter[str], recurring: Mapping[str, int], length: int
 ) -> float:
-    score = 0.0
+    centrality = 0.0
     for found in phrase.stems:
-        score += math.log1p(counts[found])
-    score /= len(phrase.stems)
+        centrality += math.log1p(counts[found])
+    score = centrality / len(phrase.stems)
     if recurring:
         familiar = 0.0
         for found in phrase.stems:
             familiar += math.log(max(1, recurring.get(found, 0)))
         score += 0.3 * (familiar / len(phrase.stems))
-    score *= phrase.weight * (1 - 0.5 * at / (length + 1))
+    position = 1 - 0.5 * at / (length + 1)
+    score *= phrase.weight * position
     return score if occurrences == 1 else score * (1 + math.log(occurrences))
 
 

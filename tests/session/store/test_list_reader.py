@@ -11,6 +11,7 @@ from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
 from context_builder.session.keys import Keys
 from context_builder.session.store.list_reader import ListRead, ListReader
 from context_builder.storage.multiplexed import MultiplexedRedis
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -75,11 +76,13 @@ async def test_who_waits_hears_that_reading_was_ended(redis: Redis, monkeypatch:
     reader = ListReader(shared)
     await redis.execute_command("CLIENT", "PAUSE", 60_000)
     waiting = [asyncio.create_task(read(reader, name)) for name in ("first", "second")]
-    await asyncio.sleep(0.05)
-    await shared.aclose()
-    outcomes = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    try:
+        await wait_until(lambda: len(reader._wanted) == 1 and not shared._waiting, "one is sent, and one waits")
+        await shared.aclose()
+        outcomes = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    finally:
+        await redis.execute_command("CLIENT", "UNPAUSE")
     assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 2
-    await redis.execute_command("CLIENT", "UNPAUSE")
 
 
 async def test_what_is_too_large_to_be_read_together_is_read_one_after_the_other(
