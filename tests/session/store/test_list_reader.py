@@ -74,7 +74,7 @@ async def test_who_waits_hears_that_reading_was_ended(redis: Redis, monkeypatch:
     monkeypatch.setattr("context_builder.session.store.list_reader.MOST_LISTS", 1)
     shared = MultiplexedRedis(redis)
     reader = ListReader(shared)
-    await redis.execute_command("CLIENT", "PAUSE", 60_000)
+    await redis.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")  # scripts, but not UNPAUSE
     waiting = [asyncio.create_task(read(reader, name)) for name in ("first", "second")]
     try:
         await wait_until(lambda: len(reader._wanted) == 1 and not shared._waiting, "one is sent, and one waits")
