@@ -115,11 +115,12 @@ class Committer:
         now = self._described_at = self._clock.now()
         written = changes.dirty or bool(batches)
         published = changes.dirty or publish
+        counted = checkpoint.write_counters(conversation) if written or published else b""
         return Commit(
             conversation_state=conversation_state(conversation, now),
             active_at=conversation.last_message.wall,
-            state=session_state(conversation, self._store.revision + 1, now) if published else None,
-            head=checkpoint.write_head(conversation) if written else b"",
+            state=session_state(conversation, self._store.revision + 1, now, counted) if published else None,
+            head=checkpoint.write_head(conversation, counted) if written else b"",
             order=checkpoint.write_order(conversation) if written else b"",
             changes=changes,
             acknowledged=[raw for batch in batches for raw in batch.raw],
@@ -198,10 +199,11 @@ class Committer:
         everything = conversation.take_changes()
         everything.follow(commit.changes)
         everything.fields["unidentified"] = self._history.unidentified.encode(commit.unidentified)
+        counted = checkpoint.write_counters(conversation)
         return replace(
             commit,
-            state=session_state(conversation, self._store.revision + 1, now),
-            head=checkpoint.write_head(conversation),
+            state=session_state(conversation, self._store.revision + 1, now, counted),
+            head=checkpoint.write_head(conversation, counted),
             order=checkpoint.write_order(conversation),
             changes=everything,
             identities=[*self._history.identities, *commit.identities],

@@ -25,28 +25,30 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import read_sources
 
 
-def counters(conversation: Conversation) -> dict[str, Any]:
-    """Return all counters, as orjson takes them."""
-    return {
-        "last_message_time": conversation.last_message.wall,
-        "last_summary_time": conversation.last_summary.wall,
-        "last_domain_inference_time": conversation.domain_tracker.last.wall,
-        "messages_since_summary": conversation.since_summary,
-        "messages_since_domain_inference": conversation.domain_tracker.new,
-        "highest_message_number": conversation.highest_number,
-        "received_messages": conversation.received,
-        "dead_letters": conversation.dead_letters,
-        "undeliverable": conversation.undeliverable,
-        "topic_changed_at": conversation.domain_tracker.topic.changed_at,
-        "domain_calls_skipped": conversation.domain_tracker.skipped,
-        "analyst": conversation.analysts,
-        "ended_at": conversation.ended_at,
-        "cost": orjson.Fragment(conversation.usage_totals.encoded()),
-    }
+def write_counters(conversation: Conversation) -> bytes:
+    """Write all counters; the head and the published state have them."""
+    return orjson.dumps(
+        {
+            "last_message_time": conversation.last_message.wall,
+            "last_summary_time": conversation.last_summary.wall,
+            "last_domain_inference_time": conversation.domain_tracker.last.wall,
+            "messages_since_summary": conversation.since_summary,
+            "messages_since_domain_inference": conversation.domain_tracker.new,
+            "highest_message_number": conversation.highest_number,
+            "received_messages": conversation.received,
+            "dead_letters": conversation.dead_letters,
+            "undeliverable": conversation.undeliverable,
+            "topic_changed_at": conversation.domain_tracker.topic.changed_at,
+            "domain_calls_skipped": conversation.domain_tracker.skipped,
+            "analyst": conversation.analysts,
+            "ended_at": conversation.ended_at,
+            "cost": orjson.Fragment(conversation.usage_totals.encoded()),
+        }
+    )
 
 
 def restore_counters(conversation: Conversation, written: Mapping[str, Any], last_id: int, now: Instant) -> None:
-    """Restore what :func:`counters` gave; moments keep their age."""
+    """Restore what :func:`write_counters` wrote; moments keep their age."""
     conversation.last_message = _moment(written["last_message_time"], now)
     conversation.last_summary = _moment(written["last_summary_time"], now)
     conversation.domain_tracker.last = _moment(written["last_domain_inference_time"], now)
@@ -71,13 +73,15 @@ def _moment(wall: float, now: Instant) -> Instant:
 SCHEMA_VERSION: Final = 1
 
 
-def write_head(conversation: Conversation) -> bytes:
-    """Write everything but the summary and messages: those buffered, responses, and sources."""
+def write_head(conversation: Conversation, counted: bytes | None = None) -> bytes:
+    """Write everything but the summary and messages: those buffered, responses, and sources. ``counted`` are the
+    counters, where they have been written already.
+    """
     return orjson.dumps(
         {
             "schema_version": SCHEMA_VERSION,
             "session_id": conversation.session_id,
-            "counters": counters(conversation),
+            "counters": orjson.Fragment(counted or write_counters(conversation)),
             "last_id": conversation.last_id,
             "pending_tokens": conversation.buffer.pending_tokens,
             "published": conversation.buffer.published_count,

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import orjson
 
 from context_builder.clock import Instant
-from context_builder.session.conversation.checkpoint import SCHEMA_VERSION, counters
+from context_builder.session.conversation.checkpoint import SCHEMA_VERSION, write_counters
 from context_builder.session.conversation.conversation import Conversation
+from context_builder.session.messages.publication import PublishedEntries
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PublishedState:
-    """Holds the JSON text ``before`` the buffer's entries, the ``entries``, joined by commas, and the text ``after``.
+    """Holds the JSON text ``before`` the buffer's entries, the entries, and the text ``after``.
 
-    An entry that did not change is the same object in the next state, so comparing two states compares pointers.
+    Its text can be had until the buffer changes.
     """
 
     before: bytes
-    entries: Sequence[bytes]
+    buffer: PublishedEntries
     after: bytes
 
     def __bytes__(self) -> bytes:
-        return b"".join((self.before, b",".join(self.entries), self.after))
+        return b"".join((self.before, b",".join(self.buffer.entries), self.after))
 
-    @cached_property
+    @property
     def length(self) -> int:
         """Return the length in bytes."""
-        commas = max(0, len(self.entries) - 1)
-        return len(self.before) + sum(map(len, self.entries)) + commas + len(self.after)
+        return len(self.before) + self.buffer.length + len(self.after)
 
 
-def session_state(conversation: Conversation, revision: int, now: Instant) -> PublishedState:
-    """Return the value of ``context_builder:{session_id}:state``."""
+def session_state(
+    conversation: Conversation, revision: int, now: Instant, counted: bytes | None = None
+) -> PublishedState:
+    """Return the value of ``context_builder:{session_id}:state``; ``counted`` are the counters, where they have been
+    written already.
+    """
     topic = conversation.domain_tracker.topic
     before = orjson.dumps(
         {
@@ -44,20 +46,26 @@ def session_state(conversation: Conversation, revision: int, now: Instant) -> Pu
             "consilience_responses": list(conversation.responses.fragments()),
         }
     )
-    after = orjson.dumps(
+    topic_fields = orjson.dumps(
         {
             "current_domains": topic.active,
             "domain_confidence": topic.current,
             "current_keywords": conversation.domain_tracker.latest.keywords,
             "pending_messages": conversation.buffer.waiting_outside(),
-            **counters(conversation),
+        }
+    )
+    counted = counted or write_counters(conversation)
+    end = orjson.dumps(
+        {
             "schema_version": SCHEMA_VERSION,
             # These two stay last: by its end a state is told from every other (``store/state_patch.py``).
             "revision": revision,
             "updated_at": now.wall,
         }
     )
-    return PublishedState(before[:-1] + b',"raw_recent_buffer":[', conversation.buffer.encoded(), b"]," + after[1:])
+    entries = conversation.buffer.publication.take()
+    after = b"],%b,%b,%b" % (topic_fields[1:-1], counted[1:-1], end[1:])
+    return PublishedState(before[:-1] + b',"raw_recent_buffer":[', entries, after)
 
 
 def conversation_state(conversation: Conversation, now: Instant) -> bytes:

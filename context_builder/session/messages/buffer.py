@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from context_builder.session.messages.buffered_message import BufferedMessage, encoded
+from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.publication import Publication
 
 
 class Buffer:
     """Holds entries in order; the newest are published, at most ``limit`` within ``max_bytes`` of JSON, but always one.
-    Older ones wait in the pending list.
+    Older ones wait in the pending list. ``publication`` has the JSON of what is published.
 
     ``pending`` counts the list, whose entries this process does not hold, and ``pending_tokens`` reckons what
     they have. Entries that a summary is being made of are pinned: they do not move to the pending list, so that no
@@ -20,6 +21,7 @@ class Buffer:
         self._limit = limit
         self._max_bytes = max_bytes
         self.entries: dict[int, BufferedMessage] = {}
+        self.publication = Publication()
         self.pending = 0
         self.pending_tokens = 0
         self._order: list[BufferedMessage] = []
@@ -27,28 +29,26 @@ class Buffer:
         self._highest_number = -1
         self._latest_time = float("-inf")
         self._has_late = False
-        self._sizes: dict[int, int] = {}
         self._without_keywords: set[int] = set()
         self._first = 0  # published, in the order
-        self._bytes = 0  # of what is published
 
     def insert(self, entry: BufferedMessage) -> None:
         """Put the entry where the contract's order wants it: last, unless it came late."""
         self.entries[entry.id] = entry
         if entry.needs_keywords:
             self._without_keywords.add(entry.id)
-        size = self._sizes[entry.id] = _size(entry)
         index = self._late_index(entry)
         if index is None:
             self._order.append(entry)
+            self.publication.append(entry.encode())
         else:
             self._order.insert(index, entry)
             self._has_late = True
-        if index is not None and index < self._first:
-            self._first += 1
-        else:
-            self._bytes += size
-            self._fit()
+            if index < self._first:
+                self._first += 1
+            else:
+                self.publication.insert(index - self._first, entry.encode())
+        self._fit()
         if not entry.consilience and entry.number is not None:
             self._highest_number = max(self._highest_number, entry.number)
             self._latest_time = max(self._latest_time, entry.time)
@@ -63,9 +63,12 @@ class Buffer:
         self._order = sorted(self.entries.values(), key=lambda e: position.get(e.id, e.id))
         self._has_late = bool(order)
         self.pending, self.pending_tokens = pending, pending_tokens
-        outside = max(0, len(self._order) - published) if pending else 0
-        self.pin(self._order[:outside])  # what was not published was pinned, and is older than what is pending
-        self._publish_from(outside)
+        self._first = max(0, len(self._order) - published) if pending else 0
+        self.pin(self._order[: self._first])  # what was not published was pinned, and is older than what is pending
+        self.publication = Publication()
+        for entry in self.published():
+            self.publication.append(entry.encode())
+        self._fit()
 
     def order(self) -> list[int]:
         """Return the ids in order; empty when they ascend."""
@@ -91,17 +94,13 @@ class Buffer:
     def published_count(self) -> int:
         return len(self._order) - self._first
 
-    def encoded(self) -> list[bytes]:
-        """Return the published entries as JSON, without the commas between them."""
-        return encoded(self.published())
-
     def touched(self, entry: BufferedMessage) -> None:
         """Note that the entry changed; with its new size there may be too much to publish."""
         if not entry.needs_keywords:
             self._without_keywords.discard(entry.id)
-        before, self._sizes[entry.id] = self._sizes[entry.id], _size(entry)
-        if not self._first or entry not in self._order[: self._first]:
-            self._bytes += self._sizes[entry.id] - before
+        place = self._place(entry) - self._first
+        if place >= 0:
+            self.publication.replace(place, entry.encode())
             self._fit()
 
     def newest(self, count: int) -> list[BufferedMessage]:
@@ -155,33 +154,34 @@ class Buffer:
         return [entry for entry in self._order if entry.id in self._pinned] if self._pinned else []
 
     def remove(self, ids: Iterable[int]) -> None:
+        """Remove entries. What left the publication does not come back: others after it may be pending."""
         leaving = set(ids)
         if leaving:
-            outside = sum(entry.id not in leaving for entry in self._order[: self._first])
+            self.publication.keep([entry.id not in leaving for entry in self.published()])
+            self._first = sum(entry.id not in leaving for entry in self._order[: self._first])
             self._order = [entry for entry in self._order if entry.id not in leaving]
             self._pinned -= leaving
             for entry_id in leaving & self.entries.keys():
                 self._let_go(entry_id)
-            self._publish_from(outside)
 
     def _let_go(self, entry_id: int) -> None:
-        del self.entries[entry_id], self._sizes[entry_id]
+        del self.entries[entry_id]
         self._without_keywords.discard(entry_id)
 
-    def _publish_from(self, first: int) -> None:
-        """Publish the entries from that one on. What left the publication does not come back: others after it may be
-        pending."""
-        self._first = first
-        self._bytes = sum(self._sizes[entry.id] for entry in self._order[first:])
-        self._fit()
+    def _place(self, entry: BufferedMessage) -> int:
+        """Return where the entry is in the order; what changes is hardly ever far from the end."""
+        place = len(self._order) - 1
+        while self._order[place] is not entry:
+            place -= 1
+        return place
 
     def _fit(self) -> None:
         """Publish no more than there is room for."""
-        published = self.published_count
-        while published > self._limit or (self._bytes > self._max_bytes and published > 1):
-            self._bytes -= self._sizes[self._order[self._first].id]
+        while (published := self.published_count) > self._limit or (
+            self.publication.length > self._max_bytes and published > 1
+        ):
+            self.publication.drop_first(1)
             self._first += 1
-            published -= 1
 
     def _late_index(self, entry: BufferedMessage) -> int | None:
         """Return where a late listener message belongs: before the first with a higher number and a later time."""
@@ -198,8 +198,3 @@ class Buffer:
             ):
                 return index
         return None
-
-
-def _size(entry: BufferedMessage) -> int:
-    """Return the bytes that the entry takes where it is published, its comma included."""
-    return len(entry.encode()) + 1

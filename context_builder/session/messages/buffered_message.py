@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -20,8 +20,7 @@ class BufferedMessage:
     """Holds a message with what is understood of it so far.
 
     ``id`` counts arrivals in the session. ``entered`` is the monotonic moment of arrival, from
-    which ages are measured. The published JSON is kept until something changes, because every commit compares the
-    whole buffer with what is published.
+    which ages are measured. The published JSON is kept until something changes.
     """
 
     __slots__ = (
@@ -146,11 +145,6 @@ class BufferedMessage:
         entry.domains = fields["domains"]
         entry.domain_confidence = fields["domain_confidence"]
         return entry
-
-
-def encoded(entries: Iterable[BufferedMessage]) -> list[bytes]:
-    """Return each entry as JSON. Of a thousand entries hardly one has changed, and this is on every message's way."""
-    return [entry._encoded or entry.encode() for entry in entries]
 
 
 def _read(fields: Mapping[str, Any]) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from context_builder.session.conversation.published_state import PublishedState
+from context_builder.session.messages.publication import PublishedEntries
 
 MARK_BYTES: Final = 64
 """The end of a state, which holds its revision and the moment of its publication, tells it from every other."""
@@ -23,7 +24,10 @@ comes, and, since half a buffer of messages has to leave before all of it is sen
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """Describes a state as Redis holds it: ``gap`` spaces before its entries, ``pad`` spaces behind them."""
+    """Describes a state as Redis holds it: ``gap`` spaces before its entries, ``pad`` spaces behind them.
+
+    It is written down in bytes as long as the state's can be had.
+    """
 
     state: PublishedState
     gap: int = 0
@@ -31,7 +35,8 @@ class StoredState:
 
     def __bytes__(self) -> bytes:
         blank = b" " * self.gap, b" " * self.pad
-        return b"".join((self.state.before, blank[0], b",".join(self.state.entries), blank[1], self.state.after))
+        entries = b",".join(self.state.buffer.entries)
+        return b"".join((self.state.before, blank[0], entries, blank[1], self.state.after))
 
     @property
     def length(self) -> int:
@@ -79,20 +84,19 @@ class StatePatch:
 
     @classmethod
     def between(cls, old: StoredState | None, new: PublishedState) -> Self:
-        """Return the patch from ``old`` to ``new``: all of ``new`` when little is common or too much would be blank."""
-        patch = None if old is None else cls._of_changes(old, new)
+        """Return the patch from ``old`` to ``new``: all of ``new`` when it does not tell how it differs, little is
+        common, or too much would be blank.
+        """
+        patch = cls._of_changes(old, new) if old and new.buffer.base is old.state.buffer.edition else None
         if patch is None or patch.size >= new.length // 2:
             return cls(StoredState(new), whole=bytes(new))
         return patch
 
     @classmethod
     def _of_changes(cls, old: StoredState, new: PublishedState) -> Self | None:
-        had = old.state
-        left = had.entries.index(new.entries[0]) if new.entries and new.entries[0] in had.entries else 0
-        gone = sum(map(len, had.entries[:left])) + left
+        had, gone = old.state, new.buffer.gone
         gap = old.first + gone - len(new.before)
-        kept = common_start(had.entries[left:], new.entries)
-        text = _following(had.entries[left:], new.entries, kept)
+        text = _changed_entries(new.buffer)
         end = old.first + gone + new.length - len(new.before) - len(new.after)
         pad = max(0, old.length - (end + len(new.after)))
         if gap < 0 or gap + pad > MOST_BLANK * new.length:
@@ -115,20 +119,21 @@ def _changed_start(old: bytes, new: bytes) -> list[Edit]:
     return [Edit(same, 0, new[same:]), Edit(len(new), max(0, len(old) - len(new)), b"")]
 
 
-def _following(old: Sequence[bytes], new: Sequence[bytes], kept: int) -> bytes:
-    """Return what is to be written after the first ``kept`` entries, which are the same.
+def _changed_entries(entries: PublishedEntries) -> bytes:
+    """Return what is to be written behind the entries that were kept.
 
     Of an entry that changed it is what comes after the part that did not: a long text is not sent again.
     """
-    comma = b"," if 0 < kept < len(new) else b""
-    text = comma + b",".join(new[kept:])
-    if kept < min(len(old), len(new)):
-        return text[len(comma) + common_start(old[kept], new[kept]) :]
-    return text
+    changed = entries.entries[entries.kept :]
+    if changed and entries.replaced is not None:
+        same = common_start(entries.replaced, changed[0])
+        return b",".join(changed)[same:]
+    comma = b"," if changed and entries.kept else b""
+    return comma + b",".join(changed)
 
 
-def common_start(old: Sequence[bytes] | bytes, new: Sequence[bytes] | bytes) -> int:
-    """Return how many items both begin with; found by halving, so that the machine compares almost all."""
+def common_start(old: bytes, new: bytes) -> int:
+    """Return how many bytes both begin with; found by halving, so that the machine compares almost all."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2

@@ -138,7 +138,7 @@ def said_at_length(number: int, characters: int) -> Message:
 
 
 def published_bytes(buffer: Buffer) -> int:
-    return len(b",".join(buffer.encoded()))
+    return len(b",".join(buffer.publication.take().entries))
 
 
 def test_what_does_not_fit_by_its_bytes_leaves_oldest_first() -> None:
@@ -207,3 +207,32 @@ def test_the_newest_are_published_within_both_bounds_whatever_happens(happenings
         assert shown == candidates
         assert buffer.waiting_outside() == taken_out + len(buffer.ordered()) - len(shown)
         assert buffer.without_keywords() == [entry for entry in shown if entry.needs_keywords]
+
+
+WHAT = st.sampled_from(["say", "say late", "learn", "pin", "overflow", "remove"])
+
+
+@given(st.lists(st.tuples(WHAT, st.integers(0, 9)), max_size=40), st.integers(1, 6), st.integers(300, 3000))
+def test_the_publication_is_what_is_published(steps: list[tuple[str, int]], limit: int, max_bytes: int) -> None:
+    buffer = Buffer(limit, max_bytes)
+    for entry_id, (what, choice) in enumerate(steps, start=1):
+        held = buffer.ordered()
+        match what:
+            case "say":
+                buffer.insert(BufferedMessage(entry_id, said(2 * entry_id, entry_id), ARRIVAL))
+            case "say late":
+                number = 2 * max(0, entry_id - choice) + 1
+                buffer.insert(BufferedMessage(entry_id, said(number, entry_id - choice), ARRIVAL))
+            case "learn" if held:
+                entry = held[choice % len(held)]
+                entry.set_keywords([f"keyword {choice}"], "stub")
+                buffer.touched(entry)
+            case "pin":
+                buffer.pin(held[:choice])
+            case "overflow":
+                buffer.overflow()
+            case "remove":
+                buffer.remove([entry.id for entry in held if entry.id % 3 == choice % 3])
+        assert buffer.publication.length == sum(len(entry.encode()) + 1 for entry in buffer.published())
+        assert [*buffer.publication.take().entries] == [entry.encode() for entry in buffer.published()]
+        assert buffer.published_count <= limit

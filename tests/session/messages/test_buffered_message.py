@@ -7,7 +7,7 @@ import pytest
 
 from context_builder.analysis.analyst import DomainResult
 from context_builder.clock import Instant
-from context_builder.session.messages.buffered_message import BufferedMessage, encoded
+from context_builder.session.messages.buffered_message import BufferedMessage
 from tests.session.saying import ARRIVAL, START, TEXT, advice, at, message
 
 LATER = Instant(START + 60, 5_000.0)
@@ -54,8 +54,8 @@ def test_what_earlier_versions_wrote_has_the_moment_of_its_timestamp_or_of_its_a
 
 def test_what_is_published_follows_what_is_learnt() -> None:
     entry = BufferedMessage(1, message(1), ARRIVAL)
-    [before] = encoded([entry])
+    before = entry.encode()
     entry.set_keywords(["helicase"], "stub")
-    [after] = encoded([entry])
+    after = entry.encode()
     assert (orjson.loads(before)["keywords"], orjson.loads(after)["keywords"]) == ([], ["helicase"])
     assert orjson.loads(after)["text"] == TEXT

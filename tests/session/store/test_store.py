@@ -21,6 +21,7 @@ from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.conversation.published_state import PublishedState
 from context_builder.session.keys import FENCE, Keys
 from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.publication import Publication
 from context_builder.session.store.commit import Commit, Lists
 from context_builder.session.store.lease import this_holder
 from context_builder.session.store.store import SessionStore
@@ -45,7 +46,7 @@ ROW = SummaryRow(
 )
 PART = MemoryBatch("monday", [Memory("monday:message:1", "hello", session_id="monday")], ["monday:point:1:0"])
 REFRESH = Commit(conversation_state=b"{}", active_at=1.0)
-WRITE = replace(REFRESH, state=PublishedState(b'{"a":1', (), b"}"), head=b"{}", order=b"[]")
+WRITE = replace(REFRESH, state=PublishedState(b'{"a":1', Publication().take(), b"}"), head=b"{}", order=b"[]")
 
 
 def store(redis: Redis, **rules: Any) -> SessionStore:
