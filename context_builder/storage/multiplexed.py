@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import hiredis
 from redis.asyncio import Redis
@@ -27,11 +27,37 @@ MOST_BYTES: Final = 2**20
 SILENT_SECONDS: Final = 5.0
 """A connection that has not answered all that it was sent at once for so long is replaced."""
 
+LOOK_SECONDS: Final = 0.1
+"""Time between two looks for answers that are late: one timer for all commands."""
+
+
+class PackedStart(NamedTuple):
+    """Holds the first ``arguments`` of a command, so many, as they are sent; at least one more follows."""
+
+    name: str
+    arguments: int
+    packed: bytes
+
+    @classmethod
+    def of(cls, name: str, *args: Any) -> Self:
+        """Return the start that these arguments make."""
+        _, _, packed = hiredis.pack_command((name, *args)).partition(_LINE_END)
+        return cls(name, 1 + len(args), packed)
+
+
+_LINE_END: Final = b"\r\n"
+
 
 class _Waiting(NamedTuple):
-    packed: bytes
+    packed: Sequence[bytes | memoryview]
+    size: int
     name: str
     options: Mapping[str, Any]
+    answer: asyncio.Future[Any]
+
+
+class _Limited(NamedTuple):
+    until: float  # of the event loop
     answer: asyncio.Future[Any]
 
 
@@ -48,22 +74,64 @@ class MultiplexedRedis(Redis):
         self._idle = lanes
         self._lanes: set[asyncio.Task[None]] = set()
         self._connections: list[Connection] = []
+        self._limited: list[_Limited] = []
+        self._looking: asyncio.TimerHandle | None = None
 
-    async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Return the answer of a command; raises what redis-py raises."""
+    async def execute_command(self, *args: Any, patience: float | None = None, **options: Any) -> Any:
+        """Return the answer of a command, whose first argument may be a :class:`PackedStart`.
+
+        Raises what redis-py raises, and :class:`TimeoutError` about ``patience`` seconds later.
+        """
+        answer = self._send_packed(args[0], args[1:]) if isinstance(args[0], PackedStart) else self._send(args, options)
+        if patience is not None:
+            self._limited.append(_Limited(asyncio.get_running_loop().time() + patience, answer))
+            if self._looking is None:
+                self._look_later()
+        return await answer
+
+    def _send(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> asyncio.Future[Any]:
         packed = hiredis.pack_command(args if " " not in args[0] else (*args[0].split(), *args[1:]))
+        return self._put((packed,), len(packed), args[0], options)
+
+    def _send_packed(self, start: PackedStart, args: tuple[Any, ...]) -> asyncio.Future[Any]:
+        rest = hiredis.pack_command(args)
+        begins = rest.index(_LINE_END) + len(_LINE_END)
+        packed = (b"*%d\r\n" % (start.arguments + len(args)), start.packed, memoryview(rest)[begins:])
+        return self._put(packed, len(start.packed) + len(rest), start.name, {})
+
+    def _put(
+        self, packed: Sequence[bytes | memoryview], size: int, name: str, options: Mapping[str, Any]
+    ) -> asyncio.Future[Any]:
+        """Send a command as soon as there is a lane; return its answer."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(packed, args[0], options, answer))
+        self._waiting.append(_Waiting(packed, size, name, options, answer))
         if self._idle:
             self._idle -= 1
             lane = asyncio.create_task(self._drain(), name="redis lane")
             self._lanes.add(lane)
             lane.add_done_callback(self._lanes.discard)
-        return await answer
+        return answer
+
+    def _look_later(self) -> None:
+        self._looking = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_for_late)
+
+    def _look_for_late(self) -> None:
+        """Tell those whose answers are late, as long as any are waited for."""
+        now = asyncio.get_running_loop().time()
+        waiting = [limited for limited in self._limited if not limited.answer.done()]
+        for limited in waiting:
+            if limited.until <= now:
+                limited.answer.set_exception(TimeoutError())
+        self._limited = [limited for limited in waiting if limited.until > now]
+        self._looking = None
+        if self._limited:
+            self._look_later()
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:  # noqa: FBT001 redis-py's signature
         """Give the connections back to the pool, which its client closes."""
         del close_connection_pool
+        if self._looking:
+            self._looking.cancel()
         for lane in [*self._lanes]:
             lane.cancel()
         await asyncio.gather(*self._lanes, return_exceptions=True)
@@ -77,28 +145,29 @@ class MultiplexedRedis(Redis):
         """Send what waits until nothing does; then the lane is free."""
         try:
             while batch := self._take():
-                await self._send(batch)
+                await self._exchange(batch)
         finally:
             self._idle += 1
 
     def _take(self) -> list[_Waiting]:
         taken: list[_Waiting] = []
         size = 0
-        while self._waiting and (not taken or size + len(self._waiting[0].packed) <= MOST_BYTES):
+        while self._waiting and (not taken or size + self._waiting[0].size <= MOST_BYTES):
             command = self._waiting.popleft()
             if command.answer.done():  # nobody waits for it any more
                 continue
             taken.append(command)
-            size += len(command.packed)
+            size += command.size
         return taken
 
-    async def _send(self, batch: list[_Waiting]) -> None:
+    async def _exchange(self, batch: list[_Waiting]) -> None:
         unanswered = deque(batch)
         try:
             connection = await self._connected()
             healthy = False
             try:
-                await connection.send_packed_command(b"".join(command.packed for command in batch), check_health=False)
+                sent = b"".join(part for command in batch for part in command.packed)
+                await connection.send_packed_command(sent, check_health=False)
                 async with _answered_in_time():
                     while unanswered:
                         answer = await self._answer(connection, unanswered[0])

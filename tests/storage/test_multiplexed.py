@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 
 from context_builder.session.store.scripts import script
 from context_builder.storage import multiplexed
-from context_builder.storage.multiplexed import MultiplexedRedis
+from context_builder.storage.multiplexed import MultiplexedRedis, PackedStart
 
 
 @pytest.fixture
@@ -51,3 +51,29 @@ async def test_a_script_that_redis_does_not_know_is_given_to_it(shared: Multiple
     await shared.script_flush()
     arrived = script(shared, "arrived")
     assert await asyncio.gather(arrived(["none"]), arrived(["none"])) == [[], []]
+
+
+async def test_an_answer_that_is_late_is_told_without_waiting_for_the_connection(
+    shared: MultiplexedRedis, redis: Redis
+) -> None:
+    ping = script(shared, "arrived").bound(["none"], [])
+    assert await ping([""], 5) == []
+    await redis.client_pause(600)
+    patient = asyncio.ensure_future(ping([""], 5))
+    with pytest.raises(TimeoutError):
+        await ping([""], 0.1)
+    assert not patient.done()
+    assert await patient == []
+
+
+async def test_a_script_that_was_forgotten_is_given_again_where_its_start_is_packed(shared: MultiplexedRedis) -> None:
+    ping = script(shared, "arrived").bound(["none"], [])
+    await shared.script_flush()
+    assert await asyncio.gather(ping([""], 5), ping([""], 5)) == [[], []]
+
+
+async def test_a_packed_start_makes_the_same_command(shared: MultiplexedRedis) -> None:
+    start = PackedStart.of("SET", "key")
+    assert await shared.execute_command(start, "välue", "PX", 60_000)
+    assert await shared.get("key") == "välue".encode()
+    assert 0 < await shared.pttl("key") <= 60_000

@@ -16,19 +16,17 @@ local function take()
   return ARGV[at]
 end
 
-local token, lease_ms, writer = take(), take(), take()
-local from_revision, from_writer, to_revision = take(), take(), take()
-local forgotten_field, from_mark, mark = take(), take(), take()
-local state_ttl_ms, conversation_ttl_ms = take(), take()
+local token, lease_ms, writer, forgotten_field = take(), take(), take(), take()
+local state_ttl_ms, conversation_ttl_ms, session_id = take(), take(), take()
+local dead_max, dead_max_bytes, recent_max, recent_ttl_ms = tonumber(take()), tonumber(take()), tonumber(take()), take()
+-- Until here the arguments are those of every commit under the lease.
+local from_revision, from_writer, to_revision, from_mark, mark = take(), take(), take(), take(), take()
 local state_json, state_length, state_mark, state_edits = take(), tonumber(take()), take(), tonumber(take())
 local state_edits_at = at
 at = at + 3 * state_edits
-local conversation_json = take()
-local session_id, active_at = take(), take()
-local dead_max, dead_max_bytes = tonumber(take()), tonumber(take())
+local conversation_json, active_at = take(), take()
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
 local from_position, to_position = take(), take()
-local recent_max, recent_ttl_ms = tonumber(take()), take()
 local pending_trimmed, pending_left, rewrite = tonumber(take()), tonumber(take()), take()
 
 -- What somebody else made of another type is told by name before anything is written: a script that fails half-way has

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha1
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FORGOTTEN, SESSIONS, Keys
@@ -39,8 +38,24 @@ def commit_keys(keys: Keys) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CommitArguments:
+def constant_arguments(lease: bytes, lineage: Lineage, rules: SessionConfig, keys: Keys) -> tuple[Any, ...]:
+    """Return the arguments that come first: every commit under the lease has the same."""
+    return (
+        lease,
+        int(rules.lease * 1000),
+        lineage.writer,
+        keys.forgotten_field,
+        int(rules.state_ttl * 1000),
+        int(rules.conversation_state_ttl * 1000),
+        keys.session_id,
+        rules.dead_letters_max,
+        rules.dead_letters_bytes,
+        RECENT,
+        RECENT_MS,
+    )
+
+
+class CommitArguments(NamedTuple):
     """Holds a commit that becomes revision ``target``, its change of the published state, and the deliveries that it
     acknowledges.
     """
@@ -51,39 +66,29 @@ class CommitArguments:
     patch: StatePatch | None
     acknowledged: Sequence[bytes]
 
-    def encode(self, lease: bytes, rules: SessionConfig, keys: Keys) -> list[Any]:
+    def encode(self) -> list[Any]:
+        """Return the arguments that come after the constant ones."""
         commit, base = self.commit, self.lineage.base
         args: list[Any] = [
-            lease,
-            int(rules.lease * 1000),
-            self.lineage.writer,
             base.revision,
             base.by,
             self.target,
-            keys.forgotten_field,
             base.mark,
             self.lineage.latest.mark,
-            int(rules.state_ttl * 1000),
-            int(rules.conversation_state_ttl * 1000),
             *(self.patch.arguments() if self.patch else (b"", 0, b"", 0)),
             commit.conversation_state,
-            keys.session_id,
             commit.active_at,
-            rules.dead_letters_max,
-            rules.dead_letters_bytes,
             len(self.acknowledged),
             *self._digests(),
             commit.begin,
             commit.end,
-            RECENT,
-            RECENT_MS,
             commit.changes.pending_trimmed,
             commit.pending,
             int(commit.rewrite),
         ]
         lists = commit.replayed + commit.lists if commit.rewrite else commit.lists
         for values in (
-            self._fields(),
+            self._checkpoint_fields(),
             [*commit.changes.dropped],
             lists.pending,
             commit.identities,
@@ -102,7 +107,7 @@ class CommitArguments:
         oldest = _digest(self.acknowledged[0])
         return oldest, oldest if len(self.acknowledged) == 1 else _digest(self.acknowledged[-1])
 
-    def _fields(self) -> list[Any]:
+    def _checkpoint_fields(self) -> list[Any]:
         """Return the checkpoint's fields that are set, and their values."""
         commit, lineage = self.commit, self.lineage
         fields: list[Any] = ["head", commit.head, "order", commit.order] if commit.head else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha1
@@ -10,6 +11,8 @@ from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError
+
+from context_builder.storage.multiplexed import MultiplexedRedis, PackedStart
 
 
 class Script:
@@ -32,6 +35,36 @@ class Script:
         except NoScriptError:
             await self._client.script_load(self.source)
             return await self._client.execute_command(*command)
+
+    def bound(self, keys: Sequence[str], first: Sequence[Any]) -> BoundScript:
+        """Return the script with its keys and its first arguments."""
+        return BoundScript(self._client, self.source, ("EVALSHA", self.digest, len(keys), *keys, *first))
+
+
+class BoundScript:
+    """Runs a Lua script whose keys and first arguments are always the same, so that they are packed once."""
+
+    __slots__ = ("_client", "_source", "_start")
+
+    def __init__(self, client: Any, source: str, start: Sequence[Any]) -> None:
+        self._client = client
+        self._source = source
+        self._start = PackedStart.of(*start) if isinstance(client, MultiplexedRedis) else start
+
+    async def __call__(self, args: Sequence[Any], patience: float) -> Any:
+        """Return the answer, given the other arguments. Raises :class:`TimeoutError` after ``patience`` seconds."""
+        try:
+            return await self._execute(args, patience)
+        except NoScriptError:
+            async with asyncio.timeout(patience):
+                await self._client.script_load(self._source)
+            return await self._execute(args, patience)
+
+    async def _execute(self, args: Sequence[Any], patience: float) -> Any:
+        if isinstance(self._start, PackedStart):
+            return await self._client.execute_command(self._start, *args, patience=patience)
+        async with asyncio.timeout(patience):
+            return await self._client.execute_command(*self._start, *args)
 
 
 def script(client: Redis, name: str) -> Script:

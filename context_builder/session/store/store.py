@@ -13,14 +13,14 @@ from context_builder.errors import LeaseLost, SessionOwned, StoreDiverged, Store
 from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FENCE, FORGOTTEN, SUMMARY_SEQS, Keys
 from context_builder.session.store.commit import Commit, Committed, HeldRevision, Lists, StoredSession
-from context_builder.session.store.commit_arguments import CommitArguments, commit_keys
+from context_builder.session.store.commit_arguments import CommitArguments, commit_keys, constant_arguments
 from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.list_reader import ListRead, ListReader
 from context_builder.session.store.outbox import Outbox
-from context_builder.session.store.scripts import script
+from context_builder.session.store.scripts import BoundScript, script
 from context_builder.session.store.state_patch import StatePatch, StoredState
-from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_availability import translated, translation
 
 END_REQUEST: Final = "end"
 """Value that another process writes to ``control`` to have the owner end the session."""
@@ -61,9 +61,9 @@ class SessionStore:
         self._published: StoredState | None = None
         self._revision = 0
         self.lineage = Lineage(self._nonce.encode())
-        self._commit_keys = commit_keys(self.keys)
         self._list_reader = list_reader or ListReader(client)
-        self._commit = script(client, "commit")
+        self._commit_script = script(client, "commit")
+        self._commit = self._bound_commit()
         self._acquire = script(client, "acquire")
         self._release = script(client, "release")
         self._load = script(client, "load")
@@ -93,6 +93,7 @@ class SessionStore:
                 taken, value = await self._acquire(keys=[self.keys.owner, FENCE], args=args)
             if taken:
                 self._lease = value
+                self._commit = self._bound_commit()
                 return
             present = orjson.loads(value)
             if expected == value or not (is_forgotten(present) or has_died(present)):
@@ -199,11 +200,15 @@ class SessionStore:
         target = self._revision + 1 if commit.head else self.lineage.base.revision
         acknowledged = commit.acknowledged
         patch = StatePatch.between(self._published, commit.state) if commit.state is not None else None
+        patience = _patience(commit, patch)
         while True:
-            arguments = CommitArguments(commit, self.lineage, target, patch, acknowledged)
-            args = arguments.encode(self._lease, self._rules, self.keys)
-            async with translated(_patience(commit, patch)):
-                answer = await self._commit(self._commit_keys, args)
+            args = CommitArguments(commit, self.lineage, target, patch, acknowledged).encode()
+            try:
+                answer = await self._commit(args, patience)
+            except Exception as error:
+                if translated_error := translation(error, patience):
+                    raise translated_error from None
+                raise
             status, waiting, undelivered, unremembered, request, state_present, detail = answer
             if status == b"ok":
                 if commit.head:
@@ -218,6 +223,10 @@ class SessionStore:
                 raise LeaseLost(self._why_fenced(detail), expired=not detail or self._asked_for(detail))
             else:
                 raise StoreDiverged(int(detail), self._revision)
+
+    def _bound_commit(self) -> BoundScript:
+        constant = constant_arguments(self._lease, self.lineage, self._rules, self.keys)
+        return self._commit_script.bound(commit_keys(self.keys), constant)
 
     def _asked_for(self, lease: bytes) -> bool:
         """Return whether this process asked for the lease, heard of it or not."""
