@@ -27,6 +27,9 @@ EVENTS = "KE$l"
 BENCH_EVENTS = "K$"
 """Those of strings alone: nobody is told of pushes."""
 
+TURN_SECONDS = 0.005
+"""What is due is said so often, or less often: each time costs the machine that is measured, too."""
+
 _NUMBER = re.compile(rb'"highest_message_number":(\d+)')
 
 
@@ -92,7 +95,7 @@ class Speakers:
         """Speak for so long; what :meth:`seen_since` is given to return what became visible of it."""
         first, count, began, turn = len(self._samples), int(rate * seconds), time.monotonic(), 0
         while turn < count:
-            time.sleep(max(0.0, began + turn / rate - time.monotonic()))
+            time.sleep(max(TURN_SECONDS if turn else 0.0, began + turn / rate - time.monotonic()))
             due = min(count, int((time.monotonic() - began) * rate) + 1)
             self._push(self._names[place % len(self._names)] for place in range(turn, due))
             turn = due
