@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Protocol
 
+from context_builder.values import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Instant:
     """Holds one moment on both clocks, in seconds.
 

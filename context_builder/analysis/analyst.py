@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol
 
 from context_builder.costs import NO_USAGE, Usage
 from context_builder.preference_kind import PreferenceKind
+from context_builder.values import value
 
 MIN_KEYWORD_TEXT: Final = 10
 """Texts shorter than this many characters get no keywords."""
@@ -38,7 +39,7 @@ class PointKind(StrEnum):
     CONSILIENCE = "consilience"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AnalystMessage:
     """Holds one message as an analyst is given it.
 
@@ -55,7 +56,7 @@ class AnalystMessage:
     recurring: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KeywordResult:
     """Holds the keywords of each message, in the order the messages were given."""
 
@@ -64,7 +65,7 @@ class KeywordResult:
     usage: Usage = NO_USAGE
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DomainResult:
     """Holds active domains with confidences in 0..1, most confident first, and the topic's keywords.
 

@@ -27,7 +27,7 @@ session goes on."""
 
 POLL_SECONDS: Final = 0.1
 
-SHARE: Final = 0.02
+SHARE: Final = 0.01
 """What is new is looked through before it is set aside, as long as that takes no more of the time than this. Each look
 also goes through all that is under way, and in a busy process looks then find nothing; what they would find waits for
 the look at everything."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from context_builder.errors import ArchiveError, EngineError, MemoryUnavailable
 from context_builder.storage.deferred import Deferred
 from context_builder.timestamps import in_utc
+from context_builder.values import value
 
 
 def point_id(session_id: str, number: int, time: float) -> str:
@@ -27,7 +28,7 @@ def point_number(session_id: str, memory_id: str) -> int | None:
     return None if number is None else int(number[1])
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Memory:
     """Holds one thing worth remembering.
 

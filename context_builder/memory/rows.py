@@ -19,21 +19,26 @@ KEY_CHARS: Final = 200
 
 def storable(value: Any) -> Any:
     """Return ``value`` as PostgreSQL's JSON holds it: no NUL, no half of a surrogate pair, no infinite number."""
+    kind = type(value)
+    if kind is str and value.isascii() and "\x00" not in value:
+        return value  # as nearly everything is
+    if value is None or kind is int or kind is bool:
+        return value
+    if kind is dict:
+        return {storable(str(name)): storable(item) for name, item in value.items()}
     match value:
-        case str() if value.isascii() and "\x00" not in value:
-            return value
         case str():
             return value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
         case float():
             return value if math.isfinite(value) else None
-        case None | bool() | int():
+        case int():
             return value
         case list() | tuple() | set() | frozenset():
             return [storable(item) for item in value]
         case datetime():
             return value.isoformat()
-        case dict() | Mapping():
-            return {storable(str(name)): storable(item) for name, item in value.items()}
+        case Mapping():
+            return storable(dict(value))
         case _:
             return storable(str(value))
 

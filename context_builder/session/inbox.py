@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from context_builder import metrics
@@ -16,12 +16,13 @@ from context_builder.session.store.commit_history import CommitHistory, position
 from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis_availability import until_available
+from context_builder.values import value
 
 BLOCK_SECONDS: Final = 1
 """One blocking read lasts this long at most; below every socket timeout."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Batch:
     """Holds the deliveries that one commit is to acknowledge together, oldest first.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ from context_builder.session.failures import raise_what_ends_the_task, reason_of
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.recorder import PhaseChanged, Recorder, TaskStarted
 from context_builder.session.store.store import SessionStore
+from context_builder.values import value
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +47,7 @@ MOST_USELESS: Final = 3
 """Summaries of the same messages that come to nothing usable, the last of which the last resort makes."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TaskOutcome:
     """Tells how a task ended: with a ``result``, or with the seconds until another try is worth it (``retry_after``)
     and what it cost all the same (``usage``), where these are known.

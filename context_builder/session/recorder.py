@@ -14,9 +14,10 @@ from context_builder.session.conversation.tasks import AnalysisResult, AnalysisT
 from context_builder.session.keys import Receiver
 from context_builder.session.messages.message import Message
 from context_builder.session.store.commit import StoredSession
+from context_builder.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Received:
     """Holds messages that were never seen before; ``last_id`` is the id that the last of them was given."""
 
@@ -47,7 +48,7 @@ class Charged:
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TaskStarted:
     """Tells that the conversation was asked for a task of ``kind``, and gave ``task``."""
 
@@ -55,7 +56,7 @@ class TaskStarted:
     task: AnalysisTask | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TaskFinished:
     """Tells that a started task ended with ``result``, or with none; ``usage`` is what it cost without a result."""
 

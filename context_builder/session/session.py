@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from math import inf
 
 import structlog
 from redis.asyncio import Redis
@@ -23,6 +22,7 @@ from context_builder.clock import Clock, SystemClock
 from context_builder.costs import NO_USAGE
 from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
+from context_builder.session.alarm import Alarm
 from context_builder.session.committer import Committer
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation import checkpoint
@@ -92,6 +92,7 @@ class Session:
         client, list_reader = (host.client, host.list_reader) if host else (client, None)
         self._store = SessionStore(client, session_id, rules, list_reader)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._alarm = Alarm(lambda: self._events.put_nowait(None))
         history = CommitHistory()
         self._host = host
         self._hosted = HostedSession(self._store.keys, self._describe_refresh, self._refreshed, self._attend)
@@ -222,6 +223,7 @@ class Session:
                 try:
                     await self._live(tasks)
                 finally:
+                    self._alarm.cancel()
                     self._jobs.cancel()
                     for task in beside:
                         task.cancel()
@@ -311,13 +313,9 @@ class Session:
 
     async def _next_event(self, timeout: float) -> Event:
         """Return the next event, or None after so many seconds."""
-        if timeout == inf or not self._events.empty():
-            return await self._events.get()
-        waking = asyncio.get_running_loop().call_later(timeout, self._events.put_nowait, None)
-        try:
-            return await self._events.get()
-        finally:
-            waking.cancel()
+        if self._events.empty():
+            self._alarm.ring_in(timeout)
+        return await self._events.get()
 
     def _apply_all(self) -> None:
         """Apply all that has happened."""

@@ -127,6 +127,11 @@ def plain_words(text: str) -> list[str]:
     return [stem(found) for found in _PLAIN.findall(text.lower().replace("’", "'"))]
 
 
+@lru_cache(REMEMBERED)
+def _stems_of(keyword: str) -> tuple[str, ...]:
+    return tuple(word.stem for word in words(keyword) if word.is_content)
+
+
 DEFAULT_LIMIT: Final = 2000
 """Stems remembered; about 200 kB."""
 
@@ -149,9 +154,9 @@ class Recurrence(Mapping[str, int]):
         """Return the counts themselves, which change with the next message."""
         return self._counts
 
-    def add(self, text: str) -> None:
-        """Count the stems of one message."""
-        self.count([word.stem for word in words(text) if word.is_content])
+    def add(self, keywords: Iterable[str]) -> None:
+        """Count the stems of one message's keywords."""
+        self.count([found for keyword in keywords for found in _stems_of(keyword)])
 
     def count(self, stems: Iterable[str]) -> None:
         """Count the stems of one message, however often each occurs in it."""

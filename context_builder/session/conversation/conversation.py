@@ -284,7 +284,7 @@ class Conversation:
         self._batches.over(task.messages)
         self.analysts["keywords"] = result.analyst
         for said, keywords in zip(task.messages, result.keywords, strict=True):
-            self._recurrence.add(", ".join(keywords))
+            self._recurrence.add(keywords)
             entry = self.buffer.entries.get(said.id)
             if entry is not None:
                 entry.set_keywords(keywords, result.analyst)

@@ -13,16 +13,17 @@ from context_builder.analysis.analyst import (
     SummaryResult,
 )
 from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KeywordTask:
     """Asks for the keywords of messages."""
 
     messages: Sequence[AnalystMessage]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DomainTask:
     """Asks for the domains of the newest messages, up to the id ``through``; ``new`` of them came since last time.
 

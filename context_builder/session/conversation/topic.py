@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from context_builder.domains import DOMAINS
+from context_builder.values import value
 
 SHARE: Final = 0.5
 """What an inference counts for at least; a more confident one counts for as much as its confidence."""
@@ -24,7 +25,7 @@ MAX_ACTIVE: Final = 4
 """Most domains active at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Topic:
     """Holds smoothed confidences and the domains that are active by them; a value, so it can be stored.
 

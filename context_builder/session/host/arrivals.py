@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 from uuid import uuid4
@@ -30,9 +31,44 @@ ASK_SECONDS_EACH: Final = 10e-6
 
 RECONNECT_SECONDS: Final = 0.5
 
+BUSY: Final = 0.6
+"""Share of the time; when the event loop is busy for more of it, what arrives is gathered. Much costs less together: a
+message alone takes a worker twice as long as one of thirty."""
+
+GATHER_SECONDS: Final = 0.03
+"""So long is gathered while the loop is busy all the time, and shorter in proportion while it is less so."""
+
+MEASURED_SECONDS: Final = 0.1
+"""Time over which is measured how busy the loop is."""
+
+
+class Gathering:
+    """Tells for how long to gather what arrives, by how busy the event loop's thread was lately."""
+
+    def __init__(
+        self, monotonic: Callable[[], float] = time.monotonic, used: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._monotonic = monotonic
+        self._used = used
+        self._measured = monotonic(), used()
+        self._seconds = 0.0
+
+    def seconds(self) -> float:
+        """Return the seconds, which are none unless the thread was :data:`BUSY`."""
+        now = self._monotonic()
+        measured_at, used_before = self._measured
+        if now - measured_at >= MEASURED_SECONDS:
+            used = self._used()
+            busy = min(1.0, (used - used_before) / (now - measured_at))
+            self._seconds = GATHER_SECONDS * max(0.0, busy - BUSY) / (1 - BUSY)
+            self._measured = now, used
+        return self._seconds
+
 
 class Arrivals:
     """Calls ``arrived`` with the name of each list that was pushed to; where that returns false, ``elsewhere``.
+
+    While the process is busy, it gathers for a moment what arrives.
 
     Redis announces pushes where ``notify-keyspace-events`` has ``E`` and ``l`` (or ``A``). Whether it does is found out
     by probes, because CONFIG may be forbidden and a subscription may die without a word. While it does not, Redis is
@@ -48,6 +84,8 @@ class Arrivals:
         self._announce = script(client, "probe")
         self._probe = f"context_builder:probe:{uuid4().hex}"
         self._heard_at = float("-inf")
+        self._gathering = Gathering()
+        self._gathered: dict[str, None] = {}
 
     @property
     def are_announced(self) -> bool:
@@ -77,8 +115,27 @@ class Arrivals:
             kind, _, key = await pubsub.parse_response(block=True) or (b"", b"", b"")
             if kind == b"message":
                 self._heard_at = loop.time()
-                if key != probe and not self._arrived(name := key.decode(errors="replace")):
-                    self.elsewhere(name)
+                if key != probe:
+                    self._hear(key.decode(errors="replace"))
+
+    def _hear(self, name: str) -> None:
+        """Pass the name on, or gather it with those that come within a moment."""
+        if self._gathered:
+            self._gathered[name] = None
+        elif seconds := self._gathering.seconds():
+            self._gathered[name] = None
+            asyncio.get_running_loop().call_later(seconds, self._pass_gathered)
+        else:
+            self._pass(name)
+
+    def _pass_gathered(self) -> None:
+        gathered, self._gathered = self._gathered, {}
+        for name in gathered:
+            self._pass(name)
+
+    def _pass(self, name: str) -> None:
+        if not self._arrived(name):
+            self.elsewhere(name)
 
     async def probe(self) -> None:
         """Push to a list of no other use now and then, for ever."""

@@ -19,6 +19,7 @@ from context_builder.session.store.list_reader import ListReader
 from context_builder.session.store.scripts import script
 from context_builder.storage.multiplexed import MultiplexedRedis
 from context_builder.storage.redis_availability import translated, until_available
+from context_builder.values import value
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +36,7 @@ STARTS: Final = 48
 """Sessions that read their checkpoints at the same time."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refresh:
     """Holds what a session at rest has refreshed: only while Redis holds its ``lease`` and this commit."""
 

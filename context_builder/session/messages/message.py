@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
@@ -17,6 +17,7 @@ from context_builder.errors import MessageError
 from context_builder.memory.rows import as_key
 from context_builder.timestamps import epoch
 from context_builder.tracing import TRACEPARENT, TraceContext
+from context_builder.values import value
 
 CONSILIENCE: Final = "Consilience"
 """Speaker of the assistant's own contributions."""
@@ -30,7 +31,7 @@ _METADATA_DEPTH: Final = 100
 _INTEGER_DIGITS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """Holds what somebody said, in the types the state publishes.
 

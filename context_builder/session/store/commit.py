@@ -8,9 +8,10 @@ from typing import Final, Self
 
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.conversation.published_state import PublishedState
+from context_builder.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HeldRevision:
     """Tells which commit Redis holds: its ``revision`` and the writer it is ``by``, whose revisions only ascend.
 
@@ -34,7 +35,7 @@ class Lists:
     @property
     def size(self) -> int:
         """Return the size in bytes."""
-        return sum(sum(map(len, items)) for items in (self.pending, self.outbox, self.memory_outbox, self.dead))
+        return sum(map(len, (*self.pending, *self.outbox, *self.memory_outbox, *self.dead)))
 
     def __add__(self, later: Self) -> Lists:
         return Lists(
@@ -64,7 +65,7 @@ class StoredSession:
     newest: Lists = field(default_factory=Lists)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Commit:
     """Holds everything one commit writes. Without ``head`` it only refreshes what expires; there is no ``state`` when
     it has not changed.
@@ -107,7 +108,7 @@ class Commit:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Committed:
     """Holds Redis' answer: deliveries, and entries of both outboxes, still waiting; a request to the owner; whether the
     state was there; the position in the input.

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Self
 
 import orjson
 
 from context_builder.session.store.commit import HeldRevision
+from context_builder.values import value
 
 ANCESTORS: Final = 32
 """So many earlier writers are named. What Redis holds of one before them counts as a stranger's."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Lineage:
     """Remembers the commits that this process, the ``writer``, made or continued from.
 

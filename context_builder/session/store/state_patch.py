@@ -8,11 +8,11 @@ blanked where it stands, and what comes is written behind what stays. When too m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from context_builder.session.conversation.published_state import PublishedState
 from context_builder.session.messages.publication import PublishedEntries
+from context_builder.values import value
 
 MARK_BYTES: Final = 64
 """The end of a state, which holds its revision and the moment of its publication, tells it from every other."""
@@ -22,7 +22,7 @@ MOST_BLANK: Final = 0.5
 comes, and, since half a buffer of messages has to leave before all of it is sent, twice with others."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StoredState:
     """Describes a state as Redis holds it: ``gap`` spaces before its entries, ``pad`` spaces behind them.
 
@@ -62,7 +62,7 @@ class Edit(NamedTuple):
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StatePatch:
     """Holds ``edits`` of a value of ``length`` bytes that ends with ``mark``, or else the ``whole``; and the result."""
 

@@ -101,7 +101,7 @@ def test_a_term_that_recurs_in_the_session_is_preferred() -> None:
     text = "The plasmid, the vector, the enzyme, the buffer, the primer and the ligase are ready."
     recurring = Recurrence()
     for _ in range(9):
-        recurring.add("Is the ligase here?")
+        recurring.add(["ligase", "here"])
     assert keywords(text)[0] == "plasmid"
     assert keywords(text, recurring)[0] == "ligase"
 
@@ -126,6 +126,6 @@ def test_any_text_gives_at_most_ten_short_keywords(text: str) -> None:
 def test_recurrence_forgets_rare_terms_and_keeps_what_recurs() -> None:
     recurring = Recurrence(limit=10)
     for number in range(500):
-        recurring.add(f"ligase sample{number}")
+        recurring.add(["ligase", f"sample{number}"])
     assert len(recurring) <= 20
     assert max(recurring, key=recurring.__getitem__) == "ligase"
