@@ -28,7 +28,7 @@ class Batch:
 
     ``dead`` are dead letters as they are stored: JSON with the reason and the raw bytes. ``unidentified`` are the
     positions of new deliveries without identity; the batch leads from position ``begin`` to ``end``. ``committed`` is
-    set when the commit is done; only then are the next deliveries read.
+    done when the commit is; only then are the next deliveries read.
     """
 
     raw: Sequence[bytes]
@@ -37,7 +37,12 @@ class Batch:
     unidentified: Sequence[bytes] = ()
     begin: bytes = b""
     end: bytes = b""
-    committed: asyncio.Event = field(default_factory=asyncio.Event)
+    committed: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def settle(self) -> None:
+        """Let the next deliveries be read, if anybody still waits to."""
+        if not self.committed.done():
+            self.committed.set_result(None)
 
 
 class Decoded(NamedTuple):
@@ -86,7 +91,7 @@ class Inbox:
                 with attempt:
                     batch = await self._next()
             deliver(batch)
-            await batch.committed.wait()
+            await batch.committed
             _count(batch)
 
     async def _next(self) -> Batch:
@@ -156,6 +161,8 @@ class Inbox:
         A number is part of a message's identity, so Redis is not asked about one that is beyond all others.
         """
         unsure = [message.identity for message in messages if message.identity and not self._is_beyond(message)]
+        if not unsure:
+            return set()
         return {
             identity
             for identity, is_known in zip(unsure, await self._store.are_known(unsure), strict=True)

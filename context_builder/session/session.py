@@ -355,7 +355,7 @@ class Session:
         self._hosted.committing()
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
         for batch in batches:
-            batch.committed.set()
+            batch.settle()
         self._inbox.expect(committed.waiting)
         self.relays.committed(committed, received)
         if self._host:
