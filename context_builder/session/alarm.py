@@ -27,8 +27,12 @@ class Alarm:
         if self._at < self._timer_at:
             self._set()
 
+    def silence(self) -> None:
+        """Do not ring until there is another moment."""
+        self._at = inf
+
     def cancel(self) -> None:
-        """Ring no more."""
+        """Ring no more, and leave no timer behind."""
         self._at = self._timer_at = inf
         if self._timer is not None:
             self._timer.cancel()

@@ -200,9 +200,12 @@ class Committer:
         everything.follow(commit.changes)
         everything.fields["unidentified"] = self._history.unidentified.encode(commit.unidentified)
         counted = checkpoint.write_counters(conversation)
+        state = session_state(conversation, self._store.revision + 1, now, counted)
+        if commit.state is not None:  # which cannot be had any more
+            self._incremental = replace(commit, state=state)
         return replace(
             commit,
-            state=session_state(conversation, self._store.revision + 1, now, counted),
+            state=state,
             head=checkpoint.write_head(conversation, counted),
             order=checkpoint.write_order(conversation),
             changes=everything,

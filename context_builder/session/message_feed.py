@@ -158,7 +158,7 @@ class MessageFeed:
     async def _send(self, batch: Sequence[Memory]) -> None:
         sending = asyncio.ensure_future(self._remember(batch))
         try:
-            await asyncio.shield(sending)
+            await asyncio.wait([sending])
         except asyncio.CancelledError:
             await asyncio.wait([sending], timeout=LAST_WAIT)
             sending.cancel()
@@ -166,6 +166,7 @@ class MessageFeed:
             if sending.done() and not sending.cancelled():
                 sending.exception()  # retrieved, or asyncio would log it
             raise
+        sending.result()
 
     def _note(self, error: BaseException, messages: int) -> None:
         metrics.MESSAGES_FED.labels("failed").inc(messages)

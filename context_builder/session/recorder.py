@@ -87,7 +87,9 @@ class Recorder(Protocol):
         ...
 
     def published(self, revision: int, state: PublishedState, now: Instant) -> None:
-        """Record that ``state``, made at ``now``, is what readers see, white space aside."""
+        """Record that ``state``, made at ``now``, is what readers see, white space aside. Its text can be had
+        during the call.
+        """
         ...
 
     def end(self) -> None:

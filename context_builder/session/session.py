@@ -315,7 +315,9 @@ class Session:
         """Return the next event, or None after so many seconds."""
         if self._events.empty():
             self._alarm.ring_in(timeout)
-        return await self._events.get()
+        event = await self._events.get()
+        self._alarm.silence()
+        return event
 
     def _apply_all(self) -> None:
         """Apply all that has happened."""

@@ -31,6 +31,9 @@ LOOK_SECONDS: Final = 0.1
 """Time between two looks for answers that are late: one timer for all commands."""
 
 
+_LINE_END: Final = b"\r\n"
+
+
 class PackedStart(NamedTuple):
     """Holds the first ``arguments`` of a command, so many, as they are sent; at least one more follows."""
 
@@ -43,9 +46,6 @@ class PackedStart(NamedTuple):
         """Return the start that these arguments make."""
         _, _, packed = hiredis.pack_command((name, *args)).partition(_LINE_END)
         return cls(name, 1 + len(args), packed)
-
-
-_LINE_END: Final = b"\r\n"
 
 
 class _Waiting(NamedTuple):
@@ -128,13 +128,17 @@ class MultiplexedRedis(Redis):
             self._look_later()
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:  # noqa: FBT001 redis-py's signature
-        """Give the connections back to the pool, which its client closes."""
+        """Give the connections back to the pool, which its client closes; commands under way are cancelled."""
         del close_connection_pool
         if self._looking:
             self._looking.cancel()
         for lane in [*self._lanes]:
             lane.cancel()
         await asyncio.gather(*self._lanes, return_exceptions=True)
+        self._looking = None
+        self._limited.clear()
+        while self._waiting:
+            self._waiting.popleft().answer.cancel()
         while self._connections:
             await self._return(self._connections.pop())
 

@@ -38,11 +38,14 @@ async def test_it_rings_sooner_when_it_is_told_to() -> None:
     assert len(rung.at) == 2
 
 
-async def test_it_never_rings_after_an_infinite_time_or_when_it_is_cancelled() -> None:
+async def test_it_never_rings_after_an_infinite_time_or_when_it_is_silenced_or_cancelled() -> None:
     rung = Rung()
     alarm = Alarm(rung)
     alarm.ring_in(0.01)
     alarm.ring_in(inf)
+    await asyncio.sleep(0.03)
+    alarm.ring_in(0.01)
+    alarm.silence()
     await asyncio.sleep(0.03)
     alarm.ring_in(0.01)
     alarm.cancel()

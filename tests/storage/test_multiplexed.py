@@ -77,3 +77,19 @@ async def test_a_packed_start_makes_the_same_command(shared: MultiplexedRedis) -
     assert await shared.execute_command(start, "välue", "PX", 60_000)
     assert await shared.get("key") == "välue".encode()
     assert 0 < await shared.pttl("key") <= 60_000
+
+
+async def test_who_waits_when_the_client_is_closed_is_told(
+    shared: MultiplexedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(shared, "_connected", never)
+    ping = script(shared, "arrived").bound(["none"], [])
+    waiting = [asyncio.ensure_future(ping([""], 60)) for _ in range(2)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await shared.aclose()
+    await asyncio.wait(waiting, timeout=5)
+    assert all(one.cancelled() for one in waiting)

@@ -24,8 +24,8 @@ LONGEST_WORD: Final = 40
 """Characters; what is longer (a URL, a run of text without spaces) is no keyword."""
 
 REMEMBERED: Final = 16_384
-"""Words whose properties are remembered, about 5 MB: nearly all that are said were said before. Those with
-digits are not remembered."""
+"""Words whose properties, and short keywords whose stems, are remembered, about 5 MB each: nearly all that are said
+were said before. Those with digits are not remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,15 @@ def plain_words(text: str) -> list[str]:
     return [stem(found) for found in _PLAIN.findall(text.lower().replace("’", "'"))]
 
 
-@lru_cache(REMEMBERED)
-def _stems_of(keyword: str) -> tuple[str, ...]:
+def _stems_in(keyword: str) -> tuple[str, ...]:
     return tuple(word.stem for word in words(keyword) if word.is_content)
+
+
+_remembered_stems = lru_cache(REMEMBERED)(_stems_in)
+
+
+def _stems_of(keyword: str) -> tuple[str, ...]:
+    return (_remembered_stems if _recurs(keyword) else _stems_in)(keyword)
 
 
 DEFAULT_LIMIT: Final = 2000

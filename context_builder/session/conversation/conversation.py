@@ -6,7 +6,7 @@ sleeping and continued from its checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf
 from typing import Final
 
@@ -283,18 +283,19 @@ class Conversation:
     def _fold_keywords(self, task: KeywordTask, result: KeywordResult) -> None:
         self._batches.over(task.messages)
         self.analysts["keywords"] = result.analyst
+        changed = []
         for said, keywords in zip(task.messages, result.keywords, strict=True):
             self._recurrence.add(keywords)
             entry = self.buffer.entries.get(said.id)
             if entry is not None:
                 entry.set_keywords(keywords, result.analyst)
-                self._changed(entry)
+                changed.append(entry)
+        self._changed(changed)
         self._move_to_pending()
 
     def _fold_domains(self, task: DomainTask, result: DomainResult, now: Instant) -> None:
         self.analysts["domains"] = result.analyst
-        for entry in self.domain_tracker.fold(task, result, now):
-            self._changed(entry)
+        self._changed(self.domain_tracker.fold(task, result, now))
         self._move_to_pending()
 
     def _move_to_pending(self) -> None:
@@ -302,9 +303,10 @@ class Conversation:
         for entry in self.buffer.overflow():
             self._changes.move_to_pending(entry)
 
-    def _changed(self, entry: BufferedMessage) -> None:
-        self._changes.put(entry)
-        self.buffer.touched(entry)
+    def _changed(self, entries: Collection[BufferedMessage]) -> None:
+        for entry in entries:
+            self._changes.put(entry)
+        self.buffer.touched(entries)
 
     def _fold_summary(self, task: SummaryTask, result: SummaryResult, now: Instant) -> None:
         degraded = task.last_resort or result.degraded

@@ -37,6 +37,9 @@ def session_state(
 ) -> PublishedState:
     """Return the value of ``context_builder:{session_id}:state``; ``counted`` are the counters, where they have been
     written already.
+
+    It takes the buffer's publication: a state made before cannot be had any more, and the next tells how it differs
+    from this one.
     """
     topic = conversation.domain_tracker.topic
     before = orjson.dumps(

@@ -32,18 +32,18 @@ ASK_SECONDS_EACH: Final = 10e-6
 RECONNECT_SECONDS: Final = 0.5
 
 BUSY: Final = 0.6
-"""Share of the time; when the event loop is busy for more of it, what arrives is gathered. Much costs less together: a
-message alone takes a worker twice as long as one of thirty."""
+"""Share of a core; when the event loop's thread uses more, what arrives is gathered. Much costs less together: a
+message alone takes a worker twice as long as one of thirty. A thread that waits for its core is not seen to be busy."""
 
 GATHER_SECONDS: Final = 0.03
-"""So long is gathered while the loop is busy all the time, and shorter in proportion while it is less so."""
+"""So long is gathered while the thread uses all of a core, and shorter in proportion while it uses less."""
 
 MEASURED_SECONDS: Final = 0.1
-"""Time over which is measured how busy the loop is."""
+"""Time over which is measured what the thread uses."""
 
 
 class Gathering:
-    """Tells for how long to gather what arrives, by how busy the event loop's thread was lately."""
+    """Tells for how long to gather what arrives, by how much of a core the event loop's thread used lately."""
 
     def __init__(
         self, monotonic: Callable[[], float] = time.monotonic, used: Callable[[], float] = time.thread_time
@@ -54,7 +54,7 @@ class Gathering:
         self._seconds = 0.0
 
     def seconds(self) -> float:
-        """Return the seconds, which are none unless the thread was :data:`BUSY`."""
+        """Return the seconds, which are none unless the thread used more than :data:`BUSY`."""
         now = self._monotonic()
         measured_at, used_before = self._measured
         if now - measured_at >= MEASURED_SECONDS:
@@ -86,6 +86,7 @@ class Arrivals:
         self._heard_at = float("-inf")
         self._gathering = Gathering()
         self._gathered: dict[str, None] = {}
+        self._passing: asyncio.TimerHandle | None = None
 
     @property
     def are_announced(self) -> bool:
@@ -105,6 +106,7 @@ class Arrivals:
                 log.debug("arrivals.reconnecting", error=type(error).__name__)
             finally:
                 self._heard_at = float("-inf")
+                self._pass_gathered()
                 await pubsub.aclose()
             await asyncio.sleep(RECONNECT_SECONDS)
 
@@ -124,12 +126,14 @@ class Arrivals:
             self._gathered[name] = None
         elif seconds := self._gathering.seconds():
             self._gathered[name] = None
-            asyncio.get_running_loop().call_later(seconds, self._pass_gathered)
+            self._passing = asyncio.get_running_loop().call_later(seconds, self._pass_gathered)
         else:
             self._pass(name)
 
     def _pass_gathered(self) -> None:
         gathered, self._gathered = self._gathered, {}
+        if self._passing:
+            self._passing.cancel()
         for name in gathered:
             self._pass(name)
 

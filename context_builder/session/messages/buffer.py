@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.publication import Publication
@@ -94,14 +94,14 @@ class Buffer:
     def published_count(self) -> int:
         return len(self._order) - self._first
 
-    def touched(self, entry: BufferedMessage) -> None:
-        """Note that the entry changed; with its new size there may be too much to publish."""
-        if not entry.needs_keywords:
-            self._without_keywords.discard(entry.id)
-        place = self._place(entry) - self._first
-        if place >= 0:
-            self.publication.replace(place, entry.encode())
-            self._fit()
+    def touched(self, entries: Collection[BufferedMessage]) -> None:
+        """Note that entries changed; with their new sizes there may be too much to publish."""
+        for entry, place in self._places(entries):
+            if not entry.needs_keywords:
+                self._without_keywords.discard(entry.id)
+            if place >= self._first:
+                self.publication.replace(place - self._first, entry.encode())
+                self._fit()
 
     def newest(self, count: int) -> list[BufferedMessage]:
         return self._order[-count:]
@@ -168,12 +168,15 @@ class Buffer:
         del self.entries[entry_id]
         self._without_keywords.discard(entry_id)
 
-    def _place(self, entry: BufferedMessage) -> int:
-        """Return where the entry is in the order; what changes is hardly ever far from the end."""
-        place = len(self._order) - 1
-        while self._order[place] is not entry:
-            place -= 1
-        return place
+    def _places(self, entries: Collection[BufferedMessage]) -> Iterator[tuple[BufferedMessage, int]]:
+        """Yield entries with their places in the order; what changes is hardly ever far from the end."""
+        left = {entry.id for entry in entries}
+        for place in range(len(self._order) - 1, -1, -1):
+            if not left:
+                return
+            if (entry := self._order[place]).id in left:
+                left.remove(entry.id)
+                yield entry, place
 
     def _fit(self) -> None:
         """Publish no more than there is room for."""

@@ -52,7 +52,9 @@ class BoundScript:
         self._start = PackedStart.of(*start) if isinstance(client, MultiplexedRedis) else start
 
     async def __call__(self, args: Sequence[Any], patience: float) -> Any:
-        """Return the answer, given the other arguments. Raises :class:`TimeoutError` after ``patience`` seconds."""
+        """Return the answer, given the other arguments. Raises :class:`TimeoutError` after about ``patience`` seconds,
+        which begin again when Redis does not know the script and is given it.
+        """
         try:
             return await self._execute(args, patience)
         except NoScriptError:

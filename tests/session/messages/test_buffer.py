@@ -162,7 +162,7 @@ def test_what_is_learnt_about_a_message_takes_room_too() -> None:
     assert buffer.overflow() == []
     newest = buffer.ordered()[-1]
     newest.set_keywords(["k" * 500], "text")
-    buffer.touched(newest)
+    buffer.touched([newest])
     assert [entry.id for entry in buffer.overflow()] == [1]
     assert published_bytes(buffer) <= 4000
 
@@ -175,7 +175,7 @@ def test_pinned_entries_without_room_stay_but_are_not_published_again() -> None:
     assert [entry.id for entry in buffer.overflow()] == [3]
     assert ids(buffer) == [1, 2, 4, 5, 6]
     buffer.entries[1].set_keywords(["helix"], "text")
-    buffer.touched(buffer.entries[1])
+    buffer.touched([buffer.entries[1]])
     assert [entry.id for entry in buffer.published()] == [4, 5, 6]
     buffer.remove([1, 5, 6])
     assert [entry.id for entry in buffer.published()] == [4]  # message 3, after 2, is pending
@@ -194,7 +194,7 @@ def test_the_newest_are_published_within_both_bounds_whatever_happens(happenings
             case "learn":
                 for entry in buffer.ordered()[number:][:1]:
                     entry.set_keywords(["k" * 20 * size], "text")
-                    buffer.touched(entry)
+                    buffer.touched([entry])
             case "remove":
                 buffer.remove([entry.id for entry in buffer.ordered()[number:][:size]])
             case "out":
@@ -226,7 +226,7 @@ def test_the_publication_is_what_is_published(steps: list[tuple[str, int]], limi
             case "learn" if held:
                 entry = held[choice % len(held)]
                 entry.set_keywords([f"keyword {choice}"], "stub")
-                buffer.touched(entry)
+                buffer.touched([entry])
             case "pin":
                 buffer.pin(held[:choice])
             case "overflow":

@@ -99,3 +99,20 @@ async def test_a_session_knows_its_own_commit_again_after_its_lease_ran_out(
     assert (await live.shows(1, 2))["received_messages"] == 2
     assert failed
     assert not live.tasks[session].done()
+
+
+async def test_all_that_was_written_again_may_be_followed_by_what_changed_alone(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await live.start()
+    await live.say(1, 2, 3)
+    await live.shows(1, 2, 3)
+    older = await live.redis.dump(KEYS.checkpoint)
+    await live.say(4)
+    await live.shows(1, 2, 3, 4)
+    failed = fails_once(monkeypatch, lambda commit: commit.rewrite, after=True)
+    await live.redis.restore(KEYS.checkpoint, 0, older, replace=True)
+    await live.say(5)
+    await live.shows(1, 2, 3, 4, 5)
+    assert failed
+    assert not live.tasks[session].done()
