@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from redis.asyncio import Redis
 
 from context_builder.session.host.arrivals import GATHER_SECONDS, Arrivals, Gathering
+from tests.services.waiting import wait_until
 
 
 @pytest.mark.parametrize(("busy", "seconds"), [(0, 0), (0.6, 0), (0.8, GATHER_SECONDS / 2), (1, GATHER_SECONDS)])
@@ -43,8 +42,8 @@ async def test_what_is_gathered_is_passed_on_together_each_list_once() -> None:
     for name in ("a", "b", "foreign", "a"):
         arrivals._hear(name)
     assert (here, elsewhere) == (["a"], [])
-    await asyncio.sleep(0.1)
+    await wait_until(lambda: len(elsewhere) == 1, "what was gathered is passed on")
     assert (here, elsewhere) == (["a", "a", "b"], ["foreign"])
     arrivals._hear("b")
-    await asyncio.sleep(0.1)
-    assert here == ["a", "a", "b", "b"]
+    await wait_until(lambda: len(here) == 4, "what came afterwards is passed on, too")
+    assert (here[3:], elsewhere) == (["b"], ["foreign"])
