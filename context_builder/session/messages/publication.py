@@ -54,9 +54,6 @@ class Publication:
         self._taken: Edition | None = None  # of which nothing has changed yet
         self._begin(Edition())
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def append(self, entry: bytes) -> None:
         self._taken = None
         self._entries.append(entry)
