@@ -211,7 +211,7 @@ class SessionStore:
                 raise
             status, waiting, undelivered, unremembered, request, state_present, detail = answer
             if status == b"ok":
-                if commit.head:
+                if target > self._revision:  # also a rewrite that was not heard of, on which this commit builds
                     self._revision, self.lineage = target, self.lineage.committed(target)
                 self._published = (patch.result if patch else self._published) if state_present else None
                 return Committed(waiting, undelivered, unremembered, request.decode(), bool(state_present), detail)

@@ -12,7 +12,10 @@ from context_builder.errors import StoreUnavailable
 from context_builder.session.keys import Keys
 from context_builder.session.store.commit import Commit, Committed
 from context_builder.session.store.store import SessionStore
+from tests.services.waiting import wait_until
+from tests.session.conftest import HOSTED_TOO
 from tests.session.live import Live
+from tests.session.saying import spoken
 
 pytestmark = pytest.mark.engines
 
@@ -116,3 +119,53 @@ async def test_all_that_was_written_again_may_be_followed_by_what_changed_alone(
     await live.shows(1, 2, 3, 4, 5)
     assert failed
     assert not live.tasks[session].done()
+
+
+@HOSTED_TOO
+async def test_what_follows_a_rewrite_that_was_not_heard_of_is_written(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await live.start()
+    await live.say(1, 2, 3)
+    await live.shows(1, 2, 3)
+    older = await live.redis.dump(KEYS.checkpoint)
+    await live.say(4)
+    await live.shows(1, 2, 3, 4)
+    await rewritten_unheard(live, older, monkeypatch)
+    live.analyst.gate.clear()  # no keywords come, which would write the entry a second time
+    await live.push(spoken(5, "Yes"))
+    await live.shows(1, 2, 3, 4, 5)
+    live.die(session)
+    live.analyst.gate.set()
+    await live.start(takeover=True)
+    await live.shows(1, 2, 3, 4, 5)
+
+
+@HOSTED_TOO
+async def test_a_summary_that_follows_a_rewrite_that_was_not_heard_of_is_archived(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await live.start(summary_keep_last=0)
+    await live.say(1, 2, 3)
+    await live.shows(1, 2, 3)
+    older = await live.redis.dump(KEYS.checkpoint)
+    await live.say(4)
+    await live.shows(1, 2, 3, 4)
+    live.analyst.gate.clear()
+    live.clock.advance(121)
+    await wait_until(lambda: live.analyst.summary_calls, "a summary is under way")
+    await rewritten_unheard(live, older, monkeypatch)
+    live.analyst.gate.set()
+    await wait_until(lambda: len(live.archive.rows) == 1, "the summary is archived")
+
+
+async def rewritten_unheard(live: Live, older: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Redis fall back while nothing is said, and all be written again without the answer; until it goes on."""
+    failed = fails_once(monkeypatch, lambda commit: commit.rewrite, after=True)
+    await live.redis.restore(KEYS.checkpoint, 0, older, replace=True)
+    await wait_until(lambda: failed, "all is written again")
+
+    async def owned() -> bool:
+        return bool(await live.redis.exists(KEYS.owner))
+
+    await wait_until(owned, "the session owns its lease again")
