@@ -6,7 +6,10 @@ import sys
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it quietly, also while it is still being loaded, and while it is ending."""
+    answers = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if the shell had it ignored
     try:
+        if answers:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # an import can swallow an interrupt; nothing is open yet
         from context_builder.cli import COMMANDS, app, load
 
         first = sys.argv[1] if len(sys.argv) > 1 else "-"
@@ -14,6 +17,8 @@ def main() -> None:
             sys.argv.insert(1, first := "run")
         if first in COMMANDS:
             load(first)  # here, because typer would take an interrupt for a failure
+        if answers:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         app(prog_name="context-builder")
     except KeyboardInterrupt:
         sys.exit(130)
