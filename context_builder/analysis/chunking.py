@@ -33,6 +33,11 @@ def tokens_of(line: str, count: Callable[[str], int]) -> int:
     return FRAME_TOKENS + (count(written) if size <= LONGEST_COUNTED else size)
 
 
+def most_tokens_of(line: str) -> int:
+    """Return what ``line`` takes at most, without counting: no token is shorter than a byte."""
+    return FRAME_TOKENS + len(quoted_json(line).encode())
+
+
 def chunks(messages: Sequence[AnalystMessage], room: int, size: Callable[[str], int]) -> Iterator[list[AnalystMessage]]:
     """Yield the messages in order, as many at a time as ``room`` holds by the ``size`` of their lines.
 

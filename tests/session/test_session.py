@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from context_builder.analysis.analyst import AnalystMessage, KeywordResult
 from context_builder.errors import AnalystUnavailable, ArchiveUnavailable
 from context_builder.session.keys import Keys
 from context_builder.testing import StubAnalyst
+from context_builder.tokens import compact
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import TEXT, advised, spoken
@@ -254,3 +256,22 @@ async def test_a_state_that_somebody_deleted_is_published_again(live: Live) -> N
     await live.shows(1)
     await live.redis.delete(Keys("monday").state)
     await live.shows(1)
+
+
+async def test_the_vocabulary_is_loaded_beside_the_loop_before_there_is_a_summary(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading: list[threading.Thread] = []
+
+    class Noted(compact._Vocabulary):
+        def __init__(self) -> None:
+            loading.append(threading.current_thread())
+            super().__init__()
+
+    monkeypatch.setattr(compact, "_Vocabulary", Noted)
+    monkeypatch.setattr("tests.session.live.words", compact.count_tokens_compact)
+    compact._loaded.cache_clear()
+    compact._remembered.cache_clear()
+    await live.start()
+    await wait_until(lambda: loading, "the vocabulary is loaded")
+    assert loading[0] is not threading.main_thread()

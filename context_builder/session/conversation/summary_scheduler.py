@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from context_builder.analysis.analyst import KnownPoint
-from context_builder.analysis.chunking import line_of, tokens_of
+from context_builder.analysis.chunking import line_of, most_tokens_of, tokens_of
 from context_builder.clock import Instant
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.tasks import SummaryPart
@@ -189,10 +190,16 @@ class SummaryScheduler:
 
     def _fitting(self, entries: Sequence[BufferedMessage]) -> list[BufferedMessage]:
         """Return as many of the oldest entries as one call may hold, at least one."""
+        without_counting = self._within(entries, most_tokens_of)
+        if len(without_counting) == len(entries):
+            return without_counting
+        return self._within(entries, partial(tokens_of, count=self._count_tokens))
+
+    def _within(self, entries: Sequence[BufferedMessage], size: Callable[[str], int]) -> list[BufferedMessage]:
         part: list[BufferedMessage] = []
         tokens = 0
         for entry in entries:
-            tokens += tokens_of(line_of(entry.speaker, entry.text), self._count_tokens)
+            tokens += size(line_of(entry.speaker, entry.text))
             if part and tokens > self._room:
                 break
             part.append(entry)
