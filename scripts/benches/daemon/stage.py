@@ -14,6 +14,7 @@ from pathlib import Path
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.postgres import PostgresEngine
+from context_builder.engines.redis_launch import LEAST_REWRITTEN
 from context_builder.settings.settings import PREFIX, definitions
 from scripts.benches.daemon.observer import Observer
 from scripts.benches.daemon.processes import CHECKOUT, PATIENCE, BenchError, Child, Surroundings
@@ -119,7 +120,8 @@ def open_stage() -> Iterator[Stage]:
         stack.callback(shutil.rmtree, home, ignore_errors=True)
         home.chmod(0o755)  # run by root, PostgreSQL is another user's process and has to get in
         (home / "redis").mkdir()
-        redis, postgres = RedisServer(home / "redis"), PostgresEngine(home, free_port())
+        redis = RedisServer(home / "redis", "--auto-aof-rewrite-min-size", LEAST_REWRITTEN)  # as embedded ones have it
+        postgres = PostgresEngine(home, free_port())
         stack.callback(redis.kill)
         redis.start()
         stack.callback(postgres.stop)
