@@ -11,7 +11,15 @@ from hashlib import sha256
 from typing import Final, Self
 
 from context_builder.memory.memory import Memory
-from context_builder.memory.preference_patterns import STATED, Pattern, cleaned, is_of_others, name_in, own_words
+from context_builder.memory.preference_patterns import (
+    STATED,
+    Pattern,
+    cleaned,
+    is_of_others,
+    may_state,
+    name_in,
+    own_words,
+)
 from context_builder.memory.preference_topics import chosen, topic_of
 from context_builder.preference_kind import PreferenceKind
 
@@ -92,6 +100,8 @@ def stated_preferences(text: str) -> list[Preference]:
     Words of others are passed over: what is quoted, and what somebody else is said to have said. So are
     conditions ("if I prefer") and questions that request nothing ("do I prefer tea?").
     """
+    if not may_state(text):
+        return []
     found: dict[tuple[str, bool], Preference] = {}
     for sentence in own_words(text):
         for preference in _stated(sentence):

@@ -259,7 +259,7 @@ class Session:
 
     async def _learn_to_count(self) -> None:
         """Count once in a thread: it may load a vocabulary, for which no message is to wait. Summaries do."""
-        await asyncio.to_thread(self._count_tokens, "once")
+        await asyncio.to_thread(self._count_tokens, "")
         self._can_count = True
         self._events.put_nowait(None)
 

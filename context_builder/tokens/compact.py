@@ -43,9 +43,11 @@ _CLASSES: Final = (
 def count_tokens_compact(text: str) -> int:
     """Return the tokens of ``text``, as :func:`context_builder.tokens.counter.count_tokens` does; thread-safe.
 
-    The first count loads the vocabulary, for which it takes half a second. Characters that are newer than Python's
-    own Unicode tables count as signs.
+    The first count loads the vocabulary, for which it takes half a second; so does that of an empty text. Characters
+    that are newer than Python's own Unicode tables count as signs.
     """
+    if not text:
+        _vocabulary()
     return sum(map(_count, slices(text)))
 
 

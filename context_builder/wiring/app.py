@@ -120,7 +120,7 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
         async def warm_up() -> None:
             if analyst is not last_resort:
                 await asyncio.to_thread(import_module, "openai.resources.chat.completions")
-            await asyncio.to_thread(count_tokens, "once")
+            await asyncio.to_thread(count_tokens, "")
             with suppress(ArchiveError):  # the archiver tries again, and tells
                 await archive.check()
             if settings.session.feed_memory:

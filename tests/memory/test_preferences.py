@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from context_builder.memory.preference_patterns import STATED, Pattern, may_state
 from context_builder.memory.preferences import stated_preferences
 
 
@@ -114,3 +117,19 @@ def test_what_is_about_something_else_stands_beside_it(one: str, other: str) -> 
 def test_several_come_in_the_order_stated() -> None:
     said = "I hate rain, and please call me Ann and I prefer tea."
     assert [one.text for one in stated_preferences(said)] == ["Dislikes rain", "Wants to be called Ann", "Prefers tea"]
+
+
+@pytest.mark.parametrize("pattern", STATED, ids=lambda each: each.pattern.pattern[:40])
+def test_whatever_a_pattern_matches_is_looked_at(pattern: Pattern) -> None:
+    @given(st.from_regex(pattern.pattern))
+    @settings(max_examples=50, suppress_health_check=[*HealthCheck], deadline=None)
+    def looked_at(text: str) -> None:
+        assert may_state(text), text
+        assert may_state(text.replace("'", "’").replace(" ", " \n ").upper())
+
+    looked_at()
+
+
+def test_most_talk_is_not_looked_at() -> None:
+    assert not may_state("I would like to move the meeting to Tuesday, because people need the room.")
+    assert may_state("With an old ſ: pleaſe alwayſ anſwer in Engliſh")

@@ -271,7 +271,6 @@ async def test_the_vocabulary_is_loaded_beside_the_loop_before_there_is_a_summar
     monkeypatch.setattr(compact, "_Vocabulary", Noted)
     monkeypatch.setattr("tests.session.live.words", compact.count_tokens_compact)
     compact._loaded.cache_clear()
-    compact._remembered.cache_clear()
     await live.start()
     await wait_until(lambda: loading, "the vocabulary is loaded")
     assert loading[0] is not threading.main_thread()

@@ -101,7 +101,7 @@ async def test_what_was_taken_back_is_told_no_more_until_it_is_stated_again(stor
 
 async def test_a_history_that_takes_long_to_read_is_read_from_the_newest_over_some_turns() -> None:
     store = InMemoryStore()
-    long = [said(n, f"{n} " + "i " * 4_000) for n in range(2, 122)]
+    long = [said(n, f"{n} always " + "i " * 4_000) for n in range(2, 122)]
     stored = Memory("p", "Prefers lists", kind="preference", user_id="ann", time=MONDAY)
     await store.remember("default", [stored, said(1, "Please call me Ann."), *long, said(122, "I prefer tea.")])
     made = builder(store, config=AssemblyConfig(deadline=0.5))
