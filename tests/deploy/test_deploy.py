@@ -18,7 +18,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from context_builder import metrics
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.cli import COMMANDS
-from context_builder.engines.redis_launch import LEAST_REWRITTEN
+from context_builder.engines.redis_launch import REWRITING
 from context_builder.settings.settings import definitions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,7 +104,8 @@ def test_compose_runs_commands_and_settings_that_there_are() -> None:
         assert "latest" not in one["image"]
         assert all(port.startswith("127.0.0.1:") for port in one.get("ports", ()))
     assert "--notify-keyspace-events El" in services["valkey"]["command"]
-    assert f"--auto-aof-rewrite-min-size {LEAST_REWRITTEN}" in services["valkey"]["command"]
+    for name, value in REWRITING.items():
+        assert f"--{name} {value}" in services["valkey"]["command"]
 
 
 def test_pods_run_as_nobody_and_write_nowhere_but_in_their_own_folders() -> None:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from context_builder.engines.engine import LOOPBACK, free_port
 from context_builder.engines.postgres import PostgresEngine
-from context_builder.engines.redis_launch import LEAST_REWRITTEN
+from context_builder.engines.redis_launch import REWRITING
 from context_builder.settings.settings import PREFIX, definitions
 from scripts.benches.daemon.observer import Observer
 from scripts.benches.daemon.processes import CHECKOUT, PATIENCE, BenchError, Child, Surroundings
@@ -120,7 +121,8 @@ def open_stage() -> Iterator[Stage]:
         stack.callback(shutil.rmtree, home, ignore_errors=True)
         home.chmod(0o755)  # run by root, PostgreSQL is another user's process and has to get in
         (home / "redis").mkdir()
-        redis = RedisServer(home / "redis", "--auto-aof-rewrite-min-size", LEAST_REWRITTEN)  # as embedded ones have it
+        options = chain.from_iterable((f"--{name}", value) for name, value in REWRITING.items())  # as embedded ones
+        redis = RedisServer(home / "redis", *options)
         postgres = PostgresEngine(home, free_port())
         stack.callback(redis.kill)
         redis.start()
