@@ -132,7 +132,7 @@ _CUES: Final = (
 )
 """Each of the patterns has one of these in it, in small letters; of messages, three in a hundred."""
 
-_CASELESS: Final = str.maketrans("ſıİK", "siik")
+_CASELESS: Final = str.maketrans("ſıİ", "sii")
 """Letters beyond ASCII that a pattern which is regardless of case takes for one of ASCII, and :meth:`str.lower` not."""
 
 # What follows "call me" without being a name.

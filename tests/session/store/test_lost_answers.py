@@ -108,11 +108,7 @@ async def test_all_that_was_written_again_may_be_followed_by_what_changed_alone(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await live.start()
-    await live.say(1, 2, 3)
-    await live.shows(1, 2, 3)
-    older = await live.redis.dump(KEYS.checkpoint)
-    await live.say(4)
-    await live.shows(1, 2, 3, 4)
+    older = await said_with_a_copy(live)
     failed = fails_once(monkeypatch, lambda commit: commit.rewrite, after=True)
     await live.redis.restore(KEYS.checkpoint, 0, older, replace=True)
     await live.say(5)
@@ -126,11 +122,7 @@ async def test_what_follows_a_rewrite_that_was_not_heard_of_is_written(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await live.start()
-    await live.say(1, 2, 3)
-    await live.shows(1, 2, 3)
-    older = await live.redis.dump(KEYS.checkpoint)
-    await live.say(4)
-    await live.shows(1, 2, 3, 4)
+    older = await said_with_a_copy(live)
     await rewritten_unheard(live, older, monkeypatch)
     live.analyst.gate.clear()  # no keywords come, which would write the entry a second time
     await live.push(spoken(5, "Yes"))
@@ -146,17 +138,23 @@ async def test_a_summary_that_follows_a_rewrite_that_was_not_heard_of_is_archive
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await live.start(summary_keep_last=0)
-    await live.say(1, 2, 3)
-    await live.shows(1, 2, 3)
-    older = await live.redis.dump(KEYS.checkpoint)
-    await live.say(4)
-    await live.shows(1, 2, 3, 4)
+    older = await said_with_a_copy(live)
     live.analyst.gate.clear()
     live.clock.advance(121)
     await wait_until(lambda: live.analyst.summary_calls, "a summary is under way")
     await rewritten_unheard(live, older, monkeypatch)
     live.analyst.gate.set()
     await wait_until(lambda: len(live.archive.rows) == 1, "the summary is archived")
+
+
+async def said_with_a_copy(live: Live) -> bytes:
+    """Say 1 to 4, and return the checkpoint as it was before the last."""
+    await live.say(1, 2, 3)
+    await live.shows(1, 2, 3)
+    older: bytes = await live.redis.dump(KEYS.checkpoint)
+    await live.say(4)
+    await live.shows(1, 2, 3, 4)
+    return older
 
 
 async def rewritten_unheard(live: Live, older: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
