@@ -1,5 +1,6 @@
 """This is the program's entry point: ``context-builder COMMAND``, and ``python -m context_builder ID`` for ``run``."""
 
+import os
 import signal
 import sys
 
@@ -9,7 +10,9 @@ def main() -> None:
     answers = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if the shell had it ignored
     try:
         if answers:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # an import can swallow an interrupt; nothing is open yet
+            # Nothing is open yet, and what is raised within an import can get lost. A container's first process has no
+            # default that ends it.
+            signal.signal(signal.SIGINT, lambda *_: os._exit(130))
         from context_builder.cli import COMMANDS, app, load
 
         first = sys.argv[1] if len(sys.argv) > 1 else "-"
@@ -28,7 +31,8 @@ def main() -> None:
         sys.exit(130)
     finally:
         # The interpreter still waits for threads, such as one that starts an engine: one more Ctrl-C ends that, too.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if answers:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":
