@@ -106,6 +106,8 @@ SHARES: Final[Mapping[str, float]] = {
     "domains": 0.6,
     "embeddings": 0.8,
     "keywords": 0.8,
+    "compaction": 0.9,
+    "verification": 1.0,
     "summary": 1.0,
 }
 """The part of the budget up to which each task may ask the model: what readers miss least stops first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 DOMAINS: Final[tuple[str, ...]] = (
@@ -24,3 +25,14 @@ DOMAINS: Final[tuple[str, ...]] = (
     "Design / User Experience",
     "Robotics / Automation",
 )
+
+_PARTING: Final = re.compile(r"\s*[/(),]\s*")
+
+
+def domain_named(name: str) -> str | None:
+    """Return the domain that ``name`` is, or whose name has all parts of it: "Medicine / Neuroscience", "Biology"."""
+    return next((domain for domain in DOMAINS if _parts(name) <= _parts(domain)), None) if _parts(name) else None
+
+
+def _parts(name: str) -> set[str]:
+    return {part for part in _PARTING.split(name.casefold().strip()) if part}

@@ -19,8 +19,10 @@ ContextBuilderError
 │   └── LeaseLost           this process no longer owns the session
 ├── AnalystError            a model
 │   ├── AnalystUnavailable  cannot be reached, refuses, or is too slow; worth another try
-│   │   └── OverBudget      was not asked, because this hour's budget is used up
+│   │   ├── OverBudget      was not asked, because this hour's budget is used up
+│   │   └── RequestRefused  refuses this request and does not say why; may answer others
 │   └── ReplyInvalid        answered, but not with what was asked for
+│       └── ContentRefused  refuses what the request holds: a filter, or a window too short; answers others
 ├── ArchiveError            the archive of summaries
 │   ├── ArchiveUnavailable  cannot be reached; worth another try
 │   └── ArchiveRejected     refuses this row or this caller; says why
@@ -180,6 +182,21 @@ class ReplyInvalid(AnalystError):
     def __init__(self, message: str, *, rejected: int = 0) -> None:
         super().__init__(message)
         self.rejected = rejected
+
+
+class ContentRefused(ReplyInvalid):
+    """Raised when the model, or a filter before it, refuses what a request holds, or finds it too long.
+
+    Parts of it may be answered. A refusal ``by_chance`` is the model's own, which another try may not repeat.
+    """
+
+    def __init__(self, message: str, *, by_chance: bool = False) -> None:
+        super().__init__(message)
+        self.by_chance = by_chance
+
+
+class RequestRefused(AnalystUnavailable):
+    """Raised when a server refuses a request without saying why, though it may answer others."""
 
 
 class Undeliverable(ContextBuilderError):

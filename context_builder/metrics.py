@@ -19,7 +19,10 @@ ANALYSIS_SECONDS = Histogram(
     "context_builder_analysis_seconds", "One piece of analysis.", ["task"], buckets=_MODEL_LATENCY
 )
 REJECTED_POINTS = Counter(
-    "context_builder_rejected_points_total", "Points of models that are not grounded in given messages."
+    "context_builder_rejected_points_total", "Points of models that their quotes do not bear out."
+)
+POINT_REJECTIONS = Counter(
+    "context_builder_point_rejections_total", "Points that the check of their quotes rejected.", ["reason"]
 )
 TOKENS = Counter("context_builder_tokens_total", "Tokens of model calls.", ["task", "model", "kind"])
 CALLS = Counter("context_builder_model_calls_total", "Model calls that were answered.", ["task", "model"])

@@ -11,10 +11,13 @@ from context_builder.analysis.analyst import (
     MIN_KEYWORD_TEXT,
     Analyst,
     AnalystMessage,
+    DocumentRequest,
+    DocumentResult,
     DomainResult,
     DraftPoint,
     KeywordResult,
-    PointKind,
+    ProjectDocument,
+    Quote,
     SummaryRequest,
     SummaryResult,
 )
@@ -65,6 +68,7 @@ class StubAnalyst(Analyst):
         self.keyword_calls: list[Sequence[AnalystMessage]] = []
         self.domain_calls: list[Sequence[AnalystMessage]] = []
         self.summary_calls: list[SummaryRequest] = []
+        self.document_calls: list[DocumentRequest] = []
 
     async def _answer(self) -> None:
         await self.gate.wait()
@@ -84,8 +88,18 @@ class StubAnalyst(Analyst):
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
         self.summary_calls.append(request)
         await self._answer()
-        points = (DraftPoint(said.text, (said.id,), PointKind.CLAIM) for said in request.messages)
+        points = (DraftPoint(said.text, (Quote(said.id, said.text),)) for said in request.messages)
         return SummaryResult(tuple(points), self.name)
+
+    @property
+    def project_document(self) -> ProjectDocument:
+        return self._project_document
+
+    async def _project_document(self, request: DocumentRequest) -> DocumentResult:
+        """Make each passage a statement."""
+        self.document_calls.append(request)
+        await self._answer()
+        return DocumentResult(tuple(request.passages), self.name)
 
     async def close(self) -> None:
         return None

@@ -1,10 +1,9 @@
 """An analyst reads messages and returns keywords, domains, summaries and preferences.
 
-An analyst reads what people said and never decides what to do about it. Three things are
-asked of it: keywords of single messages, the academic domains of a stretch of talk, and the
-points worth keeping of a stretch of talk. OpenAI, a local model and plain text analysis all
-stand behind this one protocol, so the session does not know which of them answered; the
-result says so in ``analyst``.
+An analyst reads what people said and never decides what to do about it. Three things are asked of it: keywords of
+single messages, the academic domains of a stretch of talk, and the points worth keeping of a stretch of talk. A model
+also rewrites old points as fewer sentences. OpenAI, a local model and plain text analysis all stand behind this one
+protocol, so the session does not know which of them answered; the result says so in ``analyst``.
 """
 
 from __future__ import annotations
@@ -21,22 +20,43 @@ from context_builder.values import value
 MIN_KEYWORD_TEXT: Final = 10
 """Texts shorter than this many characters get no keywords."""
 
+DOMAIN_TEXT: Final = 600
+"""Characters of one message that domains are inferred from: of a longer one, its first and last half."""
+
 MAX_KEYWORDS: Final = 10
 """Most keywords of one message."""
 
-MAX_CITATIONS: Final = 5
-"""Most messages one point may cite."""
+MAX_QUOTES: Final = 5
+"""Most quotes that a new point may rest on."""
 
 
 class PointKind(StrEnum):
-    """Tells what sort of thing a summary point records."""
+    """Tells what sort of thing a summary point records.
+
+    A question was raised and not answered; a decision is settled: somebody accepted it; an action is what somebody is
+    to do; a proposal was suggested and not accepted yet; a disagreement has two views, each with its holder;
+    consilience was said by the assistant; everything else is a claim.
+    """
 
     CLAIM = "claim"
     QUESTION = "question"
     DECISION = "decision"
     ACTION = "action"
+    PROPOSAL = "proposal"
     DISAGREEMENT = "disagreement"
     CONSILIENCE = "consilience"
+
+
+HEADINGS: Final[Mapping[PointKind, str]] = {
+    PointKind.DECISION: "Decided",
+    PointKind.ACTION: "To do",
+    PointKind.QUESTION: "Open",
+    PointKind.DISAGREEMENT: "Disputed",
+    PointKind.PROPOSAL: "Proposed",
+    PointKind.CLAIM: "Said",
+    PointKind.CONSILIENCE: "Said",
+}
+"""The heading under which a summary has points of each kind, in the order of the headings."""
 
 
 @value
@@ -45,6 +65,7 @@ class AnalystMessage:
 
     ``id`` is unique within the session (message numbers are not) and is what a point cites. ``recurring`` tells in how
     many earlier messages of the session a stem was part of a keyword; an analyst may prefer such terms, or ignore it.
+    What was said just ``before`` may tell it what "it" is.
     """
 
     id: int
@@ -54,6 +75,7 @@ class AnalystMessage:
     number: int | None = None
     consilience: bool = False
     recurring: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    before: Sequence[AnalystMessage] = field(default=(), compare=False, repr=False)
 
 
 @value
@@ -85,14 +107,39 @@ class DomainResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """Holds a few words of a message, verbatim but for stutter and filler; ``message`` is the message's id.
+
+    ``speaker`` said them, where that is told: of a known point, whose messages are not at hand any more.
+    """
+
+    message: int
+    text: str
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DraftPoint:
-    """Holds a point as an analyst proposes it, citing one to five of the messages it was given."""
+    """Holds a point as an analyst proposes it: one whole sentence that rests on quotes of the messages it was given.
+
+    ``by`` are the speakers whose view, question, promise or decision it is, each of whom said a quoted message; without
+    any, the speakers of the quoted messages. A ``spoken`` sentence stands as one of them said it, stutter and filler
+    aside, so it is read with the speaker's name. ``unconfirmed`` says that a doubt about it could not be cleared up.
+    """
 
     text: str
-    cites: tuple[int, ...]
+    evidence: tuple[Quote, ...]
     kind: PointKind = PointKind.CLAIM
-    replaces: int | None = None
-    """Id of the ledger point that this one restates, if any."""
+    by: tuple[str, ...] = ()
+    replaces: tuple[int, ...] = ()
+    """Ids of the ledger points that this one answers, settles, corrects or completes."""
+    spoken: bool = False
+    unconfirmed: bool = False
+
+    @property
+    def cites(self) -> tuple[int, ...]:
+        """Return the ids of the quoted messages, each once."""
+        return tuple(dict.fromkeys(quote.message for quote in self.evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +149,8 @@ class KnownPoint:
     id: int
     text: str
     kind: PointKind
-    speakers: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    evidence: tuple[Quote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +167,8 @@ class SummaryResult:
     """Holds new or changed points in chronological order.
 
     ``rejected`` counts its proposals that are not grounded in messages that were given. ``degraded``
-    says that plain text analysis stood in for a model that could not be asked.
+    says that plain text analysis stood in for a model that could not be asked, and ``refused`` counts the messages
+    for which it stood in because the model refuses them, for good.
     """
 
     points: tuple[DraftPoint, ...]
@@ -127,6 +176,39 @@ class SummaryResult:
     rejected: int = 0
     usage: Usage = field(default_factory=Usage)
     degraded: bool = False
+    refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRequest:
+    """Asks to rewrite ``points``, oldest first, as fewer whole sentences of together at most ``tokens`` tokens.
+
+    The points ``beside`` them stay as they are.
+    """
+
+    points: Sequence[KnownPoint]
+    tokens: int
+    beside: Sequence[KnownPoint] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedPoint:
+    """Holds a sentence that takes the place of the points whose ids it ``merges``, oldest first."""
+
+    text: str
+    kind: PointKind
+    merges: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """Holds the sentences that the check accepted; ``kept`` are ids of points whose sentence it ``rejected``."""
+
+    points: tuple[CompactedPoint, ...]
+    analyst: str
+    kept: frozenset[int] = frozenset()
+    rejected: int = 0
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +231,32 @@ class PreferenceResult:
     usage: Usage = NO_USAGE
 
 
+Compact = Callable[[CompactionRequest], Awaitable[CompactionResult]]
+"""A call that rewrites points as fewer sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRequest:
+    """Asks for the key statements of a document's ``passages``."""
+
+    title: str
+    passages: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentResult:
+    """Holds key statements in the document's order, each a sentence that stands alone; ``rejected`` counts those that
+    the document does not make."""
+
+    statements: tuple[str, ...]
+    analyst: str
+    rejected: int = 0
+    usage: Usage = NO_USAGE
+
+
+ProjectDocument = Callable[[DocumentRequest], Awaitable[DocumentResult]]
+"""A call that finds the key statements of a document, which may stand for it."""
+
 ReadPreferences = Callable[[Sequence[AnalystMessage]], Awaitable[PreferenceResult]]
 """A call that finds the lasting preferences that the messages state."""
 
@@ -166,7 +274,8 @@ class ReadAtOnce(NamedTuple):
 class Analyst(Protocol):
     """Reads what people said. Raises :class:`~context_builder.errors.AnalystError` on failure.
 
-    A class that inherits from it has no ``read_both``, ``read_at_once`` and ``read_preferences`` until it defines them.
+    A class that inherits from it has none of the functions ``read_both``, ``read_at_once``, ``read_preferences``,
+    ``compact`` and ``project_document`` until it defines them.
     """
 
     @property
@@ -199,6 +308,16 @@ class Analyst(Protocol):
     @property
     def read_preferences(self) -> ReadPreferences | None:
         """Return a function that finds stated preferences; None where the analyst cannot."""
+        return None
+
+    @property
+    def compact(self) -> Compact | None:
+        """Return a function that rewrites points as fewer sentences; None where the analyst cannot."""
+        return None
+
+    @property
+    def project_document(self) -> ProjectDocument | None:
+        """Return a function that finds a document's key statements; None where the analyst cannot."""
         return None
 
     async def close(self) -> None:

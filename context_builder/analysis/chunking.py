@@ -21,6 +21,11 @@ SHORTEST_PIECE: Final = 200
 """Characters that are not parted any more, however small the room is."""
 
 
+def excerpt(text: str, limit: int) -> str:
+    """Return the text, or of one of more than ``limit`` characters its first and its last half of so many."""
+    return text if len(text) <= limit else f"{text[: limit // 2]} … {text[-limit // 2 :]}"
+
+
 def line_of(speaker: str, text: str) -> str:
     """Return the line that a prompt has for a message."""
     return f"{quoted_name(speaker)}: {text}"

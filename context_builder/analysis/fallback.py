@@ -13,21 +13,25 @@ import structlog
 from context_builder.analysis.analyst import (
     Analyst,
     AnalystMessage,
+    Compact,
+    CompactionResult,
+    DocumentResult,
     DomainResult,
     KeywordResult,
     PreferenceResult,
+    ProjectDocument,
     ReadBoth,
     ReadPreferences,
     SummaryRequest,
     SummaryResult,
 )
 from context_builder.breaker import CallGuard, CircuitBreaker
-from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget
+from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, OverBudget
 
 _log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-R = TypeVar("R", KeywordResult, DomainResult, SummaryResult, PreferenceResult)
+R = TypeVar("R", KeywordResult, DomainResult, SummaryResult, CompactionResult, PreferenceResult, DocumentResult)
 
 
 class BreakerOpen(AnalystUnavailable):
@@ -91,10 +95,22 @@ class FallbackAnalyst(Analyst):
         return await self._by_a_model("summary", self._primary.summarize, second, request)
 
     @property
+    def compact(self) -> Compact | None:
+        """Return a function that asks the models to rewrite points, where one of them can."""
+        first = self._primary.compact
+        return first and partial(self._by_a_model, "compaction", first, self._fallback.compact)
+
+    @property
     def read_preferences(self) -> ReadPreferences | None:
         """Return a function that asks the models for stated preferences, where one of them can tell."""
         first = self._primary.read_preferences
         return first and partial(self._by_a_model, "preferences", first, self._fallback.read_preferences)
+
+    @property
+    def project_document(self) -> ProjectDocument | None:
+        """Return a function that asks the models for a document's key statements, where one of them can tell."""
+        first = self._primary.project_document
+        return first and partial(self._by_a_model, "artifact", first, self._fallback.project_document)
 
     async def close(self) -> None:
         try:
@@ -140,6 +156,8 @@ class FallbackAnalyst(Analyst):
 
 def _is_answer(error: BaseException) -> bool | None:
     """Judge how a call ended: a model that was not asked, or whose caller gave up, has shown nothing."""
+    if isinstance(error, ContentRefused):
+        return True
     return False if isinstance(error, AnalystError) and not isinstance(error, OverBudget) else None
 
 

@@ -10,6 +10,7 @@ from context_builder.analysis.analyst import (
     AnalystMessage,
     DomainResult,
     KeywordResult,
+    ProjectDocument,
     SummaryRequest,
     SummaryResult,
 )
@@ -47,6 +48,10 @@ class LocalAnalyst(Analyst):
         """Ask for the points of one portion a call; return them in the messages' order."""
         parts = chunks(request.messages, PORTION, _bytes)
         return await summarized(request, parts, self._model.summarize, self.name)
+
+    @property
+    def project_document(self) -> ProjectDocument | None:
+        return self._model.project_document
 
     async def close(self) -> None:
         await self._model.close()

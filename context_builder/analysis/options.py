@@ -11,14 +11,13 @@ from pydantic.dataclasses import dataclass
 
 from context_builder.config import CONFIG, Count, ModelName, Seconds, Temperature, setting
 
-SUMMARY_TOKENS: Final = 1000
 SUMMARY_INPUT_TOKENS: Final = 12_000
-"""Defaults that a session, which asks for summaries, shares with the model that writes them."""
+"""Default that a session, which asks for summaries, shares with the model that writes them."""
 
 
 @plain_dataclass(frozen=True, slots=True)
 class TaskOptions:
-    """Holds the options of one task; ``max_tokens`` bounds a reply (of keywords: for each message)."""
+    """Holds the options of one task; ``max_tokens`` bounds a reply in English (of keywords: for each message)."""
 
     model: str
     temperature: float
@@ -48,7 +47,9 @@ class TaskConfig:
     summary_temperature: Temperature = setting(
         0.3, "SUMMARY_TEMPERATURE", "Sampling temperature of summary calls; low keeps points close to the text. 0 to 2"
     )
-    summary_max_tokens: Count = SUMMARY_TOKENS
+    summary_max_tokens: Count = setting(
+        3000, "SUMMARY_REPLY_TOKENS", "Maximum length of the reply of a summary call. tokens"
+    )
     summary_input: Count = SUMMARY_INPUT_TOKENS
 
     @property
@@ -95,6 +96,12 @@ class Endpoint:
     api_key: str = field(default="", repr=False)
     base_url: str | None = field(default=None, repr=False)
     setting: str = "OPENAI_BASE_URL"
+
+    @property
+    def shows_schema(self) -> bool:
+        """Return whether the model is shown the schema of its reply: OpenAI does that, while a server that makes a
+        grammar of it leaves the model to guess at what is meant."""
+        return self.base_url is None or urlsplit(self.base_url).hostname == "api.openai.com"
 
     @property
     def label(self) -> str:

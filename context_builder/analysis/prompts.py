@@ -45,7 +45,10 @@ class Prompts:
     combined: Prompt
     domains: Prompt
     summary: Prompt
+    compact: Prompt
+    verify: Prompt
     preferences: Prompt
+    artifact: Prompt
     json_mode: Prompt
 
 
@@ -55,12 +58,15 @@ _PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
     "combined": frozenset({"messages"}),
     "domains": frozenset({"messages"}),
     "summary": frozenset({"known", "messages"}),
+    "compact": frozenset({"words", "points", "others"}),
+    "verify": frozenset({"points"}),
     "preferences": frozenset({"messages"}),
+    "artifact": frozenset({"title", "passages"}),
     "json_mode": frozenset({"schema"}),
 }
 
 
-_LATER: Final = frozenset({"preferences"})
+_LATER: Final = frozenset({"preferences", "compact", "verify", "artifact"})
 """Prompts that folders made for earlier versions lack."""
 
 

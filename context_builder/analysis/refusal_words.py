@@ -3,15 +3,15 @@
 Such a refusal ("I cannot summarize the budget meeting in Oslo") shares words with the talk, so sharing cannot tell it
 from a point. It is told by what it says besides: words of two of these groups that nobody in the talk used. One group
 alone is an honest paraphrase ("Bob cannot come" for "I won't make it"). The list is not complete and need not be: a
-refusal that slips through in another language still stands beside what is known, see
-:meth:`~context_builder.analysis.grounding.Grounding.may_replace`.
+refusal in another language, or of one group alone, is told by how little of it was said, see
+:mod:`~context_builder.analysis.evidence`.
 """
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Final
 
@@ -45,8 +45,14 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = json.loads((files(__package__) / "
 _PATTERNS: Final = tuple(_pattern(words) for words in _GROUPS.values())
 
 
-def reads_like_a_refusal(text: str, sources: Sequence[str]) -> bool:
-    """Return whether ``text`` speaks of its writer's task in a way that no text of ``sources`` does."""
-    text, sources = _plain(text), [_plain(each) for each in sources]
-    own = (pattern for pattern in _PATTERNS if pattern.search(text) and not any(map(pattern.search, sources)))
-    return sum(1 for _ in own) >= SUSPICIOUS
+def reads_like_a_refusal(text: str, sources: Iterable[str], groups: int = SUSPICIOUS) -> bool:
+    """Return whether ``text`` speaks of its writer's task in a way that no text of ``sources`` does.
+
+    It takes words of as many ``groups``.
+    """
+    text = _plain(text)
+    found = [pattern for pattern in _PATTERNS if pattern.search(text)]
+    if len(found) < groups:
+        return False
+    said = [_plain(source) for source in sources]
+    return sum(not any(map(pattern.search, said)) for pattern in found) >= groups

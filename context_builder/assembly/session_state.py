@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from context_builder.analysis.analyst import HEADINGS, PointKind
 from context_builder.assembly.candidate import Candidate, ContextType
 from context_builder.assembly.turn import spoken
 from context_builder.json_values import number_of, object_of, objects_of, texts_of
@@ -26,6 +27,9 @@ RESPONSES: Final = 5
 """Newest contributions of the assistant that are taken although they have left the buffer."""
 
 _ORIGINS: Final = ("session",)
+
+_LABELLED: Final = frozenset(PointKind) - {PointKind.CLAIM, PointKind.CONSILIENCE}
+"""Kinds of points that a prompt names."""
 
 
 def published_messages(state: State) -> list[Candidate]:
@@ -65,8 +69,11 @@ def _point_name(session_id: str, place: int, point: Mapping[str, Any]) -> str:
 
 
 def _told(point: Mapping[str, Any]) -> str:
-    speakers = ", ".join(quoted_name(speaker) for speaker in texts_of(point.get("speakers")))
-    return f"{speakers}: {point['text']}" if speakers else str(point["text"])
+    """Return the point as the summary has it: after its heading, and as it was said after its speaker's name."""
+    kind, speakers = point.get("kind"), ", ".join(map(quoted_name, texts_of(point.get("speakers"))))
+    heading = f"{HEADINGS[PointKind(kind)]}: " if kind in _LABELLED else ""
+    name = f"{speakers}: " if speakers and point.get("spoken", True) else ""
+    return f"{heading}{name}{point['text']}"
 
 
 def _is_after(response: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:

@@ -43,7 +43,7 @@ class SessionPosition:
         if summary := checkpoint.get(b"summary"):
             ledger = orjson.loads(summary)
             self.summary = int(ledger["seq"])
-            self.point = max((int(point["id"]) for point in ledger["points"]), default=0)
+            self.point = int(ledger["next_point"]) - 1
 
 
 async def session_lines(redis: Redis, server: int, *, told: Callable[[str], None]) -> AsyncIterator[bytes]:

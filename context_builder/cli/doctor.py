@@ -101,6 +101,7 @@ async def _doctor(*, as_json: bool) -> None:
     first, *others = settings.of_each_server()
     async with open_app(first) as app:
         findings = [await _examined(name, check, app) for name, check in CHECKS.items()]
+        findings += await _model_tasks(app)
         for one in others:
             async with app.beside(one) as another:
                 findings += [await _examined(name, CHECKS[name], another) for name in OF_EACH_SERVER]
@@ -154,6 +155,14 @@ async def _model(app: App) -> CheckAnswer:
     if result.analyst != app.dependencies.analyst.name:
         raise AnalystUnavailable(f"{app.model_is.what}: no answer, {result.analyst} stood in")
     return CheckAnswer(f"{app.model_is.what}: {len(result.keywords[0])} keywords in {seconds:.2f} s", app.model_is.hint)
+
+
+async def _model_tasks(app: App) -> list[CheckResult]:
+    """Try each task of each model; nothing where no model is configured."""
+    from context_builder.cli.model_tasks import try_tasks
+
+    answers = await try_tasks(app.settings, PATIENCE)
+    return [CheckResult(answer.task, answer.ok, answer.found, answer.advice) for answer in answers]
 
 
 async def _archive(app: App) -> CheckAnswer:

@@ -13,11 +13,17 @@ import orjson
 from pydantic import TypeAdapter
 
 from context_builder import __version__
-from context_builder.analysis.analyst import DomainResult, KeywordResult, KnownPoint, SummaryResult
+from context_builder.analysis.analyst import CompactionResult, DomainResult, KeywordResult, KnownPoint, SummaryResult
 from context_builder.clock import Instant
 from context_builder.costs import Usage
 from context_builder.session.config import SessionConfig
-from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask, DomainTask, SummaryTask
+from context_builder.session.conversation.tasks import (
+    AnalysisResult,
+    AnalysisTask,
+    CompactionTask,
+    DomainTask,
+    SummaryTask,
+)
 from context_builder.session.messages.message import Message
 from context_builder.session.recorder import (
     Charged,
@@ -37,6 +43,7 @@ _RESULTS: Final[Mapping[str, TypeAdapter[Any]]] = {
     "keywords": TypeAdapter(KeywordResult),
     "domains": TypeAdapter(DomainResult),
     "summary": TypeAdapter(SummaryResult),
+    "compaction": TypeAdapter(CompactionResult),
 }
 _USAGE: Final = TypeAdapter(Usage)
 _KNOWN: Final = TypeAdapter(list[KnownPoint])
@@ -111,7 +118,9 @@ def digest(state: bytes) -> str:
 
 
 def ids_of(task: AnalysisTask) -> list[int]:
-    """Return the ids of the messages that the task is about."""
+    """Return the ids of the messages, or points, that the task is about."""
+    if isinstance(task, CompactionTask):
+        return [point.id for point in task.request.points]
     messages = task.request.messages if isinstance(task, SummaryTask) else task.messages
     return [said.id for said in messages]
 

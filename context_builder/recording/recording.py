@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from context_builder.analysis.analyst import AnalystMessage, SummaryRequest
 from context_builder.clock import Instant
 from context_builder.errors import RecordingError
 from context_builder.recording.lines import SCHEMA, read_known, read_message
+from context_builder.session.conversation.conversation import KEYWORD_CONTEXT
 from context_builder.session.conversation.tasks import DomainTask, KeywordTask
 from context_builder.session.messages.buffered_message import BufferedMessage
 
@@ -90,7 +91,9 @@ class RecordedTasks:
 
     def __init__(self, begin: Line) -> None:
         self._messages_by_id: dict[int, AnalystMessage] = {}
-        self._learn(read_entries(begin, [v for k, v in begin.more["fields"].items() if k.startswith("m:")]))
+        fields = begin.more["fields"]
+        self._learn(read_entries(begin, fields.get("departed", ())))
+        self._learn(read_entries(begin, [v for k, v in fields.items() if k.startswith("m:")]))
 
     def learn_messages(self, line: Line) -> None:
         """Remember the messages in the line."""
@@ -104,7 +107,7 @@ class RecordedTasks:
             self._learn(read_entries(line, line.more.get("entries", ())))
 
     def keywords(self, line: Line) -> KeywordTask:
-        return KeywordTask(self._messages(line))
+        return KeywordTask([replace(said, before=self._before(said)) for said in self._messages(line)])
 
     def domains(self, line: Line) -> DomainTask:
         return DomainTask(self._messages(line), line.more["through"], line.more["new"])
@@ -114,6 +117,10 @@ class RecordedTasks:
 
     def _messages(self, line: Line) -> list[AnalystMessage]:
         return [self._messages_by_id[message_id] for message_id in line.more["ids"]]
+
+    def _before(self, said: AnalystMessage) -> list[AnalystMessage]:
+        earlier = range(said.id - KEYWORD_CONTEXT, said.id)
+        return [self._messages_by_id[message_id] for message_id in earlier if message_id in self._messages_by_id]
 
     def _learn(self, entries: Iterable[BufferedMessage]) -> None:
         self._messages_by_id.update((entry.id, entry.for_analyst()) for entry in entries)

@@ -103,7 +103,11 @@ class Player:
         elif kind == "domains":
             task = self._tasks.domains(line)
         else:
-            task = self._conversation.next_summary_task(read_entries(line, line.more.get("entries", ())))
+            task = (
+                self._conversation.next_compaction_task()
+                if kind == "compaction"
+                else self._conversation.next_summary_task(read_entries(line, line.more.get("entries", ())))
+            )
             if (None if task is None else ids_of(task)) != line.more.get("ids"):
                 what = f"this version summarizes other messages than {self._version} did"
                 raise RecordingError(f"line {line.number}: {what}")

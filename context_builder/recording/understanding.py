@@ -16,6 +16,7 @@ from context_builder.analysis.analyst import (
     KeywordResult,
     PointKind,
     SummaryRequest,
+    SummaryResult,
 )
 from context_builder.errors import AnalystError
 from context_builder.recording.lines import read_result
@@ -76,7 +77,7 @@ def understanding(answers: Sequence[tuple[Asked, AnalysisResult | None]]) -> Und
             made.keywords.update(zip(messages, result.keywords, strict=True))
         elif isinstance(result, DomainResult):
             made.domains[messages[-1]] = result.domains
-        else:
+        elif isinstance(result, SummaryResult):
             made.points += [_point(draft, made.messages) for draft in result.points]
     return made
 
@@ -110,7 +111,7 @@ def answered(recording: Recording) -> Iterator[tuple[Asked, AnalysisResult]]:
         if line.run not in tasks:
             continue
         tasks[line.run].learn_messages(line)
-        if line.event == "task_started" and line.more["task"] is not None:
+        if line.event == "task_started" and line.more["task"] is not None and line.more["kind"] != "compaction":
             with suppress(KeyError):
                 asked[line.run, line.more["task"]] = (line.more["kind"], _asked(tasks[line.run], line))
         elif line.event == "task_finished" and line.more["result"] is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from context_builder.analysis.options import SUMMARY_INPUT_TOKENS, SUMMARY_TOKENS
+from context_builder.analysis.options import SUMMARY_INPUT_TOKENS
 from context_builder.config import CONFIG, Count, Seconds, setting
 
 Wait = Annotated[float, Field(ge=0, le=60)]
@@ -35,11 +35,7 @@ class SessionConfig:
     summary_keep_last: Annotated[int, Field(ge=0)] = setting(
         0, "SUMMARY_KEEP_LAST", "Newest messages that a summary leaves in the buffer. messages"
     )
-    summary_budget: Count = setting(
-        SUMMARY_TOKENS,
-        "SUMMARY_MAX_TOKENS",
-        "Maximum tokens of the rolling summary, and of the reply of a summary call. tokens",
-    )
+    summary_budget: Count = setting(1000, "SUMMARY_MAX_TOKENS", "Maximum tokens of the rolling summary. tokens")
     summary_input: Count = setting(
         SUMMARY_INPUT_TOKENS,
         "SUMMARY_INPUT_TOKENS",

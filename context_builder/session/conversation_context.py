@@ -152,6 +152,7 @@ class ConversationContext:
             while (task := self._conversation.next_summary_task(self._pending)) is not None:
                 await self._carry_out(task, self._analyst.summarize(task.request))
                 self._settle()
+            await self._compact()
             await self._deliver()
 
     async def extract_keywords(self, text: str) -> list[str]:
@@ -176,6 +177,16 @@ class ConversationContext:
         """Return what the orchestrator reads (see the wire contract)."""
         state: dict[str, Any] = orjson.loads(bytes(session_state(self._conversation, 0, self._clock.now())))
         return state
+
+    async def _compact(self) -> None:
+        """Let a model rewrite the oldest points where the summary is near its budget; otherwise whole points leave."""
+        if (compact := self._analyst.compact) is None or (task := self._conversation.next_compaction_task()) is None:
+            return
+        try:
+            await self._carry_out(task, compact(task.request))
+        except AnalystError as error:
+            log.warning("analysis.failed", task="compaction", kind=type(error).__name__, error=str(error))
+        self._settle()
 
     async def _find_keywords(self) -> None:
         while (task := self._conversation.next_keyword_task(self._clock.now())) is not None:

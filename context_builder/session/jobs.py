@@ -14,6 +14,7 @@ import structlog
 from context_builder import metrics
 from context_builder.analysis.analyst import (
     Analyst,
+    CompactionResult,
     DomainResult,
     KeywordResult,
     ReadAtOnce,
@@ -30,6 +31,7 @@ from context_builder.session.conversation.domain_tracker import DomainGate
 from context_builder.session.conversation.tasks import (
     AnalysisResult,
     AnalysisTask,
+    CompactionTask,
     DomainTask,
     KeywordTask,
     SummaryTask,
@@ -90,6 +92,11 @@ class Jobs:
     def read_both(self) -> ReadBoth | None:
         """Return a function that finds keywords and domains in one call, where the analyst has one."""
         return self._analyst.read_both
+
+    @property
+    def can_compact(self) -> bool:
+        """Return whether the analyst rewrites points."""
+        return self._analyst.compact is not None
 
     def read_at_once(self, task: KeywordTask | DomainTask, read: ReadAtOnce) -> None:
         """Do a task while the caller waits; the outcome is delivered."""
@@ -158,7 +165,7 @@ class Jobs:
             usage = done.usage if done.result is None else done.result.usage
             if usage is not None and usage.calls:
                 count_usage(name, usage)
-            if isinstance(done.result, SummaryResult):
+            if isinstance(done.result, SummaryResult | CompactionResult):
                 metrics.REJECTED_POINTS.inc(done.result.rejected)
             self._deliver(done)
 
@@ -176,12 +183,17 @@ class Jobs:
             return await self._summarize(task.request, last_resort=task.last_resort)
         if isinstance(task, DomainTask):
             return await self._domains(task)
+        if isinstance(task, CompactionTask):
+            if (compact := self._analyst.compact) is None:
+                raise AnalystUnavailable("no model rewrites points")
+            return await compact(task.request)
         return _complete(await self._analyst.extract_keywords(task.messages), task)
 
     async def _domains(self, task: DomainTask) -> DomainResult:
         result = await self._repeated(task)
         if result is None:
-            result = self._judged(await self._analyst.infer_domains(task.messages))
+            result = await self._analyst.infer_domains(task.messages)
+            self._model_answered()
         return result
 
     async def _both(
@@ -191,7 +203,8 @@ class Jobs:
         if repeated is not None:
             return await self._analyst.extract_keywords(keywords.messages), repeated
         keyword_result, domain_result = await ask(keywords.messages, domains.messages)
-        return keyword_result, self._judged(domain_result)
+        self._model_answered()
+        return keyword_result, domain_result
 
     async def _repeated(self, task: DomainTask) -> DomainResult | None:
         result = await self._gate.repeated(task) if self._gate else None
@@ -199,10 +212,9 @@ class Jobs:
             metrics.DOMAIN_CALLS_SKIPPED.inc()
         return result
 
-    def _judged(self, result: DomainResult) -> DomainResult:
+    def _model_answered(self) -> None:
         if self._gate:
-            self._gate.judged(result)
-        return result
+            self._gate.model_answered()
 
     async def _summarize(self, request: SummaryRequest, *, last_resort: bool) -> SummaryResult:
         """Wait for a model that fails, but not for one that is over budget, or that answers each time without anything
@@ -286,6 +298,8 @@ class Dispatch:
             self._recorder.happened(TaskStarted("summary", summary), now)
             if summary is not None:
                 self._jobs.start(summary, tasks)
+        if self._jobs.have_room and can_count and self._jobs.can_compact:
+            self._start_compaction(now, tasks)
         while self._jobs.have_room and (keywords := self._keywords(now, more_to_come=more_to_come)) is not None:
             self._jobs.start(keywords, tasks)
 
@@ -300,6 +314,11 @@ class Dispatch:
             self._jobs.start_both(keywords, domains, read_both, tasks)
         else:
             self._jobs.start(domains, tasks)
+
+    def _start_compaction(self, now: Instant, tasks: asyncio.TaskGroup) -> None:
+        if (compaction := self._conversation.next_compaction_task()) is not None:
+            self._recorder.happened(TaskStarted("compaction", compaction), now)
+            self._jobs.start(compaction, tasks)
 
     def _domains(self, now: Instant, *, longest: int | None = None) -> DomainTask | None:
         domains = self._conversation.next_domain_task(now, longest=longest)

@@ -52,7 +52,7 @@ class Charged:
 class TaskStarted:
     """Tells that the conversation was asked for a task of ``kind``, and gave ``task``."""
 
-    kind: Literal["keywords", "domains", "summary"]
+    kind: Literal["keywords", "domains", "summary", "compaction"]
     task: AnalysisTask | None
 
 

@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 
@@ -63,10 +64,22 @@ class BoundedClient(httpx.AsyncClient):
 def openai_client(
     base_url: str | None, api_key: str | None, *, timeout: float, retries: int, most_bytes: int
 ) -> AsyncOpenAI:
-    """Return a client of an OpenAI-compatible server, bounded as :class:`BoundedClient` is; slow at its first call."""
+    """Return a client of an OpenAI-compatible server, bounded as :class:`BoundedClient` is; slow at its first call.
+
+    A query of ``base_url`` goes with each request. Azure's deployments, whose URLs have an api-version in it, take the
+    key in a header of their own.
+    """
     from openai import AsyncOpenAI
 
     http: Any = BoundedClient(most_bytes=most_bytes, seconds=timeout)
+    where = urlsplit(base_url or "")
+    query = dict(parse_qsl(where.query, keep_blank_values=True))
     return AsyncOpenAI(
-        api_key=api_key or "none", base_url=base_url, timeout=timeout, max_retries=retries, http_client=http
+        api_key=api_key or "none",
+        base_url=where._replace(query="").geturl() or None,
+        default_query=query,
+        default_headers={"api-key": api_key} if api_key and "api-version" in query else {},
+        timeout=timeout,
+        max_retries=retries,
+        http_client=http,
     )

@@ -33,32 +33,33 @@ def analysts(
     Text is analysed by the ``executor``, or in a thread of this process.
     """
     text = TextAnalyst(executor, is_shared=executor is not None)
-    models = _models(settings)
-    if not models:
+    configured = models(settings)
+    if not configured:
         described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")
         return text, text, count_tokens_compact, described
     from context_builder.analysis.fallback import FallbackAnalyst
+    from context_builder.analysis.halving import HalvingAnalyst
 
     analyst: Analyst = text
-    for model in reversed(models.values()):
-        analyst = FallbackAnalyst(model, analyst)
+    for model in reversed(configured.values()):
+        analyst = FallbackAnalyst(HalvingAnalyst(model, (analyst, text)), analyst)
     counter = TokenCounter(settings.tasks.summary_model)
     assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
-    failing = "it fails" if len(models) == 1 else "both fail"
-    described = Described(f"{', then '.join(models)}; plain text analysis when {failing}", assumed)
+    failing = "it fails" if len(configured) == 1 else "both fail"
+    described = Described(f"{', then '.join(configured)}; plain text analysis when {failing}", assumed)
     return analyst, text, counter.count, described
 
 
-def _models(settings: Settings) -> dict[str, Analyst]:
+def models(settings: Settings) -> dict[str, Analyst]:
     """Return the models that the settings name, by what the banner calls them, the better one first."""
-    models: dict[str, Analyst] = {}
+    configured: dict[str, Analyst] = {}
     if settings.model.openai_api_key is not None or settings.model.openai_base_url is not None:
         label, model = _openai(settings)
-        models[label] = model
+        configured[label] = model
     if settings.model.local_model_url is not None:
         label, model = _local(settings.model.local_model_url, settings)
-        models[label] = model
-    return models
+        configured[label] = model
+    return configured
 
 
 def _openai(settings: Settings) -> tuple[str, Analyst]:
@@ -79,9 +80,8 @@ def _openai(settings: Settings) -> tuple[str, Analyst]:
 
 
 def task_config(settings: Settings) -> TaskConfig:
-    """Return the tasks' options; summaries are as large as the sessions want them."""
-    session = settings.session
-    return replace(settings.tasks, summary_max_tokens=session.summary_budget, summary_input=session.summary_input)
+    """Return the tasks' options; summary calls hold as much as the sessions give them."""
+    return replace(settings.tasks, summary_input=settings.session.summary_input)
 
 
 def _local(url: str, settings: Settings) -> tuple[str, Analyst]:

@@ -1,11 +1,13 @@
-"""How good plain text analysis is: ``./scripts/bench understanding --data DIR``.
+"""How good plain text analysis and the check of points are: ``./scripts/bench understanding --data DIR --meeting DIR``.
 
 ``DIR`` holds JSON lines files of labelled texts:
 
 * ``keyphrases_*.jsonl``  ``text``, ``keyphrases``, ``set``
 * ``domains_*.jsonl``     ``text``, ``domain``, ``alt`` (acceptable neighbours), ``source`` (genre)
 * ``meetings_*.jsonl``    ``meeting``, ``message_number``, ``turn``, ``speaker``, ``text``
-* ``meetings_*_refs.jsonl``  ``meeting``, ``specific``: questions with the ``spans`` of turns they are about
+
+The meeting's folder holds ``meeting.json`` (``n``, ``speaker``, ``text``), and its points, ``true.json`` and
+``fabricated.json`` (``text``, ``kind``, ``by``, ``evidence`` with ``m`` and ``q``). Either folder may be left out.
 
 Every figure stands beside a simple baseline of the same run where there is one.
 """
@@ -28,9 +30,8 @@ from context_builder.analysis.text import TextAnalyst
 from scripts.benches.shared.labelled import Row, rows_of
 from scripts.benches.shared.report import NONE, Line, Report, p95
 from scripts.benches.texts.domain_calls import domain_call_lines
-from scripts.benches.texts.facts_kept import BUDGET, ROUNDS, SIZES, facts_kept
-from scripts.benches.texts.grounded import grounded_lines
-from scripts.benches.texts.prompt_cost import prompt_cost_lines
+from scripts.benches.texts.evidence import evidence_lines
+from scripts.benches.texts.prompt_cost import dollar_lines, prompt_cost_lines
 
 Phrase = tuple[str, ...]
 
@@ -178,28 +179,6 @@ async def measure_summaries(rows: Sequence[Row], analyst: Analyst, report: Repor
     report.add(Line("points per 100 messages", f"{100 * len(cites) / len(rows):.1f}"))
 
 
-async def measure_facts(rows: Sequence[Row], references: Sequence[Row], analyst: Analyst, report: Report) -> None:
-    meetings: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        meetings[row["meeting"]].append(row)
-    kept = await facts_kept(meetings, references, analyst)
-    for size, found in zip(SIZES, kept.baselines, strict=True):
-        again = f"own summary again, a point for {size.messages_per_point:g} messages"
-        gain = kept.ledger / max(1, found) - 1
-        report.add(
-            Line(
-                f"facts kept after {ROUNDS} rounds at {BUDGET} tokens, of {kept.facts}",
-                f"{kept.ledger / kept.facts:.3f} ({gain:+.0%})",
-                goal="+30 %",
-                reached=gain >= 0.3,
-                baseline=f"{found / kept.facts:.3f} ({again})",
-            )
-        )
-    report.add(every(f"the ledger's points that cite only messages given ({len(kept.cites)})", kept.cites))
-    report.add(every("the ledger's points whose content words occur in what they cite", kept.grounded))
-    report.extend(grounded_lines(meetings, references))
-
-
 async def measure_speed(rows: Sequence[Row], analyst: Analyst, report: Report) -> None:
     messages = [AnalystMessage(number, row["speaker"], row["text"]) for number, row in enumerate(rows)]
     taken: list[float] = []
@@ -225,8 +204,15 @@ def share(hits: Iterable[bool]) -> str:
     return f"{100 * sum(counted) / len(counted):.1f} %" if counted else "–"
 
 
-async def measure(data: Path) -> Report:
-    report = Report("Understanding: plain text analysis")
+async def measure(data: Path | None, meeting: Path | None) -> Report:
+    report = Report("Understanding: plain text analysis, and the check of points")
+    report.extend(evidence_lines(meeting))
+    if data:
+        await measure_text_analysis(data, report)
+    return report
+
+
+async def measure_text_analysis(data: Path, report: Report) -> None:
     analyst = TextAnalyst()
     try:
         if rows := rows_of(data, "keyphrases", report):
@@ -236,19 +222,19 @@ async def measure(data: Path) -> Report:
             report.extend(await domain_call_lines(rows, analyst))
         if rows := rows_of(data, "meetings", report):
             await measure_summaries(rows, analyst, report)
-            if references := rows_of(data, "meetings", report, part="refs"):
-                await measure_facts(rows, references, analyst, report)
             await measure_speed(rows, analyst, report)
             report.extend(await prompt_cost_lines([row["text"] for row in rows]))
+            report.extend(await dollar_lines(rows))
     finally:
         await analyst.close()
-    return report
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with the labelled texts")
-    report = asyncio.run(measure(parser.parse_args().data))
+    parser.add_argument("--data", type=Path, help="folder with the labelled texts")
+    parser.add_argument("--meeting", type=Path, help="folder with a meeting and points of it")
+    options = parser.parse_args()
+    report = asyncio.run(measure(options.data, options.meeting))
     report.print()
     return 1 if report.missing else 0
 

@@ -18,14 +18,14 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from context_builder.analysis.analyst import MAX_CITATIONS
+from context_builder.analysis.analyst import MAX_QUOTES
 from context_builder.engines.engine import LOOPBACK
 from scripts.campaign.tokens import tokens_in
 from tests.services.model_answers import said_in, task_of
 from tests.services.model_server import FakeModel
 
 TOKENS_A_POINT = 25
-"""So that a point is not too long, and shares enough with the few messages that it can cite."""
+"""So that a point is not too long for a sentence."""
 
 ABSURD_FIGURES: Final = "absurd-figures"
 REFUSALS_AS_POINTS: Final = "refusals-as-points"
@@ -105,20 +105,31 @@ class NamingModel(FakeModel):
 
 
 def _naming(texts: Sequence[str]) -> Mapping[str, Any]:
-    tokens = [(token, place) for place, text in enumerate(texts, start=1) for token in tokens_in(text)]
-    parts = (tokens[start : start + TOKENS_A_POINT] for start in range(0, len(tokens), TOKENS_A_POINT))
-    points = [_point(" ".join(token for token, _ in part), [place for _, place in part]) for part in parts]
+    """Name the tokens in order, as many in a point as its quotes may come from."""
+    points, said = [], dict[int, list[str]]()
+    for place, text in enumerate(texts, start=1):
+        for token in tokens_in(text):
+            said.setdefault(place, []).append(token)
+            if len(said) == MAX_QUOTES or sum(map(len, said.values())) == TOKENS_A_POINT:
+                points.append(_point(" ".join(itertools.chain(*said.values())), said))
+                said = {}
+    if said:
+        points.append(_point(" ".join(itertools.chain(*said.values())), said))
     return {"chatter": not points, "points": points}
 
 
 def _refusing(texts: Sequence[str]) -> Mapping[str, Any]:
     cited = range(1, len(texts) + 1)
-    points = [_point(text, [place], replaces=place) for text, place in zip(_REFUSALS, cited, strict=False)]
+    points = [
+        _point(text, {place: texts[place - 1].split()[1:4]}, replaces=place)
+        for text, place in zip(_REFUSALS, cited, strict=False)
+    ]
     return {"chatter": False, "points": points}
 
 
-def _point(text: str, places: Sequence[int], *, replaces: int = 0) -> Mapping[str, Any]:
-    return {"kind": "claim", "text": text, "cites": sorted({*places})[:MAX_CITATIONS], "replaces": replaces}
+def _point(text: str, said: Mapping[int, Sequence[str]], *, replaces: int = 0) -> Mapping[str, Any]:
+    evidence = [{"message": place, "quote": " … ".join(words)} for place, words in said.items()]
+    return {"evidence": evidence, "text": text, "by": [], "kind": "claim", "replaces": replaces}
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ def ideas(state: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
             asked = f"{message['speaker']} asks: {message['text']}"
             yield "explicit_request", "P0", asked, nearest(points, asked) or "I have heard nothing about that yet."
     for point in points:
-        if point["kind"] == "question" and len(point["speakers"]) == 1:  # with a second speaker, it was answered
+        if point["kind"] == "question":  # one that was answered is a claim, or a decision
             yield "open_question", "P1", quoted(point), f"Is this still open? {quoted(point)}"
     for domain in state["current_domains"][:1]:
         if earlier := nearest(points, " ".join([domain, *state["current_keywords"]])):

@@ -59,8 +59,9 @@ def test_it_degrades_in_order_domains_then_keywords_then_summaries(budget: Budge
     for _ in range(5):
         seen.append(allowed(budget))
         spend(budget, "summary", 0.2)
-    assert seen[:3] == [{"preferences", "domains", "embeddings", "keywords", "summary"}] * 3
-    assert seen[3:] == [{"embeddings", "keywords", "summary"}, {"summary"}]
+    assert seen[:3] == [set(SHARES)] * 3
+    binding = {"summary", "verification", "compaction"}
+    assert seen[3:] == [binding | {"embeddings", "keywords"}, binding]
     assert allowed(budget) == set()
 
 
@@ -71,7 +72,15 @@ def test_it_recovers_as_the_hour_slides(budget: Budget, clock: Clock) -> None:
     clock.seconds = HOUR
     assert allowed(budget) == set()
     clock.seconds = HOUR + 1
-    assert allowed(budget) == {"preferences", "domains", "embeddings", "keywords", "summary"}
+    assert allowed(budget) == {
+        "compaction",
+        "verification",
+        "preferences",
+        "domains",
+        "embeddings",
+        "keywords",
+        "summary",
+    }
     assert budget.used == 0.5
 
 

@@ -17,6 +17,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.analysis.fallback import FallbackAnalyst
 from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
+from tests.session.saying import quoting
 
 MESSAGES = [AnalystMessage(1, "Alice", "How does DNA replication work?")]
 REQUEST = SummaryRequest(MESSAGES)
@@ -48,7 +49,7 @@ class Scripted(Analyst):
 
     async def summarize(self, request: SummaryRequest) -> SummaryResult:
         self._asked()
-        return SummaryResult((DraftPoint("Alice asked.", (1,)),), self.name)
+        return SummaryResult((DraftPoint("Alice asked.", quoting(1)),), self.name)
 
     async def close(self) -> None:
         self.closed = True

@@ -133,7 +133,9 @@ async def test_a_point_that_is_no_summary_never_becomes_memory(
         after = await wait_until(published(redis, lambda s: s["rolling_summary"]["summary_seq"] == 2), "a real one")
     assert text not in after["rolling_summary"]["text"]
     assert after["rolling_summary"]["rejected_points"] >= 2
-    assert after["rolling_summary"]["text"].startswith(before["text"])
+    assert [point["text"] for point in before["points"]] == [
+        point["text"] for point in after["rolling_summary"]["points"][: len(before["points"])]
+    ]
 
 
 async def test_what_the_model_always_refuses_is_summarized_by_text_analysis_until_it_can(
@@ -158,7 +160,7 @@ async def test_what_the_model_always_refuses_is_summarized_by_text_analysis_unti
         assert stood_in["degraded_messages"] == 2
         assert stood_in["rejected_points"] == 2 * MOST_USELESS  # of two tries each
         assert stood_in["points"][: len(before["points"])] == before["points"]
-        assert "strand 4" in stood_in["text"]
+        assert len(stood_in["points"]) > len(before["points"])
         model.reset()
         await push(redis, spoken(5, TALK.format(5)))
         again = await wait_until(

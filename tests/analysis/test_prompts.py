@@ -16,6 +16,7 @@ FILES = {
     "domains": "Domains.\n---\n{{ messages }}",
     "summary": "<!-- {{why}} -->Points.\n---\n{{known}} {{messages}}",
     "preferences": "Preferences.\n---\n{{messages}}",
+    "verify": "Verify.\n---\n{{points}}",
     "json-mode": "Like {{schema}}.",
 }
 
@@ -42,9 +43,10 @@ def test_comments_are_for_people_and_the_stable_part_ends_at_the_line(folder: Pa
     assert prompts.json_mode.fill(schema="{}") == "Like {}."
 
 
-def test_a_folder_made_before_there_was_a_prompt_for_preferences_still_works(folder: Path) -> None:
-    (folder / "preferences.md").unlink()
-    assert load_prompts(folder).preferences == load_prompts().preferences
+@pytest.mark.parametrize("name", ["preferences", "verify"])
+def test_a_folder_made_before_there_was_a_prompt_still_works(folder: Path, name: str) -> None:
+    (folder / f"{name}.md").unlink()
+    assert getattr(load_prompts(folder), name) == getattr(load_prompts(), name)
     assert load_prompts(folder).domains.stable == "Domains."
 
 

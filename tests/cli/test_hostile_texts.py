@@ -15,7 +15,7 @@ from context_builder.analysis.analyst import PointKind
 from context_builder.cli import app
 from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.session.summary.citation import CitedMessage
-from context_builder.session.summary.point import Point
+from context_builder.session.summary.point import Point, PointQuote
 from tests.cli.samples import sample_conversation, sample_state
 from tests.services.redis_server import RedisServer
 
@@ -52,7 +52,7 @@ def store(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Redis:
     client.flushall()
     state = sample_state()
     source = CitedMessage(1, 1, HOSTILE, HOSTILE, HOSTILE, consilience=False, clipped=False)
-    point = Point(1, HOSTILE, (1,), (1,), (HOSTILE,), PointKind.CLAIM, 1.0)
+    point = Point(1, HOSTILE, PointKind.CLAIM, (HOSTILE,), (PointQuote(1, 1, HOSTILE, HOSTILE),), 1.0)
     summary = {"points": [point.wire()], "seq": 1, "message_count": 1}
     head = {"counters": {"received_messages": 1, "dead_letters": 1, "ended_at": None, "cost": cost(HOSTILE)}}
     prefix = "context_builder:monday"

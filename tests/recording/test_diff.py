@@ -21,7 +21,7 @@ from context_builder.recording.comparison import compare
 from context_builder.recording.recording import Recording
 from context_builder.recording.understanding import answered, recorded, understood_by
 from tests.recording.witness import Recorded
-from tests.session.saying import spoken
+from tests.session.saying import quoting, spoken
 
 pytestmark = pytest.mark.engines
 
@@ -54,7 +54,7 @@ class Contrarian:
         self._count()
         self.requests.append(request)
         first = request.messages[0]
-        return SummaryResult((DraftPoint("In other words", (first.id,), PointKind.DECISION),), self.name)
+        return SummaryResult((DraftPoint("In other words", quoting(first.id), PointKind.DECISION),), self.name)
 
     async def close(self) -> None:
         return None

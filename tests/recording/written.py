@@ -17,6 +17,7 @@ from context_builder.session.messages.message import from_fields
 from context_builder.session.recorder import Received, TaskFinished, TaskStarted
 from context_builder.session.store.commit import StoredSession
 from context_builder.tokens.counter import ENCODING, count_tokens
+from tests.session.saying import quoting
 
 START = 1_700_000_000.0
 ECOLOGY, LEARNING = "Environmental Science / Ecology", "Data Science / Machine Learning"
@@ -77,7 +78,7 @@ class WrittenRecording:
             return KeywordResult(tuple(tuple(one.text.split()[:2]) for one in task.messages), "stub")
         if isinstance(task, SummaryTask):
             first = task.request.messages[0]
-            return SummaryResult((DraftPoint(f"Said: {first.text}", (first.id,), PointKind.CLAIM),), "stub")
+            return SummaryResult((DraftPoint(f"Said: {first.text}", quoting(first.id), PointKind.CLAIM),), "stub")
         lead = self._domains[(task.through // 10) % len(self._domains)]
         return DomainResult({lead: 0.9}, ("kelp",), "stub")
 

@@ -11,8 +11,8 @@ from context_builder.analysis.analyst import AnalystMessage
 from context_builder.analysis.text.domains import score_domains
 from context_builder.analysis.text.keywords import keywords
 from context_builder.analysis.text.sentences import fluent
+from context_builder.analysis.text.statements import kind_of as kind_of_point
 from context_builder.analysis.text.summary import Digest
-from context_builder.analysis.text.summary import kind_of as kind_of_point
 from context_builder.analysis.text.words import Recurrence
 from context_builder.assembly.ranking.query_kind import kind_of as kind_of_query
 from context_builder.cli.view.palette import plain

@@ -22,6 +22,7 @@ from context_builder.analysis.analyst import KeywordResult, SummaryRequest, Summ
 from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
 from context_builder.analysis.prompts import load_prompts
 from context_builder.analysis.text.analyst import TextAnalyst
+from context_builder.analysis.text.summary import SummarySize
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.cli import app
 from context_builder.cli.state import overview
@@ -69,7 +70,8 @@ async def test_it_is_archived_as_text_and_the_table_stays(
     redis: Redis, migrated_url: str, database: asyncpg.Connection
 ) -> None:
     archive = PostgresArchive(migrated_url)
-    async with running(redis, parts=parts_of(TextAnalyst(), archive)) as session:
+    every = TextAnalyst(size=SummarySize(messages_per_point=0.5))
+    async with running(redis, parts=parts_of(every, archive)) as session:
         await push(redis, *MESSAGES)
         await wait_until(published(redis, lambda s: s["received_messages"] == len(MESSAGES)), "all are heard")
         session.end()
@@ -191,7 +193,7 @@ async def test_what_a_talked_over_model_says_is_held_to_what_it_was_asked(asked:
     model.replies.append({"points": [invented, real], "chatter": False})
     reading = await analyst.summarize(SummaryRequest(messages))
     [point] = reading.points
-    assert (point.cites, point.kind.value, point.replaces, reading.rejected) == ((messages[1].id,), "claim", None, 1)
+    assert (point.cites, point.kind.value, point.replaces, reading.rejected) == ((messages[1].id,), "claim", (), 1)
     assert point.text == "The helicase unwinds [2J"
 
 
@@ -216,7 +218,7 @@ async def test_a_real_small_model_that_is_talked_over_stays_in_form(small_model:
     assert all(0 <= confidence <= 1 for confidence in domains.confidence.values())
     for text, reading in readings.items():
         if reading is not None:
-            assert 0 < len(reading.keywords[0]) <= 10, text
+            assert len(reading.keywords[0]) <= 10, text
             assert not CONTROL & set("".join(reading.keywords[0])), text
     if summary is not None:
         assert all(point.cites and set(point.cites) <= given for point in summary.points)

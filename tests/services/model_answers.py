@@ -7,11 +7,18 @@ import re
 from collections import Counter
 from typing import Any
 
-from context_builder.analysis.openai.schemas import DOMAIN_NAMES
+from context_builder.domains import DOMAINS
 
-TASKS = ("keywords", "domains", "summary", "preferences")
+TASKS = ("keywords", "domains", "summary", "compaction", "verification", "preferences")
+
+LONGEST_POINT = 200
+"""Characters of a message that become a point."""
+
+_KNOWN = re.compile(r'^(\d+) (\w+)(?: by ".*")?: (".*")$', re.MULTILINE)
+"""A line of a known point, or of a sentence in doubt."""
 
 _LINE = re.compile(r'^(?:(\d+) )?(".*")$', re.MULTILINE)
+"""A line of a prompt that is no context."""
 
 
 def task_of(request: dict[str, Any]) -> str:
@@ -20,8 +27,10 @@ def task_of(request: dict[str, Any]) -> str:
     if form.get("type") == "json_schema":
         return str(form["json_schema"]["name"])
     prompt = request["messages"][0]["content"]
-    if '"preferences"' in prompt:
-        return "preferences"
+    fields = {"preferences": "preferences", "verification": "verdicts", "compaction": "from", "artifact": "statements"}
+    for task, field in fields.items():
+        if f'"{field}": {{' in prompt:
+            return task
     return "summary" if '"points"' in prompt else "domains" if '"domains"' in prompt else "keywords"
 
 
@@ -48,8 +57,15 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             if numbered:
                 return {"keywords": _rows(numbered), "domains": _domains(joined), "topic": _long_words(joined)}
             return {"domains": _domains(joined), "keywords": _long_words(joined)}
+        case "artifact":
+            passages = enumerate(said_in(request, "passages"), start=1)
+            return {"statements": [{"passage": n, "text": " ".join(text.split()[:30])} for n, text in passages]}
         case "preferences":
             return {"preferences": _preferences(texts)}
+        case "compaction":
+            return _as_they_are(request["messages"][-1]["content"])
+        case "verification":
+            return _all_supported(request["messages"][-1]["content"])
         case _:
             return _summary(texts)
 
@@ -72,8 +88,7 @@ def _long_words(text: str) -> list[str]:
 def _domains(text: str) -> list[dict[str, Any]]:
     words = {word[:5].casefold() for word in re.findall(r"\w+", text)}
     shared = {
-        name: len({word[:5].casefold() for word in re.findall(r"\w{4,}", domain)} & words)
-        for name, domain in DOMAIN_NAMES.items()
+        domain: len({word[:5].casefold() for word in re.findall(r"\w{4,}", domain)} & words) for domain in DOMAINS
     }
     best = sorted(filter(shared.get, shared), key=lambda name: -shared[name])
     chosen = best[:3] or [next(iter(shared))]
@@ -91,8 +106,26 @@ def _preferences(texts: list[str]) -> list[dict[str, Any]]:
 
 
 def _summary(texts: list[str]) -> dict[str, Any]:
+    """A point for each tenth of the messages: the beginning of one, as it was said."""
     points = []
     for start in range(0, len(texts), max(1, -(-len(texts) // 10))):
-        kind = "question" if texts[start].rstrip().endswith("?") else "claim"
-        points.append({"kind": kind, "text": texts[start][:200], "cites": [start + 1], "replaces": 0})
+        speaker, _, said = texts[start].partition(": ")
+        words = said if len(said) <= LONGEST_POINT else said[:LONGEST_POINT].rpartition(" ")[0] or said[:LONGEST_POINT]
+        kind = "question" if said.rstrip().endswith("?") else "claim"
+        quote = {"message": start + 1, "quote": words}
+        points.append({"evidence": [quote], "text": words, "by": [speaker], "kind": kind, "replaces": []})
     return {"chatter": not points, "points": points}
+
+
+def _as_they_are(prompt: str) -> dict[str, Any]:
+    """Every known point, rewritten as itself."""
+    known = _KNOWN.finditer(prompt)
+    return {
+        "points": [
+            {"from": [int(n)], "text": json.loads(text), "kind": kind} for n, kind, text in (m.groups() for m in known)
+        ]
+    }
+
+
+def _all_supported(prompt: str) -> dict[str, Any]:
+    return {"verdicts": [{"number": int(match[1]), "supported": True} for match in _KNOWN.finditer(prompt)]}

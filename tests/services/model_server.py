@@ -85,7 +85,8 @@ class FakeModel:
     ``latency`` is in seconds for each task; ``refuses`` names request parameters that it takes for
     errors (``json_schema``, ``max_completion_tokens``, ``temperature``); ``replies`` are contents
     that replace its own answers, one a request. ``verbatim`` are whole responses, sent as they are, and ``distorted``
-    changes the body of each answer: to bytes, or to what is sent as JSON.
+    changes the body of each answer: to bytes, or to what is sent as JSON. ``oddly`` is given each request and the
+    content of its answer, and returns another response, if any; ``heard`` is called with each request.
     """
 
     def __init__(self, latency: Mapping[str, float] | None = None) -> None:
@@ -102,6 +103,8 @@ class FakeModel:
         self.replies: deque[object] = deque()
         self.verbatim: deque[Response] = deque()
         self.distorted: Callable[[dict[str, Any]], object] = lambda body: body
+        self.oddly: Callable[[dict[str, Any], str], Response | None] = lambda asked, content: None
+        self.heard: Callable[[Request], None] = lambda request: None
         self.retry_after = "0.01"
         self.requests: list[dict[str, Any]] = []
         self.tasks: Counter[str] = Counter()
@@ -111,6 +114,7 @@ class FakeModel:
         """Answer a chat completion request."""
         asked = json.loads(await request.body())
         self.requests.append(asked)
+        self.heard(request)
         task = task_of(asked)
         self.tasks[task] += 1
         self.in_flight += 1
@@ -153,6 +157,8 @@ class FakeModel:
             case Fault.TRUNCATED_BODY:
                 return Response('{"choices": [{"mess', media_type="application/json")
         content = self.replies.popleft() if self.replies else answer(asked)
+        if (odd := self.oddly(asked, content if isinstance(content, str) else json.dumps(content))) is not None:
+            return odd
         return self._sent(_completion(asked, content, fault, fenced=self.ignores_schema))
 
     def _refused(self, asked: dict[str, Any]) -> str | None:
@@ -201,6 +207,7 @@ def _completion(asked: dict[str, Any], content: object, fault: Fault | None, *, 
         text = f"Here you are:\n```json\n{text}\n```" if has_schema else "Certainly! DNA and such."
     contents = {
         Fault.TRUNCATED_JSON: text[: len(text) // 2],
+        Fault.CUT_OFF: text[:20],
         Fault.WRONG_SHAPE: '{"result": [1, 2, 3]}',
         Fault.EMPTY: "",
         Fault.APOLOGY: "I'm sorry, but I can't help with that.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from context_builder.analysis.analyst import DomainResult, DraftPoint, KeywordResult, SummaryResult
+from context_builder.analysis.analyst import DomainResult, DraftPoint, KeywordResult, Quote, SummaryResult
 from context_builder.clock import Instant
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
@@ -79,9 +79,16 @@ def keywords_for(work: KeywordTask, *keywords: str) -> KeywordResult:
     return KeywordResult(tuple(keywords for _ in work.messages), "stub")
 
 
+def quoting(*ids: int, words: str = "so it was said") -> tuple[Quote, ...]:
+    """A quote of each message."""
+    return tuple(Quote(message_id, words) for message_id in ids)
+
+
 def points_of(work: SummaryTask) -> SummaryResult:
     """One point a message, in its own words."""
-    return SummaryResult(tuple(DraftPoint(said.text, (said.id,)) for said in work.request.messages), "stub")
+    return SummaryResult(
+        tuple(DraftPoint(said.text, quoting(said.id, words=said.text)) for said in work.request.messages), "stub"
+    )
 
 
 def summarize(subject: Conversation, clock: ManualClock) -> SummaryTask:

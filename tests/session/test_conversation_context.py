@@ -126,7 +126,7 @@ async def test_a_summary_empties_the_buffer_and_is_archived(
     await context.update_summary()
     assert context.raw_recent_buffer == []
     assert context.rolling_summary["covers_messages"] == [1, 2]
-    assert archive.rows["monday", 1].summary_text == f"Alice: {TEXT}\nAlice: {TEXT}"
+    assert archive.rows["monday", 1].summary_text == f"Said:\n- Alice: {TEXT}\n- Alice: {TEXT}"
 
 
 async def test_more_messages_than_the_buffer_holds_are_all_summarized(analyst: StubAnalyst) -> None:

@@ -139,7 +139,7 @@ async def test_an_idle_conversation_is_summarized_and_archived(live: Live) -> No
     live.clock.advance(120)
     state = await live.until("the summary is there", message_count=2, covers_messages=[1, 2])
     assert state["raw_recent_buffer"] == []
-    assert state["rolling_summary"]["text"] == f"Alice: {TEXT}\nAlice: {TEXT}"
+    assert state["rolling_summary"]["text"] == f"Said:\n- Alice: {TEXT}\n- Alice: {TEXT}"
     await wait_until(lambda: live.archive.rows, "the summary is archived")
     assert live.archive.rows["monday", 1].summary_text == state["rolling_summary"]["text"]
 

@@ -3,56 +3,100 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from itertools import count
+from typing import Final, NamedTuple, Protocol, TypeVar
 
+from context_builder import metrics
 from context_builder.analysis.analyst import (
+    DOMAIN_TEXT,
     MIN_KEYWORD_TEXT,
     Analyst,
     AnalystMessage,
+    Compact,
+    CompactionRequest,
+    CompactionResult,
+    DocumentRequest,
+    DocumentResult,
     DomainResult,
+    DraftPoint,
     KeywordResult,
+    KnownPoint,
+    PointKind,
     PreferenceResult,
+    ProjectDocument,
     ReadBoth,
     ReadPreferences,
     SummaryRequest,
     SummaryResult,
 )
-from context_builder.analysis.chunking import chunks, line_of, summarized, tokens_of
+from context_builder.analysis.chunking import chunks, excerpt, line_of, summarized, tokens_of
+from context_builder.analysis.evidence import Doubt
 from context_builder.analysis.openai.capabilities import Question
 from context_builder.analysis.openai.client import ModelClient
 from context_builder.analysis.openai.completion import Meter
 from context_builder.analysis.openai.parsing import (
+    compaction_of,
     domains_of,
     keywords_of,
     lone_keywords_of,
     points_of,
     preferences_of,
+    statements_of,
+    verdicts_of,
 )
 from context_builder.analysis.openai.schemas import (
     CombinedReply,
+    CompactionReply,
+    DocumentReply,
     DomainReply,
     KeywordReply,
     LoneKeywordReply,
     PreferenceReply,
     SummaryReply,
+    VerifyReply,
 )
 from context_builder.analysis.options import CallOptions, Endpoint, TaskConfig
 from context_builder.analysis.prompts import Prompts
-from context_builder.costs import Budget, Prices
+from context_builder.costs import NO_USAGE, Budget, Prices, Usage
+from context_builder.errors import AnalystError
 from context_builder.quoting import quoted_json
 from context_builder.tokens.counter import TokenCounter
 
+T = TypeVar("T")
+
 KEYWORD_TEXT: Final = 4_000
 PREFERENCE_TEXT: Final = 1_000
-DOMAIN_TEXT: Final = 600
+VERDICT_TOKENS: Final = 16
+"""Tokens of one verdict of a verification, at most."""
+
+WORDS_A_TOKEN: Final = 0.75
+"""English words that a token holds; models count words better than tokens."""
+
+VERIFIED_TEXT: Final = 500
+"""Characters up to which a quoted message is shown whole where a sentence is verified: what is quoted may be "it"."""
+
+QUOTES_SHOWN: Final = 4
+"""Most quotes of a point that are shown where it is to be rewritten; the check and the verification look at all."""
+
+CONTEXT_TEXT: Final = 300
 """Characters of one message that each is taken from: of a longer one, its first and last half."""
 
 
+class Client(Protocol):
+    """Asks a model questions, as :class:`ModelClient` does over HTTP."""
+
+    async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]: ...
+
+    def notes(self, model: str) -> list[str]: ...
+
+    async def close(self) -> None: ...
+
+
 class OpenAIAnalyst(Analyst):
-    """Asks the model at ``endpoint``; shared by all sessions of a process.
+    """Asks the model at ``endpoint``, or the given ``client``; shared by all sessions of a process.
 
     ``prices`` tell what usage costs, and a ``budget`` bounds it.
     """
@@ -67,13 +111,14 @@ class OpenAIAnalyst(Analyst):
         prices: Prices | None = None,
         budget: Budget | None = None,
         name: str = "openai",
+        client: Client | None = None,
     ) -> None:
         self._name = name
         self._prompts = prompts
         self._tasks = tasks or TaskConfig()
         self._count = TokenCounter(self._tasks.summary.model).count
         meter = Meter(prices or Prices(), budget, self._count)
-        self._client = ModelClient(endpoint, calls or CallOptions(), prompts.json_mode, meter)
+        self._client: Client = client or ModelClient(endpoint, calls or CallOptions(), prompts.json_mode, meter)
 
     @property
     def name(self) -> str:
@@ -82,19 +127,18 @@ class OpenAIAnalyst(Analyst):
     async def extract_keywords(self, messages: Sequence[AnalystMessage]) -> KeywordResult:
         """Ask for all keywords in one call; messages too short for keywords are not sent."""
         asked = list(filter(_is_worth_keywords, messages))
-        texts = [_excerpt(message.text, KEYWORD_TEXT) for message in asked]
-        if not texts:
+        if not asked:
             return KeywordResult(((),) * len(messages), self._name)
-        if len(texts) == 1:
-            found, usage = await self._client.ask(self._lone_keyword_question(texts[0]), lone_keywords_of)
+        if len(asked) == 1:
+            found, usage = await self._client.ask(self._lone_keyword_question(asked[0]), lone_keywords_of)
         else:
-            question = self._keyword_question(texts)
-            found, usage = await self._client.ask(question, partial(keywords_of, count=len(texts)))
+            question = self._keyword_question(asked)
+            found, usage = await self._client.ask(question, partial(keywords_of, count=len(asked)))
         return KeywordResult(_in_place(messages, found), self._name, usage)
 
     async def infer_domains(self, messages: Sequence[AnalystMessage]) -> DomainResult:
         """Ask for domains in one call, unless nothing was said."""
-        texts = [_excerpt(message.text, DOMAIN_TEXT) for message in messages if message.text.strip()]
+        texts = [excerpt(message.text, DOMAIN_TEXT) for message in messages if message.text.strip()]
         if not texts:
             return DomainResult({}, (), self._name)
         options, prompt = self._tasks.domains, self._prompts.domains
@@ -152,18 +196,79 @@ class OpenAIAnalyst(Analyst):
         return list(chunks(request.messages, room, size))
 
     async def _summarize(self, request: SummaryRequest) -> SummaryResult:
+        """Ask for the points, then in one short call whether their quotes say what the check has doubts about."""
         options, prompt = self._tasks.summary, self._prompts.summary
         message = (line_of(message.speaker, message.text) for message in request.messages)
         question = Question(
             task="summary",
             stable=prompt.stable,
-            varying=prompt.fill(known=_numbered(p.text for p in request.known), messages=_numbered(message)),
+            varying=prompt.fill(known=_known(request.known), messages=_numbered(message)),
             reply=SummaryReply,
             options=options,
             max_tokens=options.max_tokens,
         )
-        (points, rejected), usage = await self._client.ask(question, partial(points_of, request=request))
-        return SummaryResult(points, self._name, rejected, usage)
+        read, usage = await self._client.ask(question, partial(points_of, request=request))
+        for reason, times in read.rejected.items():
+            metrics.POINT_REJECTIONS.labels(reason).inc(times)
+        sentences = [_in_doubt(draft, request) for draft, doubts in read.points if doubts]
+        verdicts, more = await self.verify(sentences)
+        points = _confirmed(read.points, verdicts)
+        rejected = read.rejected.total() + len(read.points) - len(points)
+        return SummaryResult(points, self._name, rejected, usage + more)
+
+    @property
+    def compact(self) -> Compact:
+        """Return a function that rewrites points in one call."""
+        return self._compact
+
+    async def _compact(self, request: CompactionRequest) -> CompactionResult:
+        """Ask for the sentences, then whether quotes say those that the check has doubts about; without an answer to
+        that, as with a "no", the old points stay.
+        """
+        options, prompt = self._tasks.summary, self._prompts.compact
+        question = Question(
+            task="compaction",
+            stable=prompt.stable,
+            varying=prompt.fill(
+                words=str(int(WORDS_A_TOKEN * request.tokens)),
+                points=_known(request.points, quotes=True),
+                others=_known(request.beside),
+            ),
+            reply=CompactionReply,
+            options=options,
+            max_tokens=options.max_tokens,
+        )
+        (read, kept, rejected), usage = await self._client.ask(question, partial(compaction_of, request=request))
+        at_hand = {point.id: point for point in request.points}
+        sentences = [
+            DoubtedSentence(one.text, one.kind, [quote for merged in one.merges for quote in _quotes(at_hand[merged])])
+            for one, doubts in read
+            if doubts
+        ]
+        verdicts, more = await self.verify(sentences)
+        confirmed = iter(verdicts or [False] * len(sentences))
+        accepted = [one for one, doubts in read if not doubts or next(confirmed)]
+        stay = {merged for one, _ in read if one not in accepted for merged in one.merges}
+        rejected += len(read) - len(accepted)
+        return CompactionResult(tuple(accepted), self._name, kept | stay, rejected, usage + more)
+
+    async def verify(self, sentences: Sequence[DoubtedSentence]) -> tuple[Sequence[bool] | None, Usage]:
+        """Return whether its quotes say each sentence, by the model of the small tasks; None where that fails."""
+        if not sentences:
+            return (), NO_USAGE
+        options, prompt = self._tasks.keywords, self._prompts.verify
+        question = Question(
+            task="verification",
+            stable=prompt.stable,
+            varying=prompt.fill(points="\n".join(map(_doubted, sentences, count(1)))),
+            reply=VerifyReply,
+            options=options,
+            max_tokens=max(options.max_tokens, VERDICT_TOKENS * len(sentences)),
+        )
+        try:
+            return await self._client.ask(question, partial(verdicts_of, count=len(sentences)))
+        except AnalystError as error:
+            return None, error.usage or NO_USAGE
 
     @property
     def read_preferences(self) -> ReadPreferences:
@@ -178,7 +283,7 @@ class OpenAIAnalyst(Analyst):
         question = Question(
             task="preferences",
             stable=prompt.stable,
-            varying=prompt.fill(messages=_numbered(_excerpt(message.text, PREFERENCE_TEXT) for message in asked)),
+            varying=prompt.fill(messages=_numbered(excerpt(message.text, PREFERENCE_TEXT) for message in asked)),
             reply=PreferenceReply,
             options=options,
             max_tokens=options.max_tokens,
@@ -186,18 +291,100 @@ class OpenAIAnalyst(Analyst):
         (found, rejected), usage = await self._client.ask(question, partial(preferences_of, messages=asked))
         return PreferenceResult(found, self._name, rejected, usage)
 
+    @property
+    def project_document(self) -> ProjectDocument:
+        """Return a function that finds a document's key statements in one call."""
+        return self._project_document
+
+    async def _project_document(self, request: DocumentRequest) -> DocumentResult:
+        options, prompt = self._tasks.summary, self._prompts.artifact
+        question = Question(
+            task="artifact",
+            stable=prompt.stable,
+            varying=prompt.fill(title=quoted_json(request.title), passages=_numbered(request.passages)),
+            reply=DocumentReply,
+            options=options,
+            max_tokens=options.max_tokens,
+        )
+        (found, rejected), usage = await self._client.ask(question, partial(statements_of, request=request))
+        return DocumentResult(found, self._name, rejected, usage)
+
+    def notes(self, task: str) -> list[str]:
+        """Return in what the server of a task's model is met half-way, for people."""
+        options = {"verification": self._tasks.keywords, "compaction": self._tasks.summary}
+        return self._client.notes((options.get(task) or getattr(self._tasks, task)).model)
+
     async def close(self) -> None:
         await self._client.close()
 
-    def _keyword_question(self, texts: Sequence[str]) -> Question:
+    def _keyword_question(self, asked: Sequence[AnalystMessage]) -> Question:
         options, prompt = self._tasks.keywords, self._prompts.keywords
-        varying = prompt.fill(messages=_numbered(texts))
-        return Question("keywords", prompt.stable, varying, KeywordReply, options, options.max_tokens * len(texts))
+        varying = prompt.fill(messages="\n".join(_in_context(asked)))
+        return Question("keywords", prompt.stable, varying, KeywordReply, options, options.max_tokens * len(asked))
 
-    def _lone_keyword_question(self, text: str) -> Question:
+    def _lone_keyword_question(self, asked: AnalystMessage) -> Question:
         options, prompt = self._tasks.keywords, self._prompts.lone_keywords
-        varying = prompt.fill(message=quoted_json(text))
+        *context, _ = _in_context([asked])
+        varying = prompt.fill(message="\n".join([*context, quoted_json(excerpt(asked.text, KEYWORD_TEXT))]))
         return Question("keywords", prompt.stable, varying, LoneKeywordReply, options, options.max_tokens)
+
+
+class DoubtedSentence(NamedTuple):
+    """Holds a sentence that the check has doubts about, and its quotes with who said them."""
+
+    text: str
+    kind: PointKind
+    quotes: Sequence[tuple[str, str]]
+
+
+def _in_doubt(draft: DraftPoint, request: SummaryRequest) -> DoubtedSentence:
+    """Return a point's sentence with the messages that it quotes, and the quotes of the points that it replaces."""
+    shown = [quote for point in request.known if point.id in draft.replaces for quote in _quotes(point)]
+    for cited in draft.cites:
+        pieces = [message for message in request.messages if message.id == cited]
+        whole = "".join(piece.text for piece in pieces)
+        quoted = [quote.text for quote in draft.evidence if quote.message == cited]
+        shown += [(pieces[0].speaker, text) for text in ([whole] if len(whole) <= VERIFIED_TEXT else quoted)]
+    return DoubtedSentence(draft.text, draft.kind, shown)
+
+
+def _quotes(point: KnownPoint, most: int | None = None) -> list[tuple[str, str]]:
+    """Return a known point's quotes with who said them, at ``most`` so many: the earliest and the latest."""
+    shown = list(point.evidence)
+    if most is not None and len(shown) > most:
+        shown = [*shown[: most // 2], *shown[most // 2 - most :]]
+    return [(quote.speaker, quote.text) for quote in shown]
+
+
+def _confirmed(
+    points: Sequence[tuple[DraftPoint, Sequence[Doubt]]], verdicts: Sequence[bool] | None
+) -> tuple[DraftPoint, ...]:
+    """Return the points that are not in doubt or ``verdicts`` confirm; without them, the others as unconfirmed."""
+    if verdicts is None:
+        return tuple(_unconfirmed(draft) if doubts else draft for draft, doubts in points)
+    verdict = iter(verdicts)
+    return tuple(draft for draft, doubts in points if not doubts or next(verdict))
+
+
+def _unconfirmed(draft: DraftPoint) -> DraftPoint:
+    kind = PointKind.PROPOSAL if draft.kind is PointKind.DECISION else draft.kind
+    return replace(draft, kind=kind, unconfirmed=True)
+
+
+def _known(points: Sequence[KnownPoint], *, quotes: bool = False) -> str:
+    """Write a line a known point: its number from 1, kind, speakers and whole text; ``quotes`` below it."""
+    lines = []
+    for number, point in enumerate(points, start=1):
+        by = f" by {', '.join(map(quoted_json, point.by))}" if point.by else ""
+        lines.append(f"{number} {point.kind}{by}: {quoted_json(point.text)}")
+        lines += [f"  - {quoted_json(line_of(*quote))}" for quote in _quotes(point, QUOTES_SHOWN) if quotes]
+    return "\n".join(lines)
+
+
+def _doubted(sentence: DoubtedSentence, number: int) -> str:
+    """Write a sentence with its number and kind, and its quotes below it."""
+    quotes = (f"  - {quoted_json(line_of(speaker, words))}" for speaker, words in sentence.quotes)
+    return "\n".join([f"{number} {sentence.kind}: {quoted_json(sentence.text)}", *quotes])
 
 
 def _is_worth_keywords(message: AnalystMessage) -> bool:
@@ -210,14 +397,26 @@ def _in_place(messages: Sequence[AnalystMessage], found: Iterable[tuple[str, ...
     return tuple(next(each) if _is_worth_keywords(message) else () for message in messages)
 
 
+def _in_context(asked: Sequence[AnalystMessage]) -> Iterator[str]:
+    """Yield a line for each message: its number from 1, or "context" for what was said before those ``asked`` about."""
+    shown = {message.id for message in asked}
+    for number, message in enumerate(asked, start=1):
+        for earlier in message.before:
+            if earlier.id not in shown:
+                shown.add(earlier.id)
+                yield f"context {quoted_json(excerpt(earlier.text, CONTEXT_TEXT))}"
+        yield f"{number} {quoted_json(excerpt(message.text, KEYWORD_TEXT))}"
+
+
 def _marked(asked: Sequence[AnalystMessage], context: Sequence[AnalystMessage]) -> str:
     """Write a line a message: those ``asked`` about with their number from 1, those of ``context`` without."""
     number = {message.id: place for place, message in enumerate(asked, start=1)}
-    shown = {message.id: message for message in [*asked, *context]}
+    before = [earlier for message in asked for earlier in message.before]
+    shown = {message.id: message for message in [*before, *context, *asked]}
     return "\n".join(
-        f"{number[message.id]} {quoted_json(_excerpt(message.text, KEYWORD_TEXT))}"
+        f"{number[message.id]} {quoted_json(excerpt(message.text, KEYWORD_TEXT))}"
         if message.id in number
-        else quoted_json(_excerpt(message.text, DOMAIN_TEXT))
+        else quoted_json(excerpt(message.text, DOMAIN_TEXT))
         for message in sorted(shown.values(), key=lambda message: message.id)
     )
 
@@ -225,7 +424,3 @@ def _marked(asked: Sequence[AnalystMessage], context: Sequence[AnalystMessage]) 
 def _numbered(texts: Iterable[str]) -> str:
     """Write a line a text: its number from 1, and the text as JSON."""
     return "\n".join(f"{number} {quoted_json(text)}" for number, text in enumerate(texts, start=1))
-
-
-def _excerpt(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit // 2]} … {text[-limit // 2 :]}"

@@ -9,23 +9,38 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import stamina
 
-from context_builder.analysis.openai.capabilities import REFUSAL_STATUSES, Capabilities, Question
+from context_builder.analysis.openai.capabilities import Capabilities, Question
 from context_builder.analysis.openai.completion import Completion, Meter
-from context_builder.analysis.openai.refusals import Refused, translated, was_free
-from context_builder.analysis.openai.schemas import parse_reply
+from context_builder.analysis.openai.refusals import Refused, ServerError, explained, translated, was_free
+from context_builder.analysis.openai.reply import CutOff, parse_reply
+from context_builder.analysis.openai.schemas import Reply
 from context_builder.analysis.options import CallOptions, Endpoint
 from context_builder.analysis.prompts import Prompt
 from context_builder.analysis.turns import FairTurns
 from context_builder.costs import Usage
-from context_builder.errors import AnalystError, AnalystUnavailable, OverBudget, ReplyInvalid
+from context_builder.errors import (
+    AnalystError,
+    AnalystUnavailable,
+    ContentRefused,
+    OverBudget,
+    ReplyInvalid,
+    RequestRefused,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 T = TypeVar("T")
 
-LARGEST_ANSWER: Final = 1_000_000
-"""Bytes of an answer that are read; a reply of the most tokens that are asked for takes a tenth."""
+LARGEST_ANSWER: Final = 8_000_000
+"""Bytes of an answer that are read: an event a token, of 200 bytes, for the most tokens that are asked for."""
+
+MOST_LESSONS: Final = 8
+"""Requests in which one question learns what a server takes."""
+
+
+class _Final(ReplyInvalid):
+    """Raised for a reply that was cut off with the most room that it is given: another would be, too."""
 
 
 class ModelClient:
@@ -41,7 +56,9 @@ class ModelClient:
         self._options = options
         self._meter = meter
         self._json_mode = json_mode
+        self._untried = Capabilities(schema_in_prompt=not endpoint.shows_schema)
         self._capabilities: dict[str, Capabilities] = {}
+        self._answered: set[tuple[str, type[Reply]]] = set()
         self._turns = FairTurns(options.concurrency)
         self._connecting = asyncio.Lock()
         self._client: AsyncOpenAI | None = None
@@ -75,6 +92,10 @@ class ModelClient:
             raise
         raise AssertionError("the last try returns or raises")
 
+    def notes(self, model: str) -> list[str]:
+        """Return in what the model's server is met half-way, for people."""
+        return self._known(model).notes
+
     async def close(self) -> None:
         """Close the connections; a question asked later opens new ones."""
         client, self._client = self._client, None
@@ -83,66 +104,104 @@ class ModelClient:
 
     def _wait_after(self, error: Exception) -> bool | float:
         """Return whether to try again after ``error``, or the seconds to wait before."""
-        if not isinstance(error, AnalystError) or isinstance(error, Refused | OverBudget):
+        if not isinstance(error, AnalystError) or isinstance(error, Refused | RequestRefused | OverBudget | _Final):
             return False
+        if isinstance(error, CutOff):
+            return 0.0
+        if isinstance(error, ContentRefused):
+            return error.by_chance
         wait = error.retry_after if isinstance(error, AnalystUnavailable) else None
         if wait is None:
             return True
         return wait if wait <= self._options.longest_wait else False
 
     async def _complete(self, question: Question) -> Completion:
-        """Request a completion within the model's capabilities, which a refusal teaches."""
-        client = await self._connected()
-        import openai
+        """Request a completion within the model's capabilities.
 
-        model = question.options.model
-        while True:
-            capabilities = self._capabilities.get(model, Capabilities())
+        A refusal teaches what to do without; that is remembered when the server answers then.
+        """
+        client = await self._connected()
+        model, known = question.options.model, self._known(question.options.model)
+        learnt: dict[str, Any] = {}
+        for _ in range(MOST_LESSONS):
+            capabilities = replace(known, **learnt)
             request = capabilities.request(question, self._json_mode)
             try:
                 async with self._turns:
-                    return await self._create(client, question, request)
-            except (openai.OpenAIError, ValueError) as error:  # the latter for a key that no header can hold
-                if not self._learnt_from(error, capabilities, model):
-                    raise translated(error, self._endpoint, model) from None
+                    completion = await self._create(client, question, request, capabilities.limit(question))
+            except ServerError as error:
+                was_answered = (model, question.reply) in self._answered
+                lesson = capabilities.after(error, question, was_answered=was_answered)
+                refusal = explained(error, self._endpoint, model)
+                if error.is_invalid_json:
+                    self._learn(model, schema_in_prompt=True)
+                if lesson is None:
+                    raise refusal from None
+                learnt |= lesson
+            else:
+                self._learn(model, **learnt)
+                self._answered.add((model, question.reply))
+                return completion
+        raise refusal
 
-    async def _create(self, client: AsyncOpenAI, question: Question, request: dict[str, Any]) -> Completion:
-        """Send one request, which counts as spent at its worst case unless the server tells the usage or refused it."""
+    def _known(self, model: str) -> Capabilities:
+        return self._capabilities.get(model, self._untried)
+
+    def _learn(self, model: str, **changes: Any) -> None:
+        if changes:
+            self._capabilities[model] = replace(self._known(model), **changes)
+
+    async def _create(self, client: AsyncOpenAI, question: Question, request: dict[str, Any], limit: int) -> Completion:
+        """Send one request, which counts as spent at its worst case unless the server tells the usage or refused it.
+
+        Raises :class:`ServerError` for what the server says in place of an answer.
+        """
         import openai
 
-        with self._meter.hold(question.task, request, question.max_tokens) as held:
+        with self._meter.hold(question.task, request, limit) as held:
             try:
                 answer = await client.chat.completions.with_raw_response.create(**request)
-            except openai.OpenAIError as error:
-                held.dollars = 0.0 if was_free(error) else held.dollars
+                completion = Completion.of(answer.content)
+            except openai.APIStatusError as error:
+                held.dollars = 0.0
+                raise ServerError.of_response(error.response, str(error.request.url)) from None
+            except ServerError:
+                held.dollars = 0.0
                 raise
-            completion = Completion.of(answer.content)
+            except (openai.OpenAIError, ValueError) as error:  # the latter for a key that no header can hold
+                held.dollars = 0.0 if isinstance(error, openai.OpenAIError) and was_free(error) else held.dollars
+                raise translated(error, self._endpoint) from None
             if completion.is_counted:
                 held.dollars = self._meter.priced(completion.cost(question.options.model)).dollars
             return completion
 
-    def _learnt_from(self, error: Exception, capabilities: Capabilities, model: str) -> bool:
-        """Return whether the error refused a part of ``capabilities`` that can be done without from now on."""
-        import openai
-
-        if not isinstance(error, openai.APIStatusError) or error.status_code not in REFUSAL_STATUSES:
-            return False
-        part = capabilities.refused_part(f"{error.param} {error.message} {error.body}")
-        if part is None:
-            return False
-        self._capabilities[model] = self._capabilities.get(model, capabilities).without(part)
-        return True
-
     def _read(self, question: Question, completion: Completion, read: Callable[..., T]) -> T:
-        """Parse the reply; a model that misses the form is sent the schema from the next try on."""
-        content = completion.content
+        """Parse the reply; a model that misses the form is sent the schema from the next try on.
+
+        Of a reply that was cut off, what is whole is read; in any case the next one gets more room.
+        """
+        model, is_cut_off = question.options.model, completion.is_cut_off
         try:
-            reply = parse_reply(question.reply, content)
-        except ReplyInvalid:
-            model = question.options.model
-            self._capabilities[model] = replace(self._capabilities.get(model, Capabilities()), schema_in_prompt=True)
+            reply = parse_reply(question.reply, completion.content, is_cut_off=is_cut_off)
+        except CutOff as error:
+            if not self._give_room(question, in_thoughts=error.in_thoughts):
+                raise _Final(str(error)) from None
             raise
+        except ContentRefused:
+            raise
+        except ReplyInvalid:
+            self._learn(model, schema_in_prompt=True)
+            raise
+        if is_cut_off:
+            self._give_room(question, in_thoughts=False)
         return read(reply)
+
+    def _give_room(self, question: Question, *, in_thoughts: bool) -> bool:
+        """Give replies of the question's task more room from now on; return whether they did not have the most yet."""
+        model = question.options.model
+        changes = self._known(model).after_cut(question.task, in_thoughts=in_thoughts)
+        self._learn(model, **changes or {})
+        return changes is not None
 
     async def _connected(self) -> AsyncOpenAI:
         async with self._connecting:

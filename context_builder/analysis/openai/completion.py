@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Final
@@ -10,8 +11,11 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from context_builder import metrics
+from context_builder.analysis.openai.refusals import ServerError
+from context_builder.analysis.openai.reply import CutOff
+from context_builder.analysis.openai.streaming import joined
 from context_builder.costs import Budget, Prices, Reservation, Usage
-from context_builder.errors import OverBudget, ReplyInvalid
+from context_builder.errors import ContentRefused, OverBudget, ReplyInvalid
 
 
 class Meter:
@@ -51,7 +55,7 @@ class Meter:
 
 def prompt_tokens(request: Mapping[str, Any], count: Callable[[str], int]) -> int:
     """Return the tokens of a chat prompt: its messages, the reply's schema, and the frame of each message."""
-    form = request["response_format"].get("json_schema")
+    form = request.get("response_format", {}).get("json_schema")
     schema = json.dumps(form["schema"], separators=(",", ":")) if form else ""
     framing = 3 + 4 * len(request["messages"])
     return framing + count(schema) + sum(count(message["content"]) for message in request["messages"])
@@ -72,19 +76,50 @@ def _first(value: Any) -> Any:
     return value[:1] if isinstance(value, list) else value
 
 
+def _text_of(content: Any) -> Any:
+    """Return the text of a content that is a list of parts, without thoughts, or an object that a server has parsed."""
+    if isinstance(content, dict):
+        return json.dumps(content, ensure_ascii=False)
+    if not isinstance(content, list):
+        return content
+    parts = (part if isinstance(part, dict) else {} for part in content)
+    texts = (part.get("text") for part in parts if part.get("type", "text") in {"text", "output_text"})
+    return "".join(text for text in texts if isinstance(text, str))
+
+
 _NoneIfOdd = WrapValidator(_none_if_odd)
 _Text = Annotated[str | None, _NoneIfOdd]
+_Content = Annotated[str | None, _NoneIfOdd, BeforeValidator(_text_of)]
 _Count = Annotated[int | None, Field(strict=True, ge=0, le=MOST_TOKENS), _NoneIfOdd]
 
 
+class _Function(BaseModel):
+    arguments: _Content = None
+
+
+class _ToolCall(BaseModel):
+    function: _Function
+
+
 class _Message(BaseModel):
-    content: _Text = None
+    content: _Content = None
     refusal: _Text = None
+    reasoning_content: _Content = None
+    reasoning: _Content = None
+    tool_calls: Annotated[list[_ToolCall] | None, _NoneIfOdd, BeforeValidator(_first)] = None
+
+    @property
+    def answer(self) -> str:
+        """Return the answer, wherever it stands: some servers take it for a thought, or for a tool's arguments."""
+        called = self.tool_calls[0].function.arguments if self.tool_calls else None
+        places = (self.content, called, self.reasoning_content, self.reasoning)
+        return next((text for text in places if text and text.strip()), "")
 
 
 class _Choice(BaseModel):
     message: _Message
     finish_reason: _Text = None
+    error: Any = None
 
 
 class _PromptDetails(BaseModel):
@@ -97,6 +132,10 @@ class _Tokens(BaseModel):
     prompt_tokens_details: Annotated[_PromptDetails | None, _NoneIfOdd] = None
 
 
+_FILTERED: Final = re.compile(r"content_?filter|safety|prohibited|blocklist|spii|recitation|sensitive|refusal")
+"""Finish reasons of servers that filter what their model writes."""
+
+
 class Completion(BaseModel):
     """Holds a completion's first choice and its plausible figures. Servers differ in the rest."""
 
@@ -105,23 +144,44 @@ class Completion(BaseModel):
 
     @classmethod
     def of(cls, body: bytes) -> Completion:
-        """Return the completion in a response's body. Raises :class:`ReplyInvalid` if there is none."""
+        """Return the completion in a response's body, or in its events.
+
+        Raises :class:`ServerError` for an error in its place, and :class:`ReplyInvalid` if there is neither.
+        """
         try:
-            return cls.model_validate_json(body)
+            said = joined(body)
+        except ValueError:
+            page = ": it is a web page; check the server's URL" if body.lstrip()[:1] == b"<" else ""
+            raise ReplyInvalid(f"the model's answer is no chat completion{page}") from None
+        try:
+            completion = cls.model_validate(said)
         except ValidationError:
-            raise ReplyInvalid("the model's answer is no chat completion") from None
+            completion = None
+        error = _error_in(said, completion)
+        if error is not None:
+            raise ServerError.of_body(error)
+        if completion is None:
+            raise ReplyInvalid("the model's answer is no chat completion")
+        return completion
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Return whether the reply ended at its limit."""
+        return self.choices[0].finish_reason in {"length", "max_tokens", "MAX_TOKENS"}
 
     @property
     def content(self) -> str:
-        """Return the reply's text. Raises :class:`ReplyInvalid` when it was refused, cut off or empty."""
+        """Return the reply's text. Raises :class:`ReplyInvalid` when it was refused or is empty."""
         choice = self.choices[0]
-        if choice.message.refusal or choice.finish_reason == "content_filter":
-            raise ReplyInvalid("the model refuses to answer")
-        if choice.finish_reason == "length":
-            raise ReplyInvalid("the model's reply was cut off at its token limit")
-        if not (choice.message.content or "").strip():
+        if choice.message.refusal:
+            raise ContentRefused("the model refuses to answer", by_chance=True)
+        if _FILTERED.search((choice.finish_reason or "").casefold()):
+            raise ContentRefused("the model's reply was filtered")
+        if self.is_cut_off and not (choice.message.content or "").strip():
+            raise CutOff(in_thoughts=True)
+        if not choice.message.answer:
             raise ReplyInvalid("the model's reply is empty")
-        return choice.message.content or ""
+        return choice.message.answer
 
     @property
     def is_counted(self) -> bool:
@@ -143,3 +203,16 @@ class Completion(BaseModel):
     @property
     def _tokens(self) -> _Tokens:
         return self.usage or _Tokens()
+
+
+def _error_in(said: Any, completion: Completion | None) -> Any:
+    """Return the error that came in place of an answer, or in it."""
+    body = said[0] if isinstance(said, list) and said else said
+    if not isinstance(body, dict) or (completion is not None and completion.choices[0].message.answer):
+        return None
+    if body.get("error"):
+        return body
+    if completion is not None:
+        return completion.choices[0].error or None
+    tells = ("message", "msg", "detail", "base_resp")
+    return body if "choices" not in body and any(body.get(name) for name in tells) else None

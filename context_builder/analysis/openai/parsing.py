@@ -1,40 +1,54 @@
 """From a reply that has its form to a reading that can be trusted: pure, and strict.
 
 What does not hold is dropped or rejected here: keywords too long or twice, domains that do not
-exist, points that cite nothing or what was not given, and points that share nothing with what they cite.
+exist, points that cite nothing or what was not given, and points that their quotes do not bear out.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Final
 
 from context_builder.analysis.analyst import (
-    MAX_CITATIONS,
     MAX_KEYWORDS,
+    MAX_QUOTES,
     AnalystMessage,
+    CompactedPoint,
+    CompactionRequest,
+    DocumentRequest,
     DraftPoint,
     KnownPoint,
     PointKind,
+    Quote,
     StatedPreference,
     SummaryRequest,
 )
-from context_builder.analysis.grounding import Grounding, is_told_in
+from context_builder.analysis.evidence import Doubt, EvidenceCheck, check_rewritten, is_told_in
+from context_builder.analysis.evidence.overlap import Terms, caseless_words
+from context_builder.analysis.evidence.words import Reading
 from context_builder.analysis.openai.schemas import (
-    DOMAIN_NAMES,
     MAX_PREFERENCES,
+    MAX_REPLACED,
+    MAX_STATEMENTS,
+    CompactionReply,
+    DocumentReply,
     DomainReply,
     KeywordReply,
     LoneKeywordReply,
     PointEntry,
     PreferenceEntry,
     PreferenceReply,
+    StatementEntry,
     SummaryReply,
+    VerifyReply,
 )
-from context_builder.domains import DOMAINS
+from context_builder.domains import domain_named
 from context_builder.errors import ReplyInvalid
 from context_builder.preference_kind import PreferenceKind
+from context_builder.quoting import quoted_name
 
 MAX_KEYWORD_LENGTH: Final = 80
 """Characters; what is longer is a sentence, not a keyword."""
@@ -45,8 +59,28 @@ MIN_CONFIDENCE: Final = 0.05
 MAX_PREFERENCE_LENGTH: Final = 160
 """Characters of what is preferred; what is longer is a story."""
 
-MAX_POINT_LENGTH: Final = 400
-"""Characters of a point; the rest is clipped."""
+MAX_POINT_LENGTH: Final = 600
+"""Characters of a point; what is longer is no sentence, and none is ever shortened."""
+
+MIN_POINT_LETTERS: Final = 4
+"""Letters and digits of a point; what is shorter is no sentence in any script: "N/A", "-"."""
+
+MAX_QUOTE_LENGTH: Final = 200
+"""Characters of a message that stand for it where a reply quotes nothing."""
+
+SAME_SUBJECT: Final = 0.1
+"""Part of the words, by what they tell, that a point shares with the one that it replaces: a term of its subject."""
+
+NO_REPLACEMENT: Final = "no_replacement"
+"""Why a point stands beside the known one that it names: it is about something else, and would lose what that says."""
+
+NO_POINT: Final = "no_point"
+"""Why an entry is rejected that has no sentence, or cites what was not given."""
+
+MAX_STATEMENT_LENGTH: Final = 400
+"""Characters of a statement; what is longer is a paragraph."""
+
+_WORD: Final = re.compile(r"[^\W_]+(?:[.,][^\W_]+)*")
 
 
 def keywords_of(reply: KeywordReply, count: int) -> tuple[tuple[str, ...], ...]:
@@ -76,36 +110,115 @@ def lone_keywords_of(reply: LoneKeywordReply) -> tuple[tuple[str, ...], ...]:
 def domains_of(reply: DomainReply) -> tuple[dict[str, float], tuple[str, ...]]:
     """Return the confidence (up to 1) of each known domain, highest first, and the topic's keywords.
 
-    A domain may be called by its name in the schema or by its full one.
+    A domain may be called by part of its name, such as "Biology".
     """
     confidence: dict[str, float] = {}
     for entry in reply.domains:
-        domain = DOMAIN_NAMES.get(entry.domain, entry.domain)
+        domain = domain_named(entry.domain)
         value = min(max(entry.confidence, 0.0), 1.0)
-        if domain in DOMAINS and value >= max(MIN_CONFIDENCE, confidence.get(domain, 0.0)):
+        if domain and value >= max(MIN_CONFIDENCE, confidence.get(domain, 0.0)):
             confidence[domain] = value
     ranked = sorted(confidence.items(), key=lambda item: -item[1])
     return dict(ranked), _keywords(reply.keywords)
 
 
-def points_of(reply: SummaryReply, request: SummaryRequest) -> tuple[tuple[DraftPoint, ...], int]:
-    """Return the acceptable points in the messages' order, and how many points or replacements were rejected.
+def statements_of(reply: DocumentReply, request: DocumentRequest) -> tuple[tuple[str, ...], int]:
+    """Return the statements that the document does make, in its order, and how many were rejected.
+
+    A reply labels passages by their place, from 1. A statement is told mostly in words of its passage, and has no
+    number and no identifier that stands neither there nor in the title.
+    """
+    entries = reply.statements[:MAX_STATEMENTS]
+    made = [(entry.passage, text) for entry in entries if (text := _statement(entry, request)) is not None]
+    unique = dict.fromkeys(text for _, text in sorted(made, key=lambda one: one[0]))
+    return tuple(unique), len(reply.statements) - len(made)
+
+
+def _statement(entry: StatementEntry, request: DocumentRequest) -> str | None:
+    text = _plain(entry.text)
+    if not 0 < len(text) <= MAX_STATEMENT_LENGTH or not 1 <= entry.passage <= len(request.passages):
+        return None
+    source = f"{request.title}\n{request.passages[entry.passage - 1]}"
+    return text if is_told_in(text, source) and _identifiers(text) <= _identifiers(source) else None
+
+
+def _identifiers(text: str) -> set[str]:
+    """Return the numbers and the words that are spelled like a name of something: "413", "--large", "HbA1c"."""
+    return {word for word in _WORD.findall(text) if any(c.isdigit() for c in word) or word[1:] != word[1:].lower()}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPoints:
+    """Holds the points of a reply that the check accepts, with its doubts about each, and why others were rejected."""
+
+    points: Sequence[tuple[DraftPoint, Sequence[Doubt]]]
+    rejected: Counter[str]
+
+
+def points_of(reply: SummaryReply, request: SummaryRequest) -> ReadPoints:
+    """Return the acceptable points in the messages' order, those of one message in the reply's.
 
     A reply labels messages and known points by their place in the request, from 1; of points with the same text, the
-    first counts. A point must be grounded in what it cites. One that may not replace the known point that it names,
-    because that would lose what it identifies, stands beside it. No point at all is a reading only where the model
-    says that there was nothing worth keeping; otherwise, as when every point is rejected, it raises
-    :class:`ReplyInvalid`.
+    first counts. No point at all is a reading only where the model says that there was nothing worth keeping;
+    otherwise, as when every point is rejected, it raises :class:`ReplyInvalid`.
     """
-    grounding = Grounding(request.messages)
-    drafts = [_draft(entry, request, grounding) for entry in reply.points]
-    accepted = [draft for draft in drafts if draft is not None]
-    points = list({point.text: point for point in reversed(accepted)}.values())
-    if not points and (reply.points or not reply.chatter):
-        raise ReplyInvalid(f"the model gave no summary: {len(drafts)} points, none acceptable", rejected=len(drafts))
+    check = EvidenceCheck(request.messages, request.known)
+    rejected: Counter[str] = Counter()
+    accepted: dict[str, tuple[DraftPoint, Sequence[Doubt]]] = {}
+    for entry in reply.points:
+        draft, named = _draft(entry, request), _replaced(request, entry)
+        if draft is None:
+            rejected[NO_POINT] += 1
+            continue
+        known = [point for point in named if _is_about_the_same(draft, point)]
+        rejected[NO_REPLACEMENT] += len(named) - len(known)
+        draft = replace(draft, replaces=tuple(point.id for point in known))
+        findings = check.check(draft, known)
+        if findings.rejected is not None:
+            rejected[findings.rejected] += 1
+            continue
+        accepted.setdefault(draft.text, (draft, findings.doubts))
+    if not accepted and (reply.points or not reply.chatter):
+        count = len(reply.points)
+        raise ReplyInvalid(f"the model gave no summary: {count} points, none acceptable", rejected=count)
     place = {message.id: index for index, message in enumerate(request.messages)}
-    points.sort(key=lambda point: place[point.cites[0]])
-    return tuple(points), sum(map(_is_rejected, drafts, map(partial(_replaced, request), reply.points)))
+    points = sorted(accepted.values(), key=lambda one: min(place[cited] for cited in one[0].cites))
+    return ReadPoints(points, rejected)
+
+
+def compaction_of(
+    reply: CompactionReply, request: CompactionRequest
+) -> tuple[list[tuple[CompactedPoint, Sequence[Doubt]]], frozenset[int], int]:
+    """Return the sentences that the check accepts with its doubts, the ids of points whose sentence it rejects, and
+    how many it rejects. Raises :class:`ReplyInvalid` when none is acceptable.
+    """
+    accepted: list[tuple[CompactedPoint, Sequence[Doubt]]] = []
+    kept: set[int] = set()
+    rejected = 0
+    for entry in reply.points:
+        labels = sorted({label for label in entry.sources if 1 <= label <= len(request.points)})
+        old = [request.points[label - 1] for label in labels]
+        text = _plain(entry.text)
+        is_given = bool(text) and len(labels) == len(set(entry.sources))
+        doubts = _doubts_of_rewritten(text, old) if is_given and not _mixes(old) else None
+        if doubts is None:
+            kept |= {point.id for point in old}
+            rejected += 1
+        else:
+            merges = tuple(point.id for point in old)
+            accepted.append((CompactedPoint(text, _rewritten_kind(entry.kind, old), merges), doubts))
+    if not accepted:
+        raise ReplyInvalid(f"the model rewrote no point: {rejected} sentences, none acceptable", rejected=rejected)
+    return accepted, frozenset(kept), rejected
+
+
+def verdicts_of(reply: VerifyReply, count: int) -> list[bool]:
+    """Return whether its quotes say each of ``count`` sentences. Raises :class:`ReplyInvalid` if one is missing."""
+    verdicts = reply.of(count)
+    given = [verdict for verdict in verdicts if verdict is not None]
+    if len(given) < count:
+        raise ReplyInvalid(f"the model gave no verdict on {count - len(given)} of {count} sentences")
+    return given
 
 
 def preferences_of(
@@ -132,27 +245,49 @@ def _preference(entry: PreferenceEntry, messages: Sequence[AnalystMessage]) -> S
     return StatedPreference(message.id, PreferenceKind(entry.kind), what, entry.withdrawn)
 
 
-def _draft(entry: PointEntry, request: SummaryRequest, grounding: Grounding) -> DraftPoint | None:
-    text = _clipped(_plain(entry.text))
-    places = sorted({label - 1 for label in entry.cites[:MAX_CITATIONS]})
-    are_given = all(1 <= label <= len(request.messages) for label in entry.cites)
-    known = _replaced(request, entry)
-    if not text or not places or not are_given:
+def _draft(entry: PointEntry, request: SummaryRequest) -> DraftPoint | None:
+    """Return the point in terms of the request; None for one that has no form."""
+    text, labels = _plain(entry.text), [quote.message for quote in entry.evidence[:MAX_QUOTES]]
+    if len(text) > MAX_POINT_LENGTH or sum(map(str.isalnum, text)) < MIN_POINT_LETTERS or not labels:
         return None
-    if not grounding.is_grounded(text, places, known.text if known else ""):
+    if not all(1 <= label <= len(request.messages) for label in labels):
         return None
-    cited = [request.messages[place] for place in places]
-    replaces = known.id if known and grounding.may_replace(text, known.text, places) else None
-    return DraftPoint(text, tuple(message.id for message in cited), _kind(entry.kind, cited), replaces)
+    cited = [request.messages[label - 1] for label in labels]
+    evidence = tuple(_quote(quote.quote, message) for quote, message in zip(entry.evidence, cited, strict=False))
+    speakers = dict.fromkeys(message.speaker for message in cited)
+    return DraftPoint(
+        text,
+        evidence,
+        _kind(entry.kind, cited),
+        by=_speakers(entry.by, list(speakers)),
+    )
 
 
-def _replaced(request: SummaryRequest, entry: PointEntry) -> KnownPoint | None:
-    return request.known[entry.replaces - 1] if 1 <= entry.replaces <= len(request.known) else None
+def _speakers(names: Sequence[str], quoted: Sequence[str]) -> tuple[str, ...]:
+    """Return the names as the messages have them; all who are ``quoted`` where the reply has none."""
+    known = {quoted_name(name).casefold(): name for name in quoted}
+    given = [known.get(name.casefold(), name) for name in map(_plain, names) if name]
+    return tuple(dict.fromkeys(given)) or tuple(quoted)
 
 
-def _is_rejected(draft: DraftPoint | None, replaced: KnownPoint | None) -> bool:
-    """Return whether nothing came of a point, or of the replacement that it was to be."""
-    return draft is None or (replaced is not None and draft.replaces is None)
+def _is_about_the_same(draft: DraftPoint, known: KnownPoint) -> bool:
+    """Return whether a point shares words with the one that it is to replace, besides the speakers' names."""
+    names = caseless_words(known.by)
+    before = [Reading(known.text), *(Reading(quote.text) for quote in known.evidence)]
+    after = [Reading(draft.text), *(Reading(quote.text) for quote in draft.evidence)]
+    shares = (Terms(before).share_of(draft.text, without=names), Terms(after).share_of(known.text, without=names))
+    return any(share is not None and share >= SAME_SUBJECT for share in shares)
+
+
+def _quote(words: str, message: AnalystMessage) -> Quote:
+    """Return the quote, without its speaker's name before it; without words, the beginning of the message."""
+    quoted = _plain(words).removeprefix(f"{quoted_name(message.speaker)}: ")
+    return Quote(message.id, quoted or _plain(message.text)[:MAX_QUOTE_LENGTH])
+
+
+def _replaced(request: SummaryRequest, entry: PointEntry) -> list[KnownPoint]:
+    labels = dict.fromkeys(entry.replaces[:MAX_REPLACED])
+    return [request.known[label - 1] for label in labels if 1 <= label <= len(request.known)]
 
 
 def _kind(word: str, cited: Sequence[AnalystMessage]) -> PointKind:
@@ -161,6 +296,39 @@ def _kind(word: str, cited: Sequence[AnalystMessage]) -> PointKind:
         return PointKind.CONSILIENCE
     kind = PointKind(word) if word in set(PointKind) else PointKind.CLAIM
     return PointKind.CLAIM if kind is PointKind.CONSILIENCE and not any(s.consilience for s in cited) else kind
+
+
+def _doubts_of_rewritten(text: str, old: Sequence[KnownPoint]) -> Sequence[Doubt] | None:
+    """Return the check's doubts about a sentence that says the ``old`` points; None where it rejects it."""
+    if not old or len(text) > MAX_POINT_LENGTH:
+        return None
+    if len(old) == 1 and text == old[0].text:
+        return ()  # it was checked when it was written
+    quotes = [quote.text for point in old for quote in point.evidence]
+    speakers = [name for point in old for name in point.by]
+    findings = check_rewritten(text, quotes, [point.text for point in old], speakers)
+    return None if findings.rejected is not None else findings.doubts
+
+
+def _mixes(old: Sequence[KnownPoint]) -> bool:
+    """Return whether points of kinds that stand under headings of their own were brought together."""
+    kinds = {point.kind for point in old}
+    return PointKind.ACTION in kinds and bool(kinds & {PointKind.DECISION, PointKind.QUESTION})
+
+
+def _rewritten_kind(word: str, old: Sequence[KnownPoint]) -> PointKind:
+    """Return the kind of a sentence that says ``old`` points: a decision stays one, and nothing becomes one.
+
+    A task may have been done, and a question, proposal or disagreement settled, where the last of the points says so.
+    """
+    kinds = {point.kind for point in old}
+    named = PointKind(word) if word in set(PointKind) else PointKind.CLAIM
+    if PointKind.DECISION in kinds:
+        return PointKind.DECISION
+    if PointKind.ACTION in kinds:
+        return PointKind.CLAIM if named is old[-1].kind is PointKind.CLAIM else PointKind.ACTION
+    may_become = (PointKind.CLAIM, PointKind.DISAGREEMENT)  # two claims may be the two sides of a dispute
+    return named if named in kinds or named in may_become else old[-1].kind
 
 
 def _keywords(words: Iterable[str]) -> tuple[str, ...]:
@@ -174,7 +342,3 @@ def _keywords(words: Iterable[str]) -> tuple[str, ...]:
 def _plain(text: str) -> str:
     """Return one line without control characters, which could reach a terminal."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= MAX_POINT_LENGTH else text[: MAX_POINT_LENGTH - 1].rstrip() + "…"

@@ -1,6 +1,7 @@
-"""Errors of the API are translated here, without the key and without what anybody said.
+"""What a server says when it does not answer, and what that means: in HTTP, or in an answer that is none.
 
-A server's own error text may quote the request, so none of it is passed on.
+A server's own text may quote the request, so it is searched for what it is about and never passed on: no error holds
+the key, or what anybody said.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import from_json
 
 from context_builder.analysis.options import Endpoint
-from context_builder.errors import AnalystError, AnalystUnavailable, ReplyInvalid
+from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, ReplyInvalid, RequestRefused
 from context_builder.storage.urls import explain_redirect, is_redirect
 
 if TYPE_CHECKING:
@@ -29,11 +33,9 @@ _ADVICE: Final[Mapping[int, str]] = {
     402: "wants to be paid first (402); check the account's plan and billing",
     403: "does not let this key use {model} (403); check the key's permissions",
     404: "does not know {model} (404); check the model's name and {setting}",
-    413: "finds the request too large for {model} (413)",
 }
 _CODE_ADVICE: Final[Mapping[str, str]] = {
     "insufficient_quota": "has no quota left for this key; check the account's plan and billing",
-    "context_length_exceeded": "finds the messages too long for the window of {model}",
     "model_not_found": _ADVICE[404],
     "invalid_api_key": _ADVICE[401],
 }
@@ -42,10 +44,124 @@ LONGEST_WAIT: Final = 86_400.0
 
 _UNREACHED: Final = frozenset({"ConnectError", "ConnectTimeout"})
 _WORTH_ANOTHER_TRY: Final = frozenset({408, 409, 425, 429})
+_UNEXPLAINED: Final = frozenset({400, 422, 501})
+_ABOUT_CONTENT: Final = frozenset({400, 403, 422, 451})
+"""Statuses with which servers refuse what a request holds; others need one of the codes that say nothing else."""
+
+_FILTER_CODES: Final = re.compile(
+    r"content_?filter|content_?policy|responsible_?ai_?policy|data_?inspection_?failed|prohibited_content"
+)
+_FILTER_WORDS: Final = re.compile(
+    r"content (?:management |usage |safety )?(?:policy|policies|filter)|inappropriate content"
+    r"|sensitive (?:content|words)|moderation|flagged|safety (?:system|settings|reasons|filter|check)|guardrail|harmful"
+    r"|unsafe content"
+)
+_TOO_LONG: Final = re.compile(
+    r"context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|input is too long"
+    r"|input token count|too many (?:input )?tokens|n_ctx|reduce the length|string_above_max_length"
+)
+_NO_JSON: Final = re.compile(
+    r"json_validate_failed|failed_generation|(?:validate|generate|produce)\w* (?:valid )?json|no valid json"
+    r"|not valid json"
+)
+_STATUS_OF_WORD: Final[Mapping[str, int]] = {
+    "resource_exhausted": 429,
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "unavailable": 503,
+    "overloaded_error": 503,
+    "deadline_exceeded": 504,
+    "invalid_argument": 400,
+    "invalid_request_error": 400,
+    "failed_precondition": 400,
+    "unauthenticated": 401,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "insufficient_quota": 429,
+    "permission_denied": 403,
+    "not_found": 404,
+    "model_not_found": 404,
+}
+_AGAIN_IN: Final = re.compile(r"""(?:again|retry) (?:in|after)\s+([\d.hms]+)|"retrydelay":\s*"([\d.]+s)""")
+_DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)(s|ms)?)?")
+_QUOTES: Final = frozenset({"input", "failed_generation"})
+"""Keys under which servers quote the request, or the model."""
+
+_DEEPEST: Final = 5
+_MOST_SEARCHED: Final = 20_000
+"""Characters of a server's own text, which may be a page, or quote the whole request."""
 
 
-def translated(error: Exception, endpoint: Endpoint, model: str) -> AnalystError:
-    """Return this package's error for one that the client raised."""
+@dataclass(eq=False)
+class ServerError(Exception):
+    """Holds a server's refusal: its status, the words it uses as codes, and all that it says, in lower case."""
+
+    status: int
+    codes: frozenset[str]
+    text: str
+    headers: Mapping[str, str]
+    url: str = ""
+
+    @classmethod
+    def of_response(cls, response: Any, url: str) -> ServerError:
+        """Return what an HTTP error says, a response of the client's HTTP package, to what was asked at ``url``."""
+        body: bytes = response.content
+        try:
+            said = from_json(body)
+        except ValueError:
+            said = body[:_MOST_SEARCHED].decode("utf-8", "replace")
+        return cls(response.status_code, *_codes_and_text(said), response.headers, url)
+
+    @classmethod
+    def of_body(cls, said: Any) -> ServerError:
+        """Return what an error says that came in place of an answer; its status is the one that it names."""
+        codes, text = _codes_and_text(said)
+        numbers = (int(code) for code in codes if code.isdecimal() and len(code) == 3)
+        words = (_STATUS_OF_WORD[code] for code in sorted(codes) if code in _STATUS_OF_WORD)
+        named = [status for status in (*sorted(numbers), *words) if 400 <= status < 600]
+        return cls(named[0] if named else 502, codes, text, {})
+
+    @property
+    def is_about_content(self) -> bool:
+        """Return whether a filter, or the model's window, refuses what the request holds."""
+        return self.is_filtered or self.is_too_long
+
+    @property
+    def is_filtered(self) -> bool:
+        if any(map(_FILTER_CODES.search, self.codes)):
+            return True
+        found = _FILTER_CODES.search(self.text) or _FILTER_WORDS.search(self.text)
+        return self.status in _ABOUT_CONTENT and found is not None
+
+    @property
+    def is_too_long(self) -> bool:
+        too_long = self.status in {400, 422, 500} and _TOO_LONG.search(self.text) is not None
+        return too_long or self.status == 413
+
+    @property
+    def is_invalid_json(self) -> bool:
+        """Return whether the server checked what its model wrote, and found no JSON: chance, unlike a refusal."""
+        return self.status < 500 and _NO_JSON.search(self.text) is not None
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Return whether it says nothing that is understood here."""
+        known = self.is_about_content or self.is_invalid_json or not self.codes.isdisjoint(_CODE_ADVICE)
+        return self.status in _UNEXPLAINED and not known
+
+    @property
+    def retry_after(self) -> float | None:
+        """Return the seconds that the server asks to wait, a day at most, where it says so anywhere."""
+        if (milliseconds := _seconds(self.headers.get("retry-after-ms", ""))) is not None:
+            return _bounded(milliseconds / 1000)
+        if (value := self.headers.get("retry-after")) is not None:
+            return _bounded(_seconds(value))
+        found = _AGAIN_IN.search(self.text)
+        return _bounded(_seconds((found[1] or found[2]).rstrip("."))) if found else None
+
+
+def translated(error: Exception, endpoint: Endpoint) -> AnalystError:
+    """Return this package's error for one of the client's that is no answer of the server."""
     import openai
 
     server = endpoint.label
@@ -53,11 +169,29 @@ def translated(error: Exception, endpoint: Endpoint, model: str) -> AnalystError
         return AnalystUnavailable(f"{server} did not answer in time")
     if isinstance(error, openai.APIConnectionError):
         return AnalystUnavailable(f"{server} cannot be reached; check {endpoint.setting} and the network")
-    if isinstance(error, openai.APIStatusError):
-        return _of_status(error, endpoint, model)
     if isinstance(error, openai.APIError):
         return ReplyInvalid(f"{server} answered with something that is no completion")
     return Refused(f"{server} cannot be asked: {type(error).__name__}; check OPENAI_API_KEY and {endpoint.setting}")
+
+
+def explained(error: ServerError, endpoint: Endpoint, model: str) -> AnalystError:
+    """Return this package's error for a server's."""
+    server, status = endpoint.label, error.status
+    if is_redirect(status, error.headers):
+        return Refused(f"{server} {explain_redirect(error.url, error.headers, endpoint.setting)}")
+    if error.is_filtered:
+        return ContentRefused(f"{server} filters what the request for {model} holds ({status})")
+    if error.is_too_long:
+        return ContentRefused(f"{server} finds the messages too long for the window of {model} ({status})")
+    if error.is_invalid_json:
+        return ReplyInvalid(f"{server} finds that the reply of {model} is no JSON ({status})")
+    advice = next((advice for code, advice in _CODE_ADVICE.items() if code in error.codes), _ADVICE.get(status))
+    if advice:
+        return Refused(f"{server} {advice.format(model=model, setting=endpoint.setting)}")
+    if status in _WORTH_ANOTHER_TRY or status >= 500:
+        what = "is over its rate limit" if status == 429 else "failed"
+        return AnalystUnavailable(f"{server} {what} ({status})", retry_after=error.retry_after)
+    return RequestRefused(f"{server} rejects the request for {model} ({status}{_named(error.codes)})")
 
 
 def was_free(error: openai.OpenAIError) -> bool:
@@ -70,33 +204,52 @@ def was_free(error: openai.OpenAIError) -> bool:
     return isinstance(error, openai.APIStatusError) or type(error.__cause__).__name__ in _UNREACHED
 
 
-def _of_status(error: openai.APIStatusError, endpoint: Endpoint, model: str) -> AnalystUnavailable:
-    server, status = endpoint.label, error.status_code
-    if is_redirect(status, error.response.headers):
-        return Refused(f"{server} {explain_redirect(str(error.request.url), error.response.headers, endpoint.setting)}")
-    code = error.code if isinstance(error.code, str) else ""
-    if advice := _CODE_ADVICE.get(code) or _ADVICE.get(status):
-        return Refused(f"{server} {advice.format(model=model, setting=endpoint.setting)}")
-    if status in _WORTH_ANOTHER_TRY or status >= 500:
-        what = "is over its rate limit" if status == 429 else "failed"
-        return AnalystUnavailable(f"{server} {what} ({status})", retry_after=_retry_after(error.response.headers))
-    return Refused(f"{server} rejects the request for {model} ({status}{_named(code)})")
+def _codes_and_text(said: Any) -> tuple[frozenset[str], str]:
+    texts = list(_strings(said, "", 0))
+    codes = frozenset(
+        text.casefold() for key, text in texts if key in {"code", "type", "status", "status_code", "reason"}
+    )
+    # a key and its value as in JSON, for what is only told by both
+    text = " ".join(f'"{key}": "{text}"' for key, text in texts)[:_MOST_SEARCHED]
+    return codes, text.casefold()
 
 
-def _named(code: str) -> str:
-    return f", {code}" if re.fullmatch(r"[a-z0-9_.-]{1,64}", code) else ""
+def _strings(node: Any, key: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield every text and whole number in an error, with the key that it stands under."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(node, dict):
+        for name, value in node.items():
+            yield from _strings("" if name in _QUOTES else value, str(name).casefold()[:64], depth + 1)
+    elif isinstance(node, list):
+        for value in node[:20]:
+            yield from _strings(value, key, depth + 1)
+    elif isinstance(node, str):
+        yield key, node[:_MOST_SEARCHED]
+    elif isinstance(node, int) and not isinstance(node, bool) and abs(node) < LONGEST_WAIT:
+        yield key, str(node)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server asks to wait, a day at most: a number, or a date as HTTP also allows."""
-    value = headers.get("retry-after")
-    if value is None:
-        return None
+def _named(codes: frozenset[str]) -> str:
+    """Return the server's code, if it is one that can be shown: a name, and no text."""
+    names = sorted(code for code in codes if re.fullmatch(r"[a-z][a-z0-9_.-]{1,63}", code))
+    return f", {names[0]}" if names else ""
+
+
+def _seconds(value: str) -> float | None:
+    """Return the seconds until a date as HTTP writes it, or in a number or a duration such as ``1m2.5s``."""
     try:
-        seconds = float(value)
+        return float(value)
     except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError, OSError):
-            return None
-    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_WAIT)
+        pass
+    if value and (found := _DURATION.fullmatch(value.strip())):
+        hours, minutes, rest, unit = found.groups()
+        return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(rest or 0) / (1000 if unit == "ms" else 1)
+    try:
+        return parsedate_to_datetime(value).timestamp() + 1 - time.time()  # any moment of that second is meant
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
+
+
+def _bounded(seconds: float | None) -> float | None:
+    return None if seconds is None or math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_WAIT)

@@ -7,48 +7,32 @@ entry it stands in, not with the whole reply. An entry in another form becomes a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
-
-from context_builder.analysis.analyst import MAX_CITATIONS, MAX_KEYWORDS, PointKind
-from context_builder.domains import DOMAINS
-from context_builder.errors import ReplyInvalid
-from context_builder.preference_kind import PreferenceKind
-
-DOMAIN_NAMES: Final[Mapping[str, str]] = dict(
-    zip(
-        (
-            "Biology",
-            "Chemistry",
-            "Physics / Astronomy",
-            "Mathematics / Statistics",
-            "Computer Science",
-            "Medicine / Neuroscience",
-            "Psychology",
-            "Engineering",
-            "Business / Economics",
-            "Social Sciences",
-            "Environmental Science",
-            "Political Science / Law",
-            "Philosophy",
-            "History / Humanities",
-            "Linguistics",
-            "Machine Learning",
-            "Design",
-            "Robotics",
-        ),
-        DOMAINS,
-        strict=True,
-    )
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
 )
-"""Short names of the domains for models: enough to know each by, in little more than half of the tokens."""
+
+from context_builder.analysis.analyst import MAX_KEYWORDS, MAX_QUOTES, PointKind
+from context_builder.domains import DOMAINS
+from context_builder.preference_kind import PreferenceKind
 
 MAX_POINTS: Final = 12
 """Most points of one reply: what fits a thousand tokens."""
 
+
+MAX_STATEMENTS: Final = 12
+"""Most key statements of one reply."""
+
+MAX_REPLACED: Final = 3
+"""Most known points that one point may take the place of: an answer may settle a question and two proposals."""
 
 MAX_PREFERENCES: Final = 20
 """Most preferences of one reply."""
@@ -94,13 +78,13 @@ class KeywordReply(Reply):
 
 
 class LoneKeywordReply(Reply):
-    """Holds the keywords of a single message; asked for most often, so their number is left to the prompt."""
+    """Holds the keywords of a single message."""
 
-    keywords: list[Keyword]
+    keywords: Keywords
 
 
 class DomainEntry(Reply):
-    domain: Annotated[str, _one_of(*DOMAIN_NAMES)]
+    domain: Annotated[str, _one_of(*DOMAINS)]
     confidence: Number
 
 
@@ -119,19 +103,75 @@ class CombinedReply(KeywordReply):
     topic: Keywords
 
 
+class QuoteEntry(Reply):
+    message: int
+    quote: str
+
+
+_NO_QUOTE: Final = QuoteEntry(message=0, quote="")
+
+
 class PointEntry(Reply):
+    """Holds a point, the words that it rests on before the sentence, so that the model looks before it writes.
+
+    Replies to prompts that folders made for earlier versions hold name messages in ``cites``, without quotes: they are
+    read as quotes of nothing, which stand for the whole message. They replace one point, or none (0).
+    """
+
+    evidence: Annotated[
+        list[Annotated[QuoteEntry, _if_odd(_NO_QUOTE)]],
+        Field(json_schema_extra={"minItems": 1, "maxItems": MAX_QUOTES}),
+    ]
     text: str
-    cites: Annotated[list[int], Field(json_schema_extra={"minItems": 1, "maxItems": MAX_CITATIONS})]
+    by: Annotated[list[Annotated[str, _if_odd("")]], _if_odd([])]
     kind: Annotated[str, _one_of(*PointKind)]
-    replaces: Annotated[int, _if_odd(0)]
+    replaces: Annotated[list[int], _if_odd([]), _at_most(MAX_REPLACED)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_cites(cls, written: Any) -> Any:
+        if not isinstance(written, dict):
+            return written
+        cites = written.get("cites")
+        quotes = [{"message": cited, "quote": ""} for cited in cites] if isinstance(cites, list) else []
+        replaces = written.get("replaces", [])
+        listed = [replaces] if isinstance(replaces, int) else replaces
+        return {"evidence": quotes, "by": [], **written, "replaces": listed}
 
 
-_NO_POINT: Final = PointEntry(text="", cites=[], kind="", replaces=0)
+_NO_POINT: Final = PointEntry(evidence=[], text="", by=[], kind="", replaces=[])
 
 
 class SummaryReply(Reply):
     points: Annotated[list[Annotated[PointEntry, _if_odd(_NO_POINT)]], _at_most(MAX_POINTS)]
     chatter: bool
+
+
+class CompactedEntry(Reply):
+    sources: Annotated[list[int], Field(alias="from", json_schema_extra={"minItems": 1})]
+    text: str
+    kind: Annotated[str, _one_of(*PointKind)]
+
+
+_NO_COMPACTED: Final = CompactedEntry(**{"from": [], "text": "", "kind": ""})
+
+
+class CompactionReply(Reply):
+    """Holds the sentences that take the place of points; the prompt bounds their number by their tokens."""
+
+    points: list[Annotated[CompactedEntry, _if_odd(_NO_COMPACTED)]]
+
+
+class StatementEntry(Reply):
+    passage: int
+    text: str
+
+
+_NO_STATEMENT: Final = StatementEntry(passage=0, text="")
+
+
+class DocumentReply(Reply):
+    statements: Annotated[list[Annotated[StatementEntry, _if_odd(_NO_STATEMENT)]], _at_most(MAX_STATEMENTS)]
 
 
 class PreferenceEntry(Reply):
@@ -148,7 +188,38 @@ class PreferenceReply(Reply):
     preferences: Annotated[list[Annotated[PreferenceEntry, _if_odd(_NO_PREFERENCE)]], _at_most(MAX_PREFERENCES)]
 
 
-R = TypeVar("R", bound=Reply)
+class VerdictEntry(Reply):
+    number: int
+    supported: bool
+
+
+_NO_VERDICT: Final = VerdictEntry(number=0, supported=False)
+Verdict = Annotated[VerdictEntry, _if_odd(_NO_VERDICT)]
+
+
+class VerifyReply(Reply):
+    """Holds a verdict for each numbered point: small models lose count of a bare list."""
+
+    verdicts: Annotated[list[Verdict], _at_most(MAX_POINTS)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_bare_verdicts(cls, reply: Any) -> Any:
+        """Number a bare list of yes and no, whatever it is called; other forms stay as they are."""
+        if not isinstance(reply, dict) or ("verdicts" not in reply and "supported" not in reply):
+            return reply
+        verdicts = reply.get("verdicts", reply.get("supported"))
+        if not isinstance(verdicts, list) or any(isinstance(verdict, dict) for verdict in verdicts):
+            return {"verdicts": verdicts}
+        return {"verdicts": [{"number": n, "supported": verdict} for n, verdict in enumerate(verdicts, 1)]}
+
+    def of(self, count: int) -> tuple[bool | None, ...]:
+        """Return the verdict on each of ``count`` points in their order; None where the reply has none, or two."""
+        given: dict[int, bool | None] = {}
+        for verdict in self.verdicts:
+            twice = given.get(verdict.number, verdict.supported) is not verdict.supported
+            given[verdict.number] = None if twice else verdict.supported
+        return tuple(given.get(number) for number in range(1, count + 1))
 
 
 @cache
@@ -171,15 +242,3 @@ def _compact(node: Any, definitions: dict[str, Any]) -> Any:
     else:
         node = {key: _compact(value, definitions) for key, value in node.items()}
     return {key: value for key, value in node.items() if key not in {"title", "description", "$defs"}}
-
-
-def parse_reply(reply: type[R], content: str) -> R:
-    """Return the reply in ``content``, which may stand in a code fence. Raises :class:`ReplyInvalid`."""
-    try:
-        return reply.model_validate_json(content[content.index("{") : content.rindex("}") + 1])
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"])) or "reply"
-        raise ReplyInvalid(f"the model's reply does not fit {reply.__name__}: {where}: {first['type']}") from None
-    except ValueError:
-        raise ReplyInvalid("the model's reply holds no JSON object") from None

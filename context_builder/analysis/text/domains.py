@@ -8,14 +8,15 @@ speaks for many domains tells less, and so does one heard again and again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from context_builder.analysis.text.keywords import REMEMBERED, SHORT
 from context_builder.analysis.text.profiles import Lexicon, Weights, lexicon
-from context_builder.analysis.text.words import plain_words
+from context_builder.analysis.text.vocabulary import FUNCTION_WORDS, GENERAL_WORDS, VERBS
+from context_builder.analysis.text.words import plain_words, stem
 from context_builder.domains import DOMAINS
 
 MAX_CHARACTERS: Final = 30_000
@@ -38,6 +39,12 @@ ACTIVE: Final = 0.2
 
 MAX_ACTIVE: Final = 4
 """Most domains active at once."""
+
+
+_PLAIN_STEMS: Final = frozenset(map(stem, FUNCTION_WORDS | GENERAL_WORDS | VERBS))
+
+KNOWN_PART: Final = 0.5
+"""Part of a text's words that are known of plain talk in the vocabularies' language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,16 @@ def score_domains(texts: Sequence[str]) -> Evidence:
         for domain, weight in weights.items():
             scores[domain] += damped * weight**2
     return Evidence(tuple(scores), length)
+
+
+def knows_language(texts: Iterable[str]) -> bool:
+    """Return whether texts are in the language of the vocabularies, English, by how many of their words these know."""
+    spoken = [word for text in texts for word in plain_words(text[:MAX_CHARACTERS])]
+    return bool(spoken) and sum(map(_is_known, spoken)) >= KNOWN_PART * len(spoken)
+
+
+def _is_known(word: str) -> bool:
+    return word in _PLAIN_STEMS or lexicon().weights_of(word) is not None
 
 
 def _read(text: str) -> tuple[int, tuple[Weights, ...]]:

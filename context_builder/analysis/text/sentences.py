@@ -50,7 +50,9 @@ _REPEATED: Final = re.compile(
 )
 _OPENING: Final = re.compile(
     r"^(?:(?:so|well|and|but|yeah|yep|yes|no|okay|ok|right|alright|now|hey|hi|wow|oh|sure|hmm?|great|cool|anyway"
-    r"|because|'cause|or|then|i guess)(?:\s*[,.!-]+\s+|\s+(?=(?:so|well|and|but|yeah|okay|ok|right|now|then|i|we|you"
+    r"|because|'cause|cuz|or|then|i guess"
+    r"|ja|nein|nee|also|gut|genau|naja|na ja|oui|non|bon|alors|ben|donc|eh bien|sí|bueno|pues|entonces|vale|claro)"
+    r"(?:\s*[,.!-]+\s+|\s+(?=(?:so|well|and|but|yeah|okay|ok|right|now|then|i|we|you"
     r"|it|the|that|this|there|they|what|how|why|if)\b)))+",
     re.IGNORECASE,
 )
@@ -78,58 +80,93 @@ def without_opening(sentence: str) -> str:
 def capitalized(sentence: str) -> str:
     """Return ``sentence`` with a capital first letter, unless its first word is spelled in its own way (mRNA, p53)."""
     first = sentence.split(" ", 1)[0]
-    plain = first.islower() and first.strip(",").replace("'", "").isalpha()
+    plain = first.islower() and first.strip(",.!").replace("'", "").isalpha()
     return sentence[:1].upper() + sentence[1:] if plain else sentence
 
 
 LONGEST: Final = 220
-"""Characters of one sentence; a longer one is taken apart at its clauses."""
+"""Characters from which a sentence is taken apart where a new one might as well have begun."""
 
-SHORTEST_CLAUSE: Final = 60
-"""Characters that a clause has before a cut; speech without punctuation is not cut to shreds."""
+LONGEST_PIECE: Final = 8 * LONGEST
+"""Characters after which a piece ends in any case, so that text without ends takes no more time than other text."""
 
-_END: Final = re.compile(r"(?:(?<=[.?!…])|(?<=[.?!…][\"”'’)\]]))\s+|(?<=[。？！])|\n")
+_END: Final = re.compile(
+    r"(?:(?<=[.?!…؟۔।։])|(?<=[.?!…][\"”»'’)\]])|(?<=[\u0370-\u03ff\u1f00-\u1fff][;\u037e]))\s+"
+    r"|(?<=[。？！｡])(?![」』）”])|\n"
+)
 _ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:dr|mr|mrs|ms|prof|vs|fig|eq|e\.g|i\.e|cf|etc|approx|no|vol|al)\.|\b[A-Z]\.)$", re.I
+    r"(?:\b(?:dr|mr|mrs|ms|prof|vs|fig|eq|e\.g|i\.e|cf|etc|approx|no|vol|al|z\.b|bzw|ca|sra?|mme|mlle|p\.ex)\."
+    r"|\b[A-Z]\.)$",
+    re.IGNORECASE,
 )
-_CLAUSE: Final = re.compile(
-    r"[,;:–—-]\s+|\s+(?=(?:and|but|so|because|which|then|or|if|when|while|whereas|although|where)\s)", re.IGNORECASE
+# "I it's fine", "I'm I thought", "S I'll send it", "Al-Also"
+_BEGUN_TWICE: Final = re.compile(
+    r"\b(?:I'm|I|[Ww]e|[Tt]hey|[Ss]?[Hh]e),? "
+    r"(?=(?:I|I'm|I've|[Ww]e|we're|[Tt]hey|they're|[Hh]e|[Ss]he|it|it's|it'll|there's)\b)"
+    r"|^[B-HJ-Z] (?=(?:I|I'll|you|we|the|it|it's)\b)"
+    r"|\bI (?:wanna|want|was|am|will|would|could|can|just|have|had) (?=I\b)"
+    r"|\b(?i:([a-z]{1,4})-(?=\1[a-z]))"
 )
+
+# In speech that is written with capitals, one inside a sentence shows that it is begun anew: "I think the Were you".
+_RESTART: Final = re.compile(
+    r"(?<=[a-z,]) (?=(?:The|A|We|You|He|She|They|It|It's|There|That|That's|This|What|When|Where|Who|Why|How|If|Is|Are"
+    r"|Was|Were|Do|Does|Did|Yeah|So|And|But|Because|No|Not|One|Some|Two|Again|Maybe|Then)\b,? [a-z])"
+)
+BROKEN_OFF: Final = "—"
+"""Ends a sentence that its speaker left for another."""
+
+# A clause that begins with its subject after one that did can stand by itself; any other part of a sentence cannot.
+_NEW_CLAUSE: Final = re.compile(
+    r"[,;–—-]?\s(?:and|but|so)\s+(?=(?:(?:then|so|now)\s)?"
+    r"(?:i|we|you|he|she|they|it|there|that's|it's|i'm|i'll|we'll|let's)\b)|;\s",
+    re.IGNORECASE,
+)
+_DEPENDENT: Final = re.compile(
+    r"(?:if|when|whenever|because|while|since|although|though|unless|whether|until|as|once|after|before|that|who|which)\b",
+    re.IGNORECASE,
+)
+_QUOTED: Final = re.compile(r"[\"“”„«»()]")
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of ``text`` in order, without disfluencies, none longer than ``LONGEST``."""
-    for sentence in _whole(fluent(text)):
-        for piece in _parts(without_opening(sentence.strip())):
-            if part := piece.rstrip(" ,;:–—-"):
-                yield part
+    """Yield the sentences of ``text`` in order, without disfluencies and without words that only take the turn."""
+    for sentence in whole_sentences(fluent(text)):
+        if said := without_opening(sentence).rstrip(" ,;:–—-"):
+            yield said
+
+
+def whole_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a fluent ``text``; a long one is parted where each part is a sentence of its own."""
+    for sentence in _whole(text):
+        *left, said = _RESTART.split(_BEGUN_TWICE.sub("", sentence.strip()))
+        yield from (f"{begun} {BROKEN_OFF}" for begun in left)
+        yield from _clauses(said)
 
 
 def _whole(text: str) -> Iterator[str]:
     begun = ""
     for piece in _END.split(text):
         begun = f"{begun} {piece}" if begun else piece
-        if len(begun) > LONGEST or not _ABBREVIATION.search(begun[-8:]):
+        if len(begun) > LONGEST_PIECE or not _ABBREVIATION.search(begun[-8:]):
             yield begun
             begun = ""
     if begun:
         yield begun
 
 
-def _parts(sentence: str) -> Iterator[str]:
-    while len(sentence) > LONGEST:
-        cut = _cut(sentence)
-        yield sentence[:cut]
-        sentence = capitalized(sentence[cut:].lstrip(" ,;:–—-"))
-    yield sentence
+def _clauses(sentence: str) -> Iterator[str]:
+    if len(sentence) <= LONGEST or _QUOTED.search(sentence):
+        yield sentence
+        return
+    start = 0
+    for match in _NEW_CLAUSE.finditer(sentence):
+        part = sentence[start : match.start()]
+        if len(part) > SHORTEST_CLAUSE and not _DEPENDENT.match(without_opening(part[:LONGEST])):
+            yield part.rstrip(" ,;–—-")
+            start = match.end()
+    yield sentence[start:]
 
 
-def _cut(sentence: str) -> int:
-    """Return where to part a long sentence: at its last clause within the limit, else between words."""
-    clause = 0
-    for match in _CLAUSE.finditer(sentence, SHORTEST_CLAUSE, LONGEST):
-        clause = match.end()
-    if clause:
-        return clause
-    space = sentence.rfind(" ", SHORTEST_CLAUSE, LONGEST)
-    return space if space > 0 else LONGEST
+SHORTEST_CLAUSE: Final = 60
+"""Characters that a clause has before a cut; speech without punctuation is not cut to shreds."""

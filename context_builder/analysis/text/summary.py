@@ -1,83 +1,41 @@
-"""An extractive summary: the sentences that together say most, in the order they were said.
+"""An extractive summary: whole sentences that were said, first of all those that settle something, in their order.
 
-Sentences are chosen greedily by the weight of the content words they add to what is covered
-(budgeted coverage, Lin and Bilmes 2011), so a repeated point earns nothing. Words weigh by how
-many messages carry them and how specific they are. The input is parted into stretches and a
-stretch that has been heard yields to the others, so that no part of a long talk is forgotten.
+Decisions, promises and open questions are kept as they are. The rest is chosen greedily by the weight of the content
+words that it adds to what is covered (budgeted coverage, Lin and Bilmes 2011), so a repeated point earns nothing. Words
+weigh by how many messages carry them and how specific they are. The input is parted into stretches and a stretch that
+has been heard yields to the others, so that no part of a long talk is forgotten.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
-from context_builder.analysis.text.sentences import sentences
+from context_builder.analysis.analyst import MAX_QUOTES, AnalystMessage, DraftPoint, KnownPoint, PointKind, Quote
+from context_builder.analysis.text.exchanges import Candidate, Exchanges, without_reversed
+from context_builder.analysis.text.known import KnownSubjects
+from context_builder.analysis.text.markers import label_of
+from context_builder.analysis.text.sentences import fluent, whole_sentences
+from context_builder.analysis.text.statements import Statement, joined, statement_of, stems_of, verbatim
 from context_builder.analysis.text.words import words
 
-_QUESTION: Final = re.compile(
-    r"\?[\"”')\]]*$"
-    r"|^(?:what|how|why|who|where|when|which)\b(?!.*[.!]$)\s+(?:is|are|was|were|do|does|did|can|could|should|would|will|about|if|many|much)\b"
-    r"|^(?:do|does|did|can|could|should|would|is|are|has|have|will)\s+(?:you|we|they|it|he|she|there|this|that|anyone|anybody)\b(?!.*[.!]$)",
-    re.IGNORECASE,
-)
-_DECISION: Final = re.compile(
-    r"\b(?:(?:we|i|they)(?:'ve| have)?\s+(?:all\s+|both\s+)?(?:decided|agreed|settled|chose|voted)\b"
-    r"|(?:the|our|my)\s+(?:final\s+)?decision\b|(?:it is|it's|that's|is|are)\s+(?:decided|settled|agreed)\b"
-    r"|let's\s+(?:go\s+(?:with|for|ahead)|use|stick|keep|drop|choose|pick|say|make|move|start|do|postpone|leave|settle|agree)\b"
-    r"|we(?:'ll|\s+will|'re\s+going\s+to|\s+are\s+going\s+to)\s+(?:go\s+(?:with|for)|use|stick|keep|drop|adopt|switch)\b"
-    r"|(?:motion|proposal|plan)\s+(?:is\s+)?(?:carried|approved|accepted|adopted)\b|\bi've\s+decided\b)",
-    re.IGNORECASE,
-)
-_ACTION: Final = re.compile(
-    r"\b(?:action\s+item|to-?do\b|next\s+steps?\b|follow\s+up\s+(?:on|with)|deadline|assigned\s+to|take\s+care\s+of)"
-    r"|\b(?:i'll|i\s+will|i'm\s+going\s+to|i\s+can|he'll|she'll|you'll|they'll|we'll)\s+(?!be\b|have\b|see\b|never\b|always\b|not\b|just\s+say\b)"
-    r"(?:send|write|check|look|prepare|make|set|get|run|try|ask|talk|call|email|share|fix|add|update|review|test|draft|finish|do|bring|contact"
-    r"|schedule|book|find|put|read|follow|start|report|collect|give|organize|work)\b"
-    r"|\b(?:we|you|i|someone|somebody)\s+(?:really\s+|still\s+|also\s+|just\s+)?(?:need|needs|have|has|ought|must)\s+to\b"
-    r"|\b(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:send|write|check|look|prepare|make|set|get|run|try|ask|share|fix|add|update|review|draft)\b"
-    r"|^please\b|\bby\s+(?:monday|tuesday|wednesday|thursday|friday|tomorrow|next\s+week|the\s+end\s+of)\b",
-    re.IGNORECASE,
-)
-_DISAGREEMENT: Final = re.compile(
-    r"\b(?:i\s+(?:strongly\s+|really\s+|completely\s+)?disagree|disagree\s+with|i\s+(?:do\s+not|don't)\s+(?:agree|think\s+(?:so|that's|it's|we|you|this|that|the))"
-    r"|i'm\s+not\s+(?:so\s+)?(?:sure|convinced)|i\s+am\s+not\s+(?:so\s+)?(?:sure|convinced)|not\s+(?:necessarily|true|the\s+case|convinced)"
-    r"|i\s+doubt|on\s+the\s+contrary|that's\s+(?:wrong|not\s+(?:right|true|correct|what))|you're\s+wrong|i\s+(?:would\s+)?object\b|i\s+beg\s+to\s+differ)",
-    re.IGNORECASE,
-)
-_ASKED: Final = re.compile(r"\?[\"”')\]]*$")
-
-
-def kind_of(sentence: str) -> PointKind:
-    """Return the kind of one sentence; a claim when nothing marks it as anything else."""
-    sentence = sentence.replace("’", "'")
-    if _ACTION.search(sentence) and not _ASKED.search(sentence):
-        return PointKind.DECISION if _DECISION.search(sentence) else PointKind.ACTION
-    for kind, pattern in (
-        (PointKind.QUESTION, _QUESTION),
-        (PointKind.DECISION, _DECISION),
-        (PointKind.DISAGREEMENT, _DISAGREEMENT),
-    ):
-        if pattern.search(sentence):
-            return kind
-    return PointKind.CLAIM
-
-
-SUBSTANCE: Final = 1.2
-"""Sum of specificity below which a sentence says nothing ("Yeah, sounds good.")."""
-
 SUBSTANCE_OF_CLAIM: Final = 2.0
-"""The same for a claim, which unlike "Let's go with Postgres." is only worth what it tells."""
+"""Sum of specificity below which a claim is not worth keeping, unlike "Let's go with Postgres."."""
+
+SUBSTANCE_OF_HANGING: Final = 3.0
+"""The same for a claim that begins with a pronoun: it must say much that is clear by itself."""
 
 STRETCH: Final = 2
 """Points that are expected of one stretch of the talk."""
 
 SHORTLIST: Final = 12
-"""Sentences of each stretch that are considered to the end."""
+"""Candidates of each stretch that are considered to the end."""
+
+LENGTH_COUNTS: Final = 0.7
+"""Exponent of a sentence's length in its cost: in full, it would be 1, and only the shortest would be told."""
 
 KNOWN: Final = 0.3
 """Weight of a word that an earlier point has already."""
@@ -85,27 +43,39 @@ KNOWN: Final = 0.3
 TOPICAL: Final = 1.5
 """Weight of a word of the current topic."""
 
-LONGEST_EXCHANGE: Final = 320
-"""Characters of a question together with its answer."""
+_HANGING: Final = 0.4
+"""Worth of a sentence that begins with a pronoun for something that the reader cannot see."""
+
+_GARBLED: Final = 0.4
+"""Worth of a sentence with broken-off words in it."""
+
+_TOGETHER: Final = 1.4
+"""Worth of two sentences that explain each other, such as a question and its answer."""
+
+_UNENDED: Final = 0.6
+"""Worth of a sentence without an end in a talk whose sentences have one."""
+
+_FIGURES: Final = 1.3
+"""Worth of a sentence with a number in it."""
 
 _WORTH: Final = {
     PointKind.CLAIM: 1.0,
-    PointKind.QUESTION: 0.9,
-    PointKind.DECISION: 1.5,
-    PointKind.ACTION: 1.2,
-    PointKind.DISAGREEMENT: 1.2,
+    PointKind.QUESTION: 1.3,
+    PointKind.PROPOSAL: 1.2,
+    PointKind.DECISION: 3.0,
+    PointKind.ACTION: 2.5,
+    PointKind.DISAGREEMENT: 2.0,
     PointKind.CONSILIENCE: 1.5,
 }
 
-_EXCHANGED: Final = (PointKind.QUESTION, PointKind.CLAIM)
-"""Kinds that are told together with the question before or the answer after."""
+_SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
 
 
 @dataclass(frozen=True, slots=True)
 class SummarySize:
     """Tells how many points a stretch of messages gets."""
 
-    messages_per_point: float = 2.0
+    messages_per_point: float = 6.0
     """Messages with substance for one point."""
     most: int = 25
     """Points of one summary."""
@@ -113,18 +83,6 @@ class SummarySize:
     def points_for(self, substantive: int) -> int:
         """Return the number of points for so many messages with substance."""
         return min(self.most, math.ceil(substantive / self.messages_per_point))
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """Holds a candidate: the sentence, its message (by order), and its words' stems."""
-
-    text: str
-    message: int
-    id: int
-    speaker: str
-    kind: PointKind
-    stems: tuple[str, ...]
 
 
 class Digest:
@@ -138,9 +96,11 @@ class Digest:
         size: SummarySize | None = None,
     ) -> None:
         self._size = size or SummarySize()
-        self._known = {s for point in known for s in _stems(point.text)}
-        self._topical = {s for keyword in topic_keywords for s in _stems(keyword)}
-        self._sentences: list[Sentence] = []
+        self._known = KnownSubjects(known)
+        self._topical = {stem for keyword in topic_keywords for stem in stems_of(words(keyword), keyword)}
+        self._names = {word for point in known for name in point.by for word in _name_words(name)}
+        self._statements: list[Statement] = []
+        self._texts: dict[int, str] = {}
         self._carried: Counter[str] = Counter()
         self._specific: dict[str, float] = {}
         self._messages = 0
@@ -148,104 +108,178 @@ class Digest:
 
     def add(self, messages: Iterable[AnalystMessage]) -> None:
         """Take in messages, oldest first, after those taken in before."""
+        messages = list(messages)
+        if messages and not self._messages:
+            self._statements = self._known.open_before(messages[0].id)
+        self._names.update(word for said in messages for word in _name_words(said.speaker))
         for said in messages:
-            found = list(self._candidates(said))
+            found = list(self._stated(said))
             self._messages += 1
-            self._substantive += bool(found)
-            self._sentences += found
-            self._carried.update({s for sentence in found for s in sentence.stems})
+            self._texts[said.id] = said.text
+            self._substantive += any(not statement.is_thin for statement in found)
+            stems = {stem: weight for statement in found for stem, weight in statement.stems.items()}
+            self._carried.update(stems.keys())
+            for stem, weight in stems.items():
+                self._specific.setdefault(stem, weight)
+            self._join(found)
+            self._statements += found
 
-    def _candidates(self, said: AnalystMessage) -> Iterator[Sentence]:
-        for text in sentences(said.text):
-            weights = _stems(text)
-            kind = PointKind.CONSILIENCE if said.consilience else kind_of(text)
-            least = SUBSTANCE_OF_CLAIM if kind is PointKind.CLAIM else SUBSTANCE
-            if len(weights) < 2 or sum(weights.values()) < least:
+    def _stated(self, said: AnalystMessage) -> Iterator[Statement]:
+        """Yield the statements of a message; a label by itself, such as "Decision.", tells the kind of what follows."""
+        label: PointKind | None = None
+        asked = False
+        before: Statement | None = None
+        for spoken in whole_sentences(fluent(said.text)):
+            if not any(map(str.isalnum, spoken)):
                 continue
-            for found, weight in weights.items():
-                self._specific.setdefault(found, weight)
-            yield Sentence(text, self._messages, said.id, said.speaker, kind, tuple(weights))
+            kind, rest = label_of(spoken)
+            if kind is not None and not rest:
+                label, asked = kind, "?" in spoken
+                continue
+            effective = PointKind.PROPOSAL if label is PointKind.DECISION and asked else label
+            statement = statement_of(spoken, said, self._messages, names=self._names, label=effective)
+            if label is not PointKind.DECISION or asked:
+                label = None
+            if before is not None:
+                yield before
+            before = statement
+        if before is not None:
+            if label is PointKind.DECISION and asked and before.kind is PointKind.CLAIM:
+                before = replace(before, kind=PointKind.PROPOSAL)
+            yield before
+
+    def _join(self, found: list[Statement]) -> None:
+        """Join the first of the statements ``found`` to what its speaker left unfinished."""
+        if not found:
+            return
+        for place in range(len(self._statements) - 1, max(-1, len(self._statements) - 4), -1):
+            before = self._statements[place]
+            if before.speaker == found[0].speaker:
+                whole = joined(before, found[0])
+                if whole is not None:
+                    self._statements[place] = whole
+                    del found[0]
+                return
 
     def points(self) -> tuple[DraftPoint, ...]:
         """Return the points worth keeping, in chronological order."""
-        count = self._size.points_for(self._substantive)
+        candidates = without_reversed(list(Exchanges(self._statements).candidates()))
+        candidates = [self._known.settled(candidate) for candidate in candidates if _tells_enough(candidate)]
+        first = [_comes_first(candidate) for candidate in candidates]
+        count = min(self._size.most, self._size.points_for(self._substantive) + sum(first))
         if not count:
             return ()
-        weight = {found: self._weight(found) for found in self._carried}
-        chosen = _selected(self._shortlist(math.ceil(count / STRETCH), weight), count, weight)
-        return tuple(self._drafted(sorted(chosen)))
-
-    def _weight(self, found: str) -> float:
-        weight = self._specific[found] * math.log1p(self._carried[found])
-        if found in self._topical:
-            weight *= TOPICAL
-        return weight * KNOWN if found in self._known else weight
-
-    def _shortlist(self, stretches: int, weight: dict[str, float]) -> list[tuple[int, int, Sentence]]:
-        """Return the best sentences of each stretch, with the stretch and their place."""
-        ranked: list[list[tuple[float, int]]] = [[] for _ in range(stretches)]
-        for place, sentence in enumerate(self._sentences):
-            stretch = place * stretches // len(self._sentences)
-            ranked[stretch].append((_gain(sentence, weight), place))
-        return [
-            (stretch, place, self._sentences[place])
-            for stretch, found in enumerate(ranked)
-            for _, place in sorted(found, reverse=True)[:SHORTLIST]
+        stretches = math.ceil(count / STRETCH)
+        punctuated = 2 * sum(statement.is_ended for statement in self._statements) > len(self._statements)
+        choices = [
+            _Choice(
+                candidate,
+                place,
+                place * stretches // len(candidates),
+                _worth(candidate, punctuated=punctuated),
+                first[place],
+            )
+            for place, candidate in enumerate(candidates)
         ]
+        weight = {stem: self._weight(stem) for stem in self._specific}
+        chosen = _selected(_shortlist(choices, stretches, weight), count, weight)
+        return tuple(self._drafted(choice.candidate) for choice in sorted(chosen, key=lambda choice: choice.place))
 
-    def _drafted(self, chosen: Sequence[int]) -> Iterator[DraftPoint]:
-        taken = set(chosen)
-        for place in chosen:
-            sentence = self._sentences[place]
-            question = place if sentence.kind is PointKind.QUESTION else place - 1
-            pair = {question, question + 1}
-            if sentence.kind in _EXCHANGED and self._is_exchange(question) and taken & pair == {place}:
-                asked, replied = self._sentences[question], self._sentences[question + 1]
-                yield DraftPoint(f"{asked.text} – {replied.text}", (asked.id, replied.id), PointKind.QUESTION)
-                taken |= pair
-            else:
-                yield DraftPoint(sentence.text, (sentence.id,), sentence.kind)
+    def _weight(self, stem: str) -> float:
+        weight = self._specific[stem] * math.log1p(self._carried[stem])
+        if stem in self._topical:
+            weight *= TOPICAL
+        return weight * KNOWN if stem in self._known.stems else weight
 
-    def _is_exchange(self, question: int) -> bool:
-        """Return whether the sentence at ``question`` is a question and the next one another speaker's direct reply."""
-        if not 0 <= question < len(self._sentences) - 1:
-            return False
-        asked, replied = self._sentences[question : question + 2]
-        return (
-            asked.kind is PointKind.QUESTION
-            and replied.kind is PointKind.CLAIM
-            and replied.speaker != asked.speaker
-            and replied.message - asked.message in (1, 2)
-            and len(asked.text) + len(replied.text) <= LONGEST_EXCHANGE
+    def _drafted(self, candidate: Candidate) -> DraftPoint:
+        quotes = [
+            Quote(message, verbatim(spoken, self._texts[message]))
+            for statement in (*candidate.told, *candidate.support)
+            for message, spoken in statement.quotes
+        ]
+        return DraftPoint(
+            candidate.text,
+            tuple(quotes[:MAX_QUOTES]),
+            candidate.kind,
+            candidate.by or tuple(dict.fromkeys(statement.speaker for statement in candidate.told)),
+            replaces=() if candidate.replaces is None else (candidate.replaces,),
+            spoken=not candidate.is_exchange,
         )
 
 
-def _stems(text: str) -> dict[str, float]:
-    return {word.stem: word.specificity for word in words(text) if word.is_content}
+def _name_words(name: str) -> list[str]:
+    return [word.lower for word in words(name) if len(word.text) > 2]
 
 
-def _gain(sentence: Sentence, weight: dict[str, float]) -> float:
-    """Return the weight of what a sentence adds against its length, which counts less than in full: a whole sentence is
-    worth more to a reader than the same words in shreds.
-    """
-    added = sum(weight[found] for found in sentence.stems)
-    return _WORTH[sentence.kind] * added / math.cbrt(len(sentence.text))
+def _tells_enough(candidate: Candidate) -> bool:
+    if candidate.kind is not PointKind.CLAIM or candidate.replaces is not None:
+        return True
+    alone = len(candidate.told) == 1
+    least = SUBSTANCE_OF_HANGING if alone and candidate.told[0].hangs else SUBSTANCE_OF_CLAIM
+    return sum(candidate.stems.values()) >= least and not (alone and candidate.told[0].is_garbled)
 
 
-def _selected(shortlist: Sequence[tuple[int, int, Sentence]], count: int, weight: dict[str, float]) -> list[int]:
-    """Return the places of the sentences that cover most together."""
-    open_weight = dict(weight)
+def _comes_first(candidate: Candidate) -> bool:
+    """Return whether the candidate is kept whatever else there is to tell."""
+    return candidate.kind in _SETTLED or candidate.is_open or candidate.replaces is not None
+
+
+def _worth(candidate: Candidate, *, punctuated: bool) -> float:
+    worth = _WORTH[candidate.kind]
+    if candidate.told[0].hangs:
+        worth *= _HANGING if len(candidate.told) == 1 else math.sqrt(_HANGING)
+    if any(statement.is_garbled for statement in candidate.told):
+        worth *= _GARBLED
+    if punctuated and not candidate.told[-1].is_ended:
+        worth *= _UNENDED
+    if any(statement.has_number for statement in candidate.told):
+        worth *= _FIGURES
+    if len(candidate.told) > 1:
+        worth *= _TOGETHER
+    return worth / math.pow(len(candidate.text), LENGTH_COUNTS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Holds a candidate to choose; ``place`` is its place among all, ``worth`` what a unit of weight in it counts."""
+
+    candidate: Candidate
+    place: int
+    stretch: int
+    worth: float
+    comes_first: bool
+
+    def gain(self, weight: Mapping[str, float]) -> float:
+        """Return the weight of what the candidate adds against its length, which counts less than in full."""
+        return self.worth * sum(weight.get(stem, 0.0) for stem in self.candidate.stems)
+
+
+def _shortlist(choices: Sequence[_Choice], stretches: int, weight: Mapping[str, float]) -> list[_Choice]:
+    """Return the best candidates of each stretch."""
+    ranked: list[list[_Choice]] = [[] for _ in range(stretches)]
+    for choice in choices:
+        ranked[choice.stretch].append(choice)
+    return [
+        choice
+        for found in ranked
+        for choice in sorted(found, key=lambda choice: (choice.comes_first, choice.gain(weight)), reverse=True)[
+            :SHORTLIST
+        ]
+    ]
+
+
+def _selected(shortlist: Sequence[_Choice], count: int, weight: Mapping[str, float]) -> list[_Choice]:
+    """Return the candidates that cover most together."""
+    uncovered = dict(weight)
     taken: Counter[int] = Counter()
     left = list(shortlist)
-    chosen: list[int] = []
+    chosen: list[_Choice] = []
     while left and len(chosen) < count:
-        best = max(left, key=lambda item: _gain(item[2], open_weight) / (1 + taken[item[0]]))
-        stretch, place, sentence = best
-        if _gain(sentence, open_weight) <= 0:
-            break
+        best = max(left, key=lambda choice: (choice.comes_first, choice.gain(uncovered) / (1 + taken[choice.stretch])))
         left.remove(best)
-        taken[stretch] += 1
-        chosen.append(place)
-        for found in sentence.stems:
-            open_weight[found] = 0.0
+        if best.candidate.replaces is None and best.gain(uncovered) <= 0:
+            continue
+        taken[best.stretch] += not best.comes_first
+        chosen.append(best)
+        uncovered.update(dict.fromkeys(best.candidate.stems, 0.0))
     return chosen

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from context_builder.assembly.budget.section import Item, Section
-from context_builder.assembly.budget.truncate import clipped
+from context_builder.assembly.budget.truncate import MARK, clipped
+from context_builder.assembly.candidate import ContextType
 from context_builder.errors import TokenLimitExceeded
 
 Chosen = tuple[int, float, Any]
@@ -177,13 +178,30 @@ def _clip_first(part: Allocation, room: int) -> None:
         shorter = section.with_text(item, text)
         return shorter is not None and section.measure([shorter]) <= room
 
-    text = clipped(item.text, fits)
+    text = _whole_lines(item.text, fits) if _is_summary(item) else clipped(item.text, fits)
     shorter = None if text is None else section.with_text(item, text)
     if shorter is not None:
         shorter.clipped = True
         part.left.pop(0)
         part.taken = [shorter]
         part.tokens = section.measure(part.taken)
+
+
+def _is_summary(item: Item) -> bool:
+    """Return whether the item's sentences were checked as wholes: what is cut off may be their "not" or "unless"."""
+    one = item.candidate
+    return one is not None and (
+        one.type is ContextType.SUMMARY or (one.memory is not None and one.memory.kind == "point")
+    )
+
+
+def _whole_lines(text: str, fits: Callable[[str], bool]) -> str | None:
+    lines = text.splitlines()
+    while len(lines) > 1:
+        lines.pop()
+        if fits(beginning := "\n".join([*lines, MARK])):
+            return beginning
+    return None
 
 
 def _too_large(cost: int, room: int) -> str:

@@ -16,6 +16,7 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "question": ("?", "#61afef"),
     "decision": ("✓", "#98c379"),
     "action": ("→", "#e5a04b"),
+    "proposal": ("◇", "#c678dd"),
     "disagreement": ("≠", "#e06c75"),
     "consilience": ("✦", ASSISTANT),
 }

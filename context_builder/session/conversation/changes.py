@@ -9,6 +9,7 @@ import orjson
 
 from context_builder.archive.archive import SummaryRow
 from context_builder.session.conversation.memory_batch import MemoryBatch
+from context_builder.session.messages.buffer import Buffer
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import CitedMessage
 from context_builder.session.summary.rolling_summary import Summary
@@ -51,6 +52,11 @@ class Changes:
         else:
             for entry in entries:
                 self.drop(entry)
+
+    def put_departed(self, buffer: Buffer) -> None:
+        """Note the newest messages that left the buffer, unless newer ones are still in it."""
+        if buffer.is_short():
+            self.fields["departed"] = b"[%s]" % b",".join(entry.encode() for entry in buffer.departed)
 
     def put_response(self, entry_id: int, record: bytes) -> None:
         self.fields[f"c:{entry_id}"] = record

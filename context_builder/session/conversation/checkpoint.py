@@ -1,7 +1,8 @@
 """A checkpoint holds a conversation so that another process can continue it.
 
 The checkpoint is a Redis hash: ``head`` (small, rewritten by every commit), ``order`` (only while a late
-message makes it differ from the order of ids), ``summary``, ``m:ID`` for each buffered message, ``c:ID`` for each
+message makes it differ from the order of ids), ``summary``, ``departed`` (the newest messages that are no longer
+buffered, short; only while fewer than ten are), ``m:ID`` for each buffered message, ``c:ID`` for each
 assistant response and ``s:ID`` for each message that the summary cites, each written only when it changes. Scripts
 that move dead letters count them there, too.
 A session that was swept has left ``summary_seq`` behind, which :class:`SessionStore` reads along.
@@ -135,8 +136,14 @@ def restore(
     order = orjson.loads(fields.get("order", b"[]"))
     published = head.get("published", head.get("buffer_limit", rules.buffer_max))  # the first versions wrote the limit
     conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0), published)
+    conversation.buffer.departed.extend(read_departed(fields, now))
     conversation.responses.restore({int(name[2:]): value for name, value in fields.items() if name.startswith("c:")})
     return conversation
+
+
+def read_departed(fields: Mapping[str, bytes], now: Instant) -> list[BufferedMessage]:
+    """Return the newest messages that left the buffer."""
+    return [BufferedMessage.decode(orjson.dumps(entry), now) for entry in orjson.loads(fields.get("departed", b"[]"))]
 
 
 def _topic(domains: Mapping[str, Any]) -> Topic:

@@ -10,7 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf
 from typing import Final
 
-from context_builder.analysis.analyst import DomainResult, KeywordResult, SummaryRequest, SummaryResult
+from context_builder.analysis.analyst import (
+    CompactionResult,
+    DomainResult,
+    KeywordResult,
+    SummaryRequest,
+    SummaryResult,
+)
 from context_builder.analysis.text.words import Recurrence
 from context_builder.clock import Instant
 from context_builder.costs import Usage
@@ -24,6 +30,7 @@ from context_builder.session.conversation.summary_scheduler import SummarySchedu
 from context_builder.session.conversation.tasks import (
     AnalysisResult,
     AnalysisTask,
+    CompactionTask,
     DomainTask,
     KeywordTask,
     SummaryTask,
@@ -37,8 +44,11 @@ from context_builder.session.messages.message import Message
 from context_builder.session.summary.ledger import Ledger
 from context_builder.session.summary.rolling_summary import Summary
 
-LEDGER_TAIL_TOKENS: Final = 300
-"""So much of the ledger's tail an analyst is shown, to continue it without repeating it."""
+KEYWORD_CONTEXT: Final = 2
+"""Messages before one that is asked about, which tell what "it" is."""
+
+KNOWN_SHARE: Final = 0.25
+"""Part of a summary call's room that known points may take; with the default budgets, all of them fit."""
 
 
 class Conversation:
@@ -69,6 +79,7 @@ class Conversation:
         self._batches = KeywordBatches(rules)
         self._recurrence = Recurrence()
         self.domain_tracker = DomainTracker(rules, self.buffer, self._triggers, now)
+        self._may_compact = self._compacting = False
         self._summary_scheduler = SummaryScheduler(rules, self.buffer, self._triggers, count_tokens)
 
     def receive(self, messages: Iterable[Message], now: Instant) -> list[BufferedMessage]:
@@ -116,6 +127,8 @@ class Conversation:
             self._fold_domains(task, result, now)
         elif isinstance(task, SummaryTask) and isinstance(result, SummaryResult):
             self._fold_summary(task, result, now)
+        elif isinstance(task, CompactionTask) and isinstance(result, CompactionResult):
+            self._fold_compaction(task, result, now)
         else:
             raise TypeError(f"{type(result).__name__} does not answer {type(task).__name__}")
         self._charge(task, result.usage)
@@ -134,8 +147,10 @@ class Conversation:
             self._triggers.keywords_failed(now)
         elif isinstance(task, DomainTask):
             self.domain_tracker.failed(now)
-        else:
+        elif isinstance(task, SummaryTask):
             self._summary_scheduler.failed(task, now, retry_after)
+        else:
+            self._compacting = False  # it is asked for again after the next summary
 
     def close(self) -> None:
         """Summarize everything from here on without waiting for its age."""
@@ -154,6 +169,7 @@ class Conversation:
         """Let the next commit write down all that this process holds."""
         for entry in self.buffer.ordered():
             self._changes.put(entry)
+        self._changes.put_departed(self.buffer)
         for entry_id, record in self.responses.records.items():
             self._changes.put_response(entry_id, record)
         for source in self.summary.sources.values():
@@ -194,8 +210,12 @@ class Conversation:
         )
         if not batch:
             return None
-        recurring = self._recurrence.counts if longest is not None else self._recurrence.counts.copy()
-        return KeywordTask([entry.for_analyst(recurring) for entry in batch])
+        if longest is not None:  # and so without a model, which alone reads what was said before
+            return KeywordTask([entry.for_analyst(self._recurrence.counts) for entry in batch])
+        recurring = self._recurrence.counts.copy()
+        return KeywordTask(
+            [entry.for_analyst(recurring, self.buffer.before(entry, KEYWORD_CONTEXT)) for entry in batch]
+        )
 
     def domains_due(self, now: Instant) -> bool:
         """Return whether enough messages or enough time have come since the last inference."""
@@ -219,7 +239,7 @@ class Conversation:
 
     def next_summary_task(self, pending: Sequence[BufferedMessage] = ()) -> SummaryTask | None:
         """Return the next part of a summary that is due; ``pending`` when :attr:`takes_pending_next`."""
-        known = self.summary.ledger.tail(min(LEDGER_TAIL_TOKENS, self.rules.summary_input // 4))
+        known = self.summary.ledger.known(int(KNOWN_SHARE * self.rules.summary_input))
         part = self._summary_scheduler.next_part(pending, known)
         if part is None:
             return None
@@ -228,6 +248,20 @@ class Conversation:
             [entry.for_analyst() for entry in part.entries], shown, self.domain_tracker.latest.keywords
         )
         return SummaryTask(part.entries, part.from_pending, part.last_resort, part.again, request=request)
+
+    def next_compaction_task(self) -> CompactionTask | None:
+        """Return the oldest points of the summary as a task, where a summary has brought it near its budget.
+
+        It is asked for once after each summary, and not beside another one.
+        """
+        if not self._may_compact or self._compacting:
+            return None
+        self._may_compact = False
+        request = self.summary.ledger.compaction()
+        if request is None:
+            return None
+        self._compacting = True
+        return CompactionTask(request)
 
     def next_moment(self, now: Instant, *, can_start_tasks: bool = True, ticks: bool = True) -> float:
         """Return the monotonic time at which something is due by itself; no tasks unless ``can_start_tasks``, and
@@ -300,8 +334,11 @@ class Conversation:
 
     def _move_to_pending(self) -> None:
         """Let go of what is no longer published."""
-        for entry in self.buffer.overflow():
+        moving = self.buffer.overflow()
+        for entry in moving:
             self._changes.move_to_pending(entry)
+        if moving:
+            self._changes.put_departed(self.buffer)
 
     def _changed(self, entries: Collection[BufferedMessage]) -> None:
         for entry in entries:
@@ -315,18 +352,28 @@ class Conversation:
             return
         self._summary_scheduler.taken(task, degraded=degraded)
         self.analysts["summary"] = result.analyst
-        earlier, before = self.summary.sources, [*self.summary.ledger.points]
+        earlier = self.summary.sources
         if task.again:
-            written = self.summary.take_again(task.entries, result, now)
+            update = self.summary.take_again(task.entries, result, now)
         else:
-            written = self.summary.take(task.entries, result, now, degraded=degraded)
+            update = self.summary.take(task.entries, result, now, degraded=degraded)
             self.since_summary -= len(task.entries)
             self._changes.summarized(task.entries, from_pending=task.from_pending)
+            self._changes.put_departed(self.buffer)
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
         self.last_summary = now
+        self._may_compact = True
         self._changes.archive(self.summary.row(self.session_id, task.entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
             said = () if task.again else task.entries
-            after, responses = self.summary.ledger.points, self.responses.records
-            self._changes.remember(memory_batch(self.session_id, said, before, written, after, responses))
+            self._changes.remember(
+                memory_batch(self.session_id, said, update, self.summary.ledger.points, self.responses.records)
+            )
+
+    def _fold_compaction(self, task: CompactionTask, result: CompactionResult, now: Instant) -> None:
+        self._compacting = False
+        earlier = self.summary.sources
+        self.summary.compact(task.request.points, result, now)
+        self._changes.replace_sources(earlier, self.summary.sources)
+        self._changes.put_summary(self.summary)

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from context_builder.analysis.analyst import Analyst, DomainResult
+from context_builder.analysis.analyst import DOMAIN_TEXT, Analyst, AnalystMessage, DomainResult
+from context_builder.analysis.chunking import excerpt
+from context_builder.analysis.text.domains import knows_language
 from context_builder.clock import Instant
 from context_builder.costs import Usage
 from context_builder.errors import AnalystError
@@ -53,7 +55,7 @@ class DomainTracker:
             return None
         self._running, self._asked = True, now
         standing = self.latest if self.latest.analyst else None
-        return DomainTask([entry.for_analyst() for entry in newest], last_id, self.new, standing, self._is_in_doubt())
+        return DomainTask([entry.for_analyst() for entry in newest], last_id, self.new, standing)
 
     def was_asked_at(self, now: Instant) -> bool:
         """Return once whether this is the very moment at which a task was handed out."""
@@ -67,7 +69,7 @@ class DomainTracker:
             self.skipped += 1
         else:
             self.latest = result
-        self.topic = self.topic.after(result.confidence, now.wall)
+        self.topic = self.topic.after(result.confidence, now.wall, result.keywords)
         self.new -= task.new
         self.last = now
         untagged = [entry for entry in self._buffer.entries.values() if not entry.domains and entry.id <= task.through]
@@ -80,68 +82,41 @@ class DomainTracker:
         self._running = False
         self._triggers.domains_failed(now)
 
-    def _is_in_doubt(self) -> bool:
-        """Return whether the last result's leading domain does not lead yet, or for the first time."""
-        return self.topic.rising is not None or self.latest.domains[:1] != list(self.topic.active[:1])
 
-
-MOST_IN_A_ROW: Final = 6
-"""Readings taken again before the model is asked all the same."""
-
-Confidence = Mapping[str, float]
-"""Of domains, highest first; empty when nothing points to one."""
-
-
-def is_unchanged(names: Collection[str], recent: Confidence, newest: Confidence) -> bool:
-    """Return whether plain text analysis finds no domain but those of ``names``: none leads in the ``recent`` messages,
-    and the ``newest`` among them, by themselves, speak for one of the names or for nothing.
-    """
-    leading = _leading(recent)
-    return (leading is None or leading in names) and (not newest or any(name in newest for name in names))
+MOST_IN_A_ROW: Final = 2
+"""Results repeated before the model is asked all the same."""
 
 
 class DomainGate:
-    """Repeats the model's last result while plain text analysis agrees with it, :data:`MOST_IN_A_ROW` times at most.
+    """Repeats the model's last result while plain text analysis recognises its leading domain, :data:`MOST_IN_A_ROW`
+    times at most.
 
-    The two agree on the leading domain, or they differ as they did both of the last two times the model was asked: it
-    may well call biology what the vocabularies call ecology. Agreement also ends a doubt about what the model said
-    once; silence about every domain does not. ``plain`` is the plain text analysis, which works off the loop.
+    It must lead in the recent messages and in the newest among them by themselves: that no word of another domain was
+    found shows nothing, least of all in a language that the vocabularies do not know. ``plain`` is the plain text
+    analysis, which works off the loop.
     """
 
     def __init__(self, plain: Analyst) -> None:
         self._plain = plain
-        self._heard: str | None = None
-        self._judged: tuple[str | None, str | None] | None = None
-        self._other_name: str | None = None
         self._in_a_row = 0
 
     async def repeated(self, task: DomainTask) -> DomainResult | None:
         """Return the last result again; ``None`` when the model is to be asked."""
-        self._heard = None
+        standing, newest = task.standing, task.messages[-task.new :]
+        if standing is None or standing.analyst == self._plain.name or self._in_a_row >= MOST_IN_A_ROW:
+            return None
+        if not knows_language([excerpt(message.text, DOMAIN_TEXT) for message in newest]):
+            return None
         with suppress(AnalystError):
-            recent = (await self._plain.infer_domains(task.messages)).confidence
-            newest = (await self._plain.infer_domains(task.messages[-task.new :])).confidence
-            self._heard = _leading(recent)
-            if task.standing is not None and self._stands(task.standing, recent, newest, in_doubt=task.in_doubt):
+            if all([await self._recognises(standing, messages) for messages in (newest, task.messages)]):
                 self._in_a_row += 1
-                return replace(task.standing, usage=Usage(), repeated=True)
+                return replace(standing, usage=Usage(), repeated=True)
         return None
 
-    def judged(self, result: DomainResult) -> None:
-        """Note that the messages of the last :meth:`repeated` were read by the model after all."""
-        judgement = _leading(result.confidence), self._heard
-        self._other_name = self._heard if judgement == self._judged else None
-        self._judged = judgement
+    def model_answered(self) -> None:
+        """Note that the model has read the messages of the last :meth:`repeated`."""
         self._in_a_row = 0
 
-    def _stands(self, result: DomainResult, recent: Confidence, newest: Confidence, *, in_doubt: bool) -> bool:
-        if result.analyst == self._plain.name or self._in_a_row >= MOST_IN_A_ROW or (in_doubt and not recent):
-            return False
-        names = result.domains[:1]
-        if self._other_name is not None and not in_doubt:
-            names.append(self._other_name)
-        return is_unchanged(names, recent, newest)
-
-
-def _leading(confidence: Confidence) -> str | None:
-    return next(iter(confidence), None)
+    async def _recognises(self, standing: DomainResult, messages: Sequence[AnalystMessage]) -> bool:
+        heard = (await self._plain.infer_domains(messages)).domains
+        return bool(heard) and heard[:1] == standing.domains[:1]

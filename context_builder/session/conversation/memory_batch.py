@@ -16,7 +16,7 @@ from context_builder.memory.memory import Memory, MemoryFilter, MemoryQuery, Ten
 from context_builder.memory.preferences import KIND, WITHDRAWN, Preference, stated_preferences, withdrawal
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import UNKNOWN_SPEAKER, identity_of
-from context_builder.session.summary.compression import LEVELS
+from context_builder.session.summary.ledger import LedgerUpdate
 from context_builder.session.summary.point import Point
 from context_builder.session.summary.supersession import replaced_by
 from context_builder.timestamps import moment
@@ -124,49 +124,37 @@ class MemoryBatch:
         except (zlib.error, ValueError, TypeError, KeyError) as error:
             raise EntryUnreadable(f"not a memory batch: {type(error).__name__}") from None
 
-    def at_present(self, points: Iterable[Point]) -> Self:
-        """Return what still holds of the batch once the ledger has come to ``points``; for a late delivery.
-
-        A point that is no longer there was deleted, or never is to be remembered. One that was merged since has been
-        remembered with its present text.
-        """
-        present = {_point_id(self.session_id, point): point for point in points}
-
-        def holds(memory: Memory) -> bool:
-            point = present.get(memory.id)
-            return point is not None and (point.level <= LEVELS or point.text == memory.text)
-
-        return replace(self, memories=[one for one in self.memories if one.kind != POINT or holds(one)])
+    def at_present(self, replaced: Iterable[tuple[int, float]]) -> Self:
+        """Return what still holds of the batch when the points ``replaced`` no longer do; for a late delivery."""
+        gone = {point_id(self.session_id, number, time) for number, time in replaced}
+        return replace(self, memories=[one for one in self.memories if one.id not in gone])
 
 
 def memory_batch(
     session_id: str,
     entries: Sequence[BufferedMessage],
-    before: Iterable[Point],
-    written: Iterable[Point],
-    after: Iterable[Point],
+    update: LedgerUpdate,
+    points: Iterable[Point],
     responses: Mapping[int, bytes],
 ) -> MemoryBatch:
-    """Return the batch of a part that summarized ``entries`` and took the ledger from ``before`` to ``after``.
+    """Return the batch of a part that summarized ``entries``, and whose ``update`` led to the ledger's ``points``.
 
-    ``responses`` are what the assistant said, as published, by id.
-
-    ``written`` are its new points in the analyst's own words. These are remembered, because the memory has room:
-    that the ledger shortens a point changes nothing there. Points that it merges make way for what they became.
+    ``responses`` are what the assistant said, as published, by id. Points are remembered as they were written, for
+    good: those that leave the summary for want of room, or are rewritten there, stay in the memory as they are. What a
+    new point replaced is superseded.
     """
-    known = {_point_id(session_id, point): point for point in before}
-    present = {_point_id(session_id, point): point for point in after}
-    whole = {_point_id(session_id, point): point for point in written}
     cited = {entry.id: entry for entry in entries}
-    earlier = list({**known, **present, **whole}.values())
-    new = [
-        point if point.level > LEVELS else whole.get(point_id, point)
-        for point_id, point in present.items()
-        if point_id not in known or (point.level > LEVELS and point != known[point_id])
-    ]
-    points = [of_point(session_id, point, cited, replaced_by(point, earlier)) for point in new]
+    earlier = list(
+        {_point_id(session_id, point): point for point in (*points, *update.replaced, *update.written)}.values()
+    )
+    written = [of_point(session_id, point, cited, replaced_by(point, earlier)) for point in update.written]
     messages = [of_message(session_id, entry, responses.get(entry.id)) for entry in entries]
-    return MemoryBatch(session_id, [*messages, *points], [point_id for point_id in known if point_id not in present])
+    superseded = [
+        point_id(session_id, number, time)
+        for point in update.replaced
+        for number, time in (point.merges or ((point.id, point.time),))
+    ]
+    return MemoryBatch(session_id, [*messages, *written], superseded)
 
 
 def of_message(session_id: str, entry: BufferedMessage, response: bytes | None = None) -> Memory:
@@ -221,14 +209,14 @@ def of_point(
         text=point.text,
         kind=POINT,
         session_id=session_id,
-        speaker=", ".join(point.speakers),
+        speaker=", ".join(point.by),
         time=moment(point.time),
         tags=tuple(dict.fromkeys(domain for entry in cited for domain in entry.domains)),
         metadata={
             "point": point.kind.value,
             "cites": point.ids,
             "messages": point.messages,
-            "speakers": point.speakers,
+            "speakers": point.by,
             **({"keywords": keywords} if keywords else {}),
             **({"supersedes": replaced.id} if replaced is not None else {}),
         },

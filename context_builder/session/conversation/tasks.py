@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from context_builder.analysis.analyst import (
     AnalystMessage,
+    CompactionRequest,
+    CompactionResult,
     DomainResult,
     KeywordResult,
     SummaryRequest,
@@ -27,15 +29,13 @@ class KeywordTask:
 class DomainTask:
     """Asks for the domains of the newest messages, up to the id ``through``; ``new`` of them came since last time.
 
-    ``standing`` is the last result, if there was one, which may be taken again if nothing has changed; ``in_doubt``
-    says that its leading domain does not lead the smoothed ones yet, or for the first time.
+    ``standing`` is the last result, if there was one, which may be taken again if nothing has changed.
     """
 
     messages: Sequence[AnalystMessage]
     through: int
     new: int
     standing: DomainResult | None = None
-    in_doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +59,12 @@ class SummaryTask(SummaryPart):
     request: SummaryRequest
 
 
-AnalysisTask = KeywordTask | DomainTask | SummaryTask
-AnalysisResult = KeywordResult | DomainResult | SummaryResult
+@dataclass(frozen=True, slots=True)
+class CompactionTask:
+    """Asks to rewrite the oldest points of the summary as fewer sentences."""
+
+    request: CompactionRequest
+
+
+AnalysisTask = KeywordTask | DomainTask | SummaryTask | CompactionTask
+AnalysisResult = KeywordResult | DomainResult | SummaryResult | CompactionResult

@@ -9,9 +9,15 @@ from typing import Any, Final
 import orjson
 
 from context_builder.costs import NO_USAGE, Usage
-from context_builder.session.conversation.tasks import AnalysisTask, DomainTask, KeywordTask, SummaryTask
+from context_builder.session.conversation.tasks import (
+    AnalysisTask,
+    CompactionTask,
+    DomainTask,
+    KeywordTask,
+    SummaryTask,
+)
 
-TASKS: Final = ("keywords", "domains", "summary", "embeddings")
+TASKS: Final = ("keywords", "domains", "summary", "compaction", "embeddings")
 
 
 def task_of(task: AnalysisTask) -> str:
@@ -23,6 +29,8 @@ def task_of(task: AnalysisTask) -> str:
             return "domains"
         case SummaryTask():
             return "summary"
+        case CompactionTask():
+            return "compaction"
 
 
 @dataclass(slots=True)

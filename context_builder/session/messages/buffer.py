@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.publication import Publication
+
+RECENT: Final = 10
+"""Newest messages that are at hand, short, after they have left the buffer."""
 
 
 class Buffer:
@@ -13,14 +18,16 @@ class Buffer:
     Older ones wait in the pending list. ``publication`` has the JSON of what is published.
 
     ``pending`` counts the list, whose entries this process does not hold, and ``pending_tokens`` reckons what
-    they have. Entries that a summary is being made of are pinned: they do not move to the pending list, so that no
-    message is taken twice.
+    they have. ``departed`` are the newest that left, as an inference of domains is shown them. Entries that a summary
+    is being made of are pinned: they do not move to the pending list, so that no message is
+    taken twice.
     """
 
     def __init__(self, limit: int, max_bytes: int) -> None:
         self._limit = limit
         self._max_bytes = max_bytes
         self.entries: dict[int, BufferedMessage] = {}
+        self.departed: deque[BufferedMessage] = deque(maxlen=RECENT)
         self.publication = Publication()
         self.pending = 0
         self.pending_tokens = 0
@@ -90,6 +97,10 @@ class Buffer:
             return [entry for entry in self.published() if entry.id in self._without_keywords]
         return [self.entries[entry_id] for entry_id in sorted(self._without_keywords)]  # without touching the others
 
+    def is_short(self) -> bool:
+        """Return whether some of the newest messages have left the buffer."""
+        return len(self._order) < RECENT and bool(self.departed)
+
     @property
     def published_count(self) -> int:
         return len(self._order) - self._first
@@ -104,7 +115,13 @@ class Buffer:
                 self._fit()
 
     def newest(self, count: int) -> list[BufferedMessage]:
-        return self._order[-count:]
+        """Return the newest messages, also those that left the buffer."""
+        return [*self.departed, *self._order[-count:]][-count:]
+
+    def before(self, entry: BufferedMessage, count: int) -> list[BufferedMessage]:
+        """Return so many messages that were said just before one of the buffer."""
+        place = next((place for _, place in self._places([entry])), 0)
+        return [*self.departed, *self._order[max(0, place - count) : place]][-count:]
 
     def without_newest(self, count: int) -> list[BufferedMessage]:
         return self._order[: max(0, len(self._order) - count)]
@@ -132,7 +149,7 @@ class Buffer:
             staying = [entry for entry in outside if entry.id in self._pinned]
             self._order[: self._first], self._first = staying, len(staying)
             for entry in leaving:
-                self._let_go(entry.id)
+                self._let_go(entry)
         self.pending += len(leaving)
         self.pending_tokens += sum(entry.estimated_tokens for entry in leaving)
         return leaving
@@ -159,14 +176,16 @@ class Buffer:
         if leaving:
             self.publication.keep([entry.id not in leaving for entry in self.published()])
             self._first = sum(entry.id not in leaving for entry in self._order[: self._first])
+            left = [entry for entry in self._order if entry.id in leaving]
             self._order = [entry for entry in self._order if entry.id not in leaving]
             self._pinned -= leaving
-            for entry_id in leaving & self.entries.keys():
-                self._let_go(entry_id)
+            for entry in left:
+                self._let_go(entry)
 
-    def _let_go(self, entry_id: int) -> None:
-        del self.entries[entry_id]
-        self._without_keywords.discard(entry_id)
+    def _let_go(self, entry: BufferedMessage) -> None:
+        del self.entries[entry.id]
+        self._without_keywords.discard(entry.id)
+        self.departed.append(entry.shortened())
 
     def _places(self, entries: Collection[BufferedMessage]) -> Iterator[tuple[BufferedMessage, int]]:
         """Yield entries with their places in the order; what changes is hardly ever far from the end."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, Final
 
 import orjson
 
-from context_builder.analysis.analyst import MIN_KEYWORD_TEXT, AnalystMessage, DomainResult
+from context_builder.analysis.analyst import DOMAIN_TEXT, MIN_KEYWORD_TEXT, AnalystMessage, DomainResult
+from context_builder.analysis.chunking import excerpt
 from context_builder.clock import Instant
+from context_builder.quoting import LONGEST_NAME
 from context_builder.session.messages.message import Message
 from context_builder.timestamps import epoch
 
@@ -85,9 +88,25 @@ class BufferedMessage:
         self.domain_confidence = dict(result.confidence)
         self._encoded = None
 
-    def for_analyst(self, recurring: Mapping[str, int] | None = None) -> AnalystMessage:
+    def shortened(self) -> BufferedMessage:
+        """Return a copy with as much of the message as an inference of domains is shown, whatever its size."""
+        short = copy(self)
+        short.speaker, short.text = self.speaker[:LONGEST_NAME], excerpt(self.text, DOMAIN_TEXT)
+        short.timestamp_raw = short.user_id = short._encoded = None
+        return short
+
+    def for_analyst(
+        self, recurring: Mapping[str, int] | None = None, before: Sequence[BufferedMessage] = ()
+    ) -> AnalystMessage:
         return AnalystMessage(
-            self.id, self.speaker, self.text, self.timestamp, self.number, self.consilience, recurring or {}
+            self.id,
+            self.speaker,
+            self.text,
+            self.timestamp,
+            self.number,
+            self.consilience,
+            recurring or {},
+            tuple(entry.for_analyst() for entry in before),
         )
 
     def wire(self) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from context_builder.errors import EntryUnreadable, StoreError
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_field
 from context_builder.session.store.scripts import script
-from context_builder.session.summary.point import Point
 from context_builder.storage.redis_availability import translated
 
 KEPT_BYTES: Final = 4 * 1024 * 1024
@@ -139,12 +138,12 @@ class DeadLetters:
 
     async def _at_present(self, entry: bytes) -> tuple[bytes, bytes]:
         """Return the session's revision, and the entry as it holds at that: for the memory, without points that were
-        deleted or replaced since.
+        replaced since.
         """
         async with translated():
             revision, summary = await self._client.hmget(self._keys.checkpoint, ["revision", "summary"])
         if self._origin == "memory":
-            points = orjson.loads(summary)["points"] if summary else ()
+            replaced = orjson.loads(summary)["replaced"] if summary else ()
             with suppress(EntryUnreadable):
-                entry = MemoryBatch.decode(entry).at_present(map(Point.from_wire, points)).encode()
+                entry = MemoryBatch.decode(entry).at_present(replaced).encode()
         return revision or b"0", entry

@@ -1,101 +1,201 @@
-"""The ledger holds the rolling summary as points, each citing the messages it came from.
+"""The ledger holds the rolling summary as points, whole sentences that rest on quotes of messages.
 
-A summary is never summarized again. New points are added in chronological order; only when the
-token budget demands it are old ones shortened and then merged, oldest first, and what identifies
-things (numbers, names, identifiers) stays verbatim for as long as anything stays.
+New points are added in chronological order. A point that answers, settles or corrects a known one takes its place.
+Over the token budget whole points leave; near it, a model rewrites the oldest as fewer sentences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Final
 
-from context_builder.analysis.analyst import MAX_CITATIONS, DraftPoint, KnownPoint, PointKind
+from context_builder.analysis.analyst import (
+    CompactedPoint,
+    CompactionRequest,
+    CompactionResult,
+    DraftPoint,
+    KnownPoint,
+    PointKind,
+    Quote,
+)
 from context_builder.quoting import quoted_line, quoted_name
 from context_builder.session.messages.buffered_message import BufferedMessage
-from context_builder.session.summary.point import Point, rendered
-from context_builder.session.summary.token_budget import fit
+from context_builder.session.summary.point import Point, PointQuote, rendered
+from context_builder.session.summary.token_budget import cost_of, fit, is_binding
+
+COMPACT_FROM: Final = 0.88
+"""Part of the budget from which old points are rewritten: a summary more still fits beside it."""
+
+COMPACT_TO: Final = 0.8
+"""Part of the budget that the points are to take after that."""
+
+SHORTER: Final = 2.5
+"""Times as many tokens are rewritten as are to be saved: to shorten a few points to nothing would lose them."""
+
+LEFT_ALONE: Final = 6
+"""Newest points that are never rewritten: what follows may still answer, settle or correct them."""
+
+MOST_EVIDENCE: Final = 20
+"""Most quotes of one point. A point that was rewritten many times keeps the earliest and the latest."""
+
+REMEMBERED_REPLACEMENTS: Final = 1_000
+"""Newest replaced points that are kept, so that a late delivery does not bring them back to the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerUpdate:
+    """Holds the points that were ``written``, and those that they ``replaced``."""
+
+    written: Sequence[Point]
+    replaced: Sequence[Point]
 
 
 class Ledger:
-    """Holds points in chronological order, within ``budget`` tokens as ``count`` counts them."""
+    """Holds points in chronological order, within ``budget`` tokens as ``count`` counts them.
+
+    ``replaced`` are the ids and times of points whose place others took, the newest last.
+    """
 
     def __init__(self, budget: int, count: Callable[[str], int]) -> None:
         self._budget = budget
         self._count = count
         self.points: list[Point] = []
+        self.replaced: list[tuple[int, float]] = []
         self._next_id = 1
 
-    def restore(self, points: Iterable[Point]) -> None:
-        """Restore points that :meth:`Point.wire` wrote."""
+    def restore(self, points: Iterable[Point], replaced: Iterable[tuple[int, float]], next_id: int) -> None:
+        """Restore points that :meth:`Point.wire` wrote, and what else a checkpoint keeps."""
         self.points = list(points)
-        self._next_id = max((point.id for point in self.points), default=0) + 1
+        self.replaced = list(replaced)
+        self._next_id = next_id
+
+    @property
+    def next_id(self) -> int:
+        """Return the id of the next point; no id is given twice, whatever left the ledger."""
+        return self._next_id
 
     def render(self) -> str:
-        """Return the text of the rolling summary: one line a point."""
+        """Return the text of the rolling summary."""
         return rendered(self.points)
 
-    def tail(self, tokens: int) -> list[KnownPoint]:
-        """Return the newest points that fit ``tokens``, oldest first."""
-        chosen: list[KnownPoint] = []
-        for point in reversed(self.points):
-            tokens -= self._count(point.text)
+    def known(self, tokens: int) -> list[KnownPoint]:
+        """Return the points that an analyst is shown, oldest first: all if they have at most so many ``tokens``.
+
+        Otherwise decisions, actions and open questions come first, and of each the newest.
+        """
+        chosen: set[int] = set()
+        newest_first = self.points[::-1]
+        for point in sorted(newest_first, key=lambda one: not is_binding(one.kind)):
+            tokens -= cost_of(point, self._count)
             if tokens < 0:
                 break
-            chosen.append(KnownPoint(point.id, point.text, point.kind, point.speakers))
-        return chosen[::-1]
+            chosen.add(point.id)
+        return [point.known() for point in self.points if point.id in chosen]
 
     def add(
         self, drafts: Sequence[DraftPoint], entries: Mapping[int, BufferedMessage], *, instead: bool = False
-    ) -> list[Point]:
+    ) -> LedgerUpdate:
         """Add an analyst's points about ``entries`` (by id); return those that were accepted, as they were written.
 
-        A draft that cites none of the entries, or anything besides them, is refused. With ``instead``, they take the
-        place of the points that cite nothing but these entries.
+        A draft that quotes none of the entries, or anything besides them, is refused. With ``instead``, they take the
+        place of the points that quote nothing but these entries.
         """
-        accepted: list[Point] = []
-        place = self._forget(entries.keys()) if instead else None
+        written: list[Point] = []
+        place, replaced = self._without(entries.keys()) if instead else (None, [])
         for draft in drafts:
             text = quoted_line(draft.text)
-            if not text or not draft.cites or any(cited not in entries for cited in draft.cites):
+            if not text or not draft.evidence or any(cited not in entries for cited in draft.cites):
                 continue
-            point = self._point(draft, text, entries)
+            old = [point for point in self.points if point.id in draft.replaces]
+            self.points = [point for point in self.points if point not in old]
+            replaced += old
+            point = self._point(draft, text, entries, old)
             if place is None:
                 self._insert(point)
             else:
-                self.points.insert(place + len(accepted), point)
-            accepted.append(point)
+                self.points.insert(place + len(written), point)
+            written.append(point)
+        self._replace(replaced)
         self.points = fit(self.points, self._budget, self._count)
-        return accepted
+        return LedgerUpdate(written, replaced)
 
-    def _point(self, draft: DraftPoint, text: str, entries: Mapping[int, BufferedMessage]) -> Point:
-        cited = [entries[cite] for cite in dict.fromkeys(draft.cites)][:MAX_CITATIONS]
-        listener_numbers = [e.number for e in cited if e.number is not None and not e.consilience]
+    def compaction(self) -> CompactionRequest | None:
+        """Return points to be rewritten as fewer sentences; None while the budget is not near.
+
+        Of the old points those come first that were rewritten least often, so that no words are written anew again and
+        again; of these the oldest. The others are shown beside them, since they may tell what no longer holds.
+        """
+        costs = {point.id: cost_of(point, self._count) for point in self.points}
+        excess = sum(costs.values()) - int(COMPACT_TO * self._budget)
+        old = sorted(self.points[: max(0, len(self.points) - LEFT_ALONE)], key=lambda point: point.rewrites)
+        chosen: dict[int, int] = {}
+        for point in old:
+            if sum(chosen.values()) < SHORTER * excess:
+                chosen[point.id] = costs[point.id]
+        if sum(costs.values()) < COMPACT_FROM * self._budget or len(chosen) < 2:
+            return None
+        asked = [point.known() for point in self.points if point.id in chosen]
+        beside = [point.known() for point in self.points if point.id not in chosen]
+        tokens = sum(chosen.values())
+        return CompactionRequest(asked, max(tokens - excess, tokens // 2), beside)
+
+    def compact(self, asked: Sequence[KnownPoint], result: CompactionResult) -> bool:
+        """Put the sentences of ``result`` in the place of the points that they merge; return whether that was done.
+
+        Of the points that were ``asked`` about, those that ``result`` keeps stay as they are, and so do decisions,
+        actions and open questions that no sentence says; others that no sentence says leave. Nothing is done where the
+        text would not get shorter, or a point was replaced meanwhile: a sentence may say what no longer holds.
+        """
+        place = {point.id: index for index, point in enumerate(self.points)}
+        said = {merged for one in result.points for merged in one.merges}
+        if not {point.id for point in asked} <= place.keys() or not said <= {point.id for point in asked}:
+            return False
+        staying = {point.id for point in asked if point.id in result.kept or is_binding(point.kind)} - said
+        gone = {point.id for point in asked} - staying
+        placed = [(index, point) for index, point in enumerate(self.points) if point.id not in gone]
+        for next_id, one in enumerate(result.points, start=self._next_id):
+            old = [self.points[place[merged]] for merged in one.merges]
+            placed.append((place[old[-1].id], _merged(next_id, one, old)))
+        points = [point for _, point in sorted(placed, key=lambda each: each[0])]
+        if self._count(rendered(points)) >= self._count(self.render()):
+            return False
+        self.points = points
+        self._next_id += len(result.points)
+        return True
+
+    def _point(
+        self, draft: DraftPoint, text: str, entries: Mapping[int, BufferedMessage], old: Sequence[Point]
+    ) -> Point:
+        cited = [entries[cite] for cite in draft.cites]
+        numbers = [entry.number for entry in cited if entry.number is not None and not entry.consilience]
+        speakers = dict.fromkeys(quoted_name(entry.speaker) for entry in cited)
+        new = [_quoted(quote, entries[quote.message]) for quote in draft.evidence]
+        kind = PointKind.CONSILIENCE if all(entry.consilience for entry in cited) else draft.kind
         point = Point(
             id=self._next_id,
             text=text,
-            ids=tuple(entry.id for entry in cited),
-            messages=tuple(entry.number for entry in cited if entry.number is not None),
-            speakers=tuple(dict.fromkeys(quoted_name(entry.speaker) for entry in cited)),
-            kind=PointKind.CONSILIENCE if all(entry.consilience for entry in cited) else draft.kind,
+            kind=kind,
+            by=tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers),
+            evidence=_bounded([quote for point in old for quote in point.evidence], new),
             time=min(entry.time for entry in cited),
-            first_number=min(listener_numbers, default=None),
+            first_number=min(numbers, default=None),
+            spoken=_is_spoken(draft, text, speakers),
+            unconfirmed=draft.unconfirmed,
         )
         self._next_id += 1
-        return self._restating(draft.replaces, point)
+        return point
 
-    def _restating(self, replaced_id: int | None, point: Point) -> Point:
-        """Return ``point`` in place of the one it restates, keeping where that one came from."""
-        old = next((known for known in self.points if known.id == replaced_id), None)
-        if old is None:
-            return point
-        self.points.remove(old)
-        return point.citing(old, point)
+    def _without(self, ids: Set[int]) -> tuple[int, list[Point]]:
+        """Take out the points that quote nothing besides ``ids``; return where the first of them was, and them."""
+        gone = [point for point in self.points if ids >= set(point.ids)]
+        place = self.points.index(gone[0]) if gone else len(self.points)
+        self.points = [point for point in self.points if point not in gone]
+        return place, gone
 
-    def _forget(self, ids: Set[int]) -> int:
-        """Take out the points that cite nothing besides ``ids``; where the first of them was."""
-        of_them = [ids >= set(point.ids) for point in self.points]
-        self.points = [point for point, gone in zip(self.points, of_them, strict=True) if not gone]
-        return of_them.index(True) if True in of_them else len(self.points)
+    def _replace(self, replaced: Sequence[Point]) -> None:
+        gone = [known for point in replaced for known in ((point.id, point.time), *point.merges)]
+        self.replaced = [*self.replaced, *gone][-REMEMBERED_REPLACEMENTS:]
 
     def _insert(self, point: Point) -> None:
         """Insert the point last, unless its messages came late: then before the first point that is later by the
@@ -105,7 +205,52 @@ class Ledger:
         self.points.insert(index, point)
 
 
+def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> Point:
+    numbers = [point.first_number for point in old if point.first_number is not None]
+    return Point(
+        id=point_id,
+        text=quoted_line(compacted.text),
+        kind=compacted.kind,
+        by=tuple(dict.fromkeys(name for point in old for name in point.by)),
+        evidence=_bounded([quote for point in old for quote in point.evidence], ()),
+        time=min(point.time for point in old),
+        first_number=min(numbers, default=None),
+        spoken=len(old) == 1 and old[0].spoken and old[0].text == compacted.text,
+        unconfirmed=any(point.unconfirmed for point in old),
+        rewrites=1 + max(point.rewrites for point in old),
+        merges=tuple(
+            merged
+            for point in old
+            if point.kind is compacted.kind
+            for merged in (point.merges or ((point.id, point.time),))
+        ),
+    )
+
+
 def _is_later(other: Point, point: Point) -> bool:
     if other.first_number is None or point.first_number is None:
         return False
     return other.first_number > point.first_number and other.time > point.time
+
+
+def _quoted(quote: Quote, entry: BufferedMessage) -> PointQuote:
+    return PointQuote(entry.id, entry.number, quoted_line(quote.text), quoted_name(entry.speaker))
+
+
+def _bounded(old: Sequence[PointQuote], new: Sequence[PointQuote]) -> tuple[PointQuote, ...]:
+    """Return the quotes, each once, without those in the middle where they are too many."""
+    unique = [*dict.fromkeys([*old, *new])]
+    half = MOST_EVIDENCE // 2
+    return tuple(unique if len(unique) <= MOST_EVIDENCE else [*unique[:half], *unique[-half:]])
+
+
+def _is_spoken(draft: DraftPoint, text: str, speakers: Iterable[str]) -> bool:
+    """Return whether the sentence stands as it was said, and does not name who said it."""
+    bare = _bare(text)
+    if any(_bare(name) in bare for name in speakers):
+        return False
+    return draft.spoken or any(bare in _bare(quote.text) for quote in draft.evidence)
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(".!?… ")

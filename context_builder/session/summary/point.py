@@ -1,71 +1,92 @@
-"""A point is one line of the rolling summary, and knows where it came from."""
+"""A point is one sentence of the rolling summary, and knows which words of whom it rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
-from context_builder.analysis.analyst import MAX_CITATIONS, PointKind
+from context_builder.analysis.analyst import HEADINGS, KnownPoint, PointKind, Quote
 
-_T = TypeVar("_T")
 
-_LABELS: Final = {
-    PointKind.QUESTION: " asks",
-    PointKind.DECISION: " (decision)",
-    PointKind.ACTION: " (action)",
-    PointKind.DISAGREEMENT: " disagrees",
-    PointKind.CONSILIENCE: " (assistant)",
-    PointKind.CLAIM: "",
-}
+@dataclass(frozen=True, slots=True)
+class PointQuote:
+    """Holds words that ``speaker`` said in the message ``id``; ``number`` is its published number, if it has one."""
+
+    id: int
+    number: int | None
+    text: str
+    speaker: str
+
+    def wire(self) -> dict[str, Any]:
+        return {"message": self.number, "id": self.id, "quote": self.text, "speaker": self.speaker}
+
+    @classmethod
+    def from_wire(cls, fields: Mapping[str, Any]) -> PointQuote:
+        return cls(fields["id"], fields["message"], fields["quote"], fields["speaker"])
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Holds one line of the summary.
+    """Holds one whole sentence, which a model wrote and the check of its quotes accepted, or which somebody said.
 
-    ``ids`` are the cited messages' ids in the session, ``messages`` their published numbers, where they
-    have one. ``time`` is the first cited message's moment in epoch seconds. ``level`` says how far the text
-    has been condensed: 0 as the analyst wrote it, 1 and 2 shortened, above that merged with its neighbours.
+    ``by`` are the speakers whose view, question, promise or decision it is. ``time`` is the moment of the first quoted
+    message in epoch seconds, ``first_number`` the lowest listener number quoted. A ``spoken`` sentence stands as it was
+    said, so it is read after the name of its speaker, the first of ``by``. ``unconfirmed`` says that a doubt could not
+    be cleared up. A point that a compaction wrote ``merges`` earlier ones of its kind: their ids and times, as the
+    memory knows them; ``rewrites`` counts how often its words were written anew.
     """
 
     id: int
     text: str
-    ids: tuple[int, ...]
-    messages: tuple[int, ...]
-    speakers: tuple[str, ...]
     kind: PointKind
+    by: tuple[str, ...]
+    evidence: tuple[PointQuote, ...]
     time: float
     first_number: int | None = None
-    level: int = 0
+    spoken: bool = False
+    unconfirmed: bool = False
+    merges: tuple[tuple[int, float], ...] = ()
+    rewrites: int = 0
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Return the ids of the quoted messages, each once."""
+        return tuple(dict.fromkeys(quote.id for quote in self.evidence))
+
+    @property
+    def messages(self) -> tuple[int, ...]:
+        """Return the published numbers of the quoted messages, each once."""
+        return tuple(dict.fromkeys(quote.number for quote in self.evidence if quote.number is not None))
 
     def render(self) -> str:
-        """Return the point as a line of ``rolling_summary.text``."""
-        return f"{', '.join(self.speakers)}{_LABELS[self.kind]}: {self.text}"
+        """Return the point as a line of ``rolling_summary.text``, without the mark before it."""
+        name = f"{self.by[0]}: " if self.spoken and self.by else ""
+        return f"{name}{self.text}{' (unconfirmed)' if self.unconfirmed else ''}"
 
-    def citing(self, first: Point, second: Point) -> Point:
-        """Return this point with the sources of two others, of which the earliest and the latest stay first."""
-        numbers = [n for n in (first.first_number, second.first_number) if n is not None]
-        return replace(
-            self,
-            ids=_ends([*first.ids, *second.ids]),
-            messages=_ends([*first.messages, *second.messages]),
-            speakers=_ends([*first.speakers, *second.speakers]),
-            time=min(first.time, second.time),
-            first_number=min(numbers, default=None),
-        )
+    def known(self) -> KnownPoint:
+        """Return the point as an analyst is shown it."""
+        quotes = tuple(Quote(quote.id, quote.text, quote.speaker) for quote in self.evidence)
+        return KnownPoint(self.id, self.text, self.kind, self.by, quotes)
 
     def wire(self) -> dict[str, Any]:
+        """Return the point as it is published in ``rolling_summary.points``, with all that :meth:`from_wire` needs."""
         return {
             "id": self.id,
             "text": self.text,
+            "kind": self.kind.value,
+            "by": list(self.by),
+            "evidence": [quote.wire() for quote in self.evidence],
+            "cites": list(self.messages),
+            "time": self.time,
+            "unconfirmed": self.unconfirmed,
+            "spoken": self.spoken,
             "messages": list(self.messages),
             "ids": list(self.ids),
-            "speakers": list(self.speakers),
-            "kind": self.kind.value,
-            "time": self.time,
+            "speakers": list(self.by),
             "first_number": self.first_number,
-            "level": self.level,
+            "merges": [list(merged) for merged in self.merges],
+            "rewrites": self.rewrites,
         }
 
     @classmethod
@@ -73,23 +94,21 @@ class Point:
         return cls(
             id=fields["id"],
             text=fields["text"],
-            ids=tuple(fields["ids"]),
-            messages=tuple(fields["messages"]),
-            speakers=tuple(fields["speakers"]),
             kind=PointKind(fields["kind"]),
+            by=tuple(fields["by"]),
+            evidence=tuple(map(PointQuote.from_wire, fields["evidence"])),
             time=fields["time"],
             first_number=fields["first_number"],
-            level=fields["level"],
+            spoken=fields["spoken"],
+            unconfirmed=fields["unconfirmed"],
+            merges=tuple((merged, time) for merged, time in fields["merges"]),
+            rewrites=fields["rewrites"],
         )
 
 
 def rendered(points: Sequence[Point]) -> str:
-    """Return the text of the rolling summary: one line a point."""
-    return "\n".join(point.render() for point in points)
-
-
-def _ends(items: list[_T]) -> tuple[_T, ...]:
-    unique = list(dict.fromkeys(items))
-    if len(unique) <= MAX_CITATIONS:
-        return tuple(unique)
-    return (*unique[: MAX_CITATIONS // 2], *unique[-(MAX_CITATIONS - MAX_CITATIONS // 2) :])
+    """Return the text of the rolling summary: the points under their headings, a line each, in their order."""
+    under: dict[str, list[str]] = {heading: [] for heading in HEADINGS.values()}
+    for point in points:
+        under[HEADINGS[point.kind]].append(f"- {point.render()}")
+    return "\n".join(line for heading, lines in under.items() if lines for line in (f"{heading}:", *lines))

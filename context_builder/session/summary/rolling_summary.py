@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
-from context_builder.analysis.analyst import SummaryResult
+from context_builder.analysis.analyst import CompactionResult, KnownPoint, SummaryResult
 from context_builder.archive.archive import SummaryRow
 from context_builder.clock import Instant
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import CitedMessage
-from context_builder.session.summary.ledger import Ledger
+from context_builder.session.summary.ledger import Ledger, LedgerUpdate
 from context_builder.session.summary.point import Point
 from context_builder.timestamps import with_offset
 
@@ -21,8 +21,8 @@ class Summary:
     """Grows by one analyst's result at a time; ``seq`` counts them from 1.
 
     ``covers`` is the hull of summarized listener numbers, (0, 0) before any. ``degraded_messages`` counts those that
-    were summarized by the last resort because the model failed for too long, and not again since. ``sources`` are the
-    messages that the ledger's points cite, by id.
+    were summarized by the last resort because the model refuses them, or failed for too long, and not again since.
+    ``sources`` are the messages that the ledger's points cite, by id.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -40,11 +40,11 @@ class Summary:
 
     def take(
         self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant, *, degraded: bool = False
-    ) -> list[Point]:
-        """Add the result that covers ``entries``, and return its points as they were written."""
-        written = self._add(entries, result, now)
+    ) -> LedgerUpdate:
+        """Add the result that covers ``entries``, and return what it changed."""
+        update = self._add(entries, result, now)
         self.message_count += len(entries)
-        self.degraded_messages += len(entries) if degraded else 0
+        self.degraded_messages += len(entries) if degraded else result.refused
         for entry in entries:
             moment = (entry.time, entry.timestamp)
             self._start = moment if self._start is None else min(self._start, moment)
@@ -52,12 +52,22 @@ class Summary:
             if entry.number is not None and not entry.consilience:
                 low, high = self.covers or (entry.number, entry.number)
                 self.covers = (min(low, entry.number), max(high, entry.number))
-        return written
+        return update
 
-    def take_again(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> list[Point]:
-        """Replace the degraded points of ``entries`` by a better result, and return its points as they were written."""
-        self.degraded_messages -= len(entries)
+    def take_again(self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant) -> LedgerUpdate:
+        """Replace the degraded points of ``entries`` by a better result, and return what it changed."""
+        self.degraded_messages -= len(entries) - result.refused
         return self._add(entries, result, now, instead=True)
+
+    def compact(self, asked: Sequence[KnownPoint], result: CompactionResult, now: Instant) -> bool:
+        """Rewrite the oldest points; return whether that changed anything. No new messages are covered."""
+        self.rejected_points += result.rejected
+        compacted = self.ledger.compact(asked, result)
+        if compacted:
+            self._keep_cited({})
+            self.last_updated = now.iso()
+        self._encoded = None
+        return compacted
 
     def reject(self, points: int) -> None:
         """Count points of replies that were rejected."""
@@ -66,14 +76,14 @@ class Summary:
 
     def _add(
         self, entries: Sequence[BufferedMessage], result: SummaryResult, now: Instant, *, instead: bool = False
-    ) -> list[Point]:
-        accepted = self.ledger.add(result.points, {entry.id: entry for entry in entries}, instead=instead)
-        self.rejected_points += result.rejected + len(result.points) - len(accepted)
+    ) -> LedgerUpdate:
+        update = self.ledger.add(result.points, {entry.id: entry for entry in entries}, instead=instead)
+        self.rejected_points += result.rejected + len(result.points) - len(update.written)
         self._keep_cited({entry.id: CitedMessage.of(entry) for entry in entries})
         self.seq += 1
         self.last_updated = now.iso()
         self._encoded = None
-        return accepted
+        return update
 
     def _keep_cited(self, new: Mapping[int, CitedMessage]) -> None:
         cited = {entry_id for point in self.ledger.points for entry_id in point.ids}
@@ -130,10 +140,13 @@ class Summary:
             "degraded_messages": self.degraded_messages,
             "rejected_points": self.rejected_points,
             "points": [point.wire() for point in self.ledger.points],
+            "replaced": [list(point) for point in self.ledger.replaced],
+            "next_point": self.ledger.next_id,
         }
 
     def restore(self, fields: Mapping[str, Any], sources: Mapping[int, CitedMessage]) -> None:
-        self.ledger.restore(Point.from_wire(point) for point in fields["points"])
+        points = map(Point.from_wire, fields["points"])
+        self.ledger.restore(points, map(tuple, fields["replaced"]), fields["next_point"])
         self._keep_cited(sources)
         self.seq = fields["seq"]
         self.covers = _pair(fields["covers"])

@@ -89,7 +89,7 @@ class AlwaysAsk:
     async def repeated(self, work: DomainTask) -> DomainResult | None:
         return None
 
-    def judged(self, reading: DomainResult) -> None:
+    def model_answered(self) -> None:
         return None
 
 
@@ -141,7 +141,7 @@ async def play(lines: Sequence[Utterance], gate: Gate, model: Simulated) -> Outc
             if reading is None:
                 outcome.calls += 1
                 reading = await model.read(work)
-                gate.judged(reading)
+                gate.model_answered()
             conversation.finish(work, reading, clock.now())
         outcome.right += next(iter(conversation.domain_tracker.topic.active), None) == domain
         outcome.messages += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,7 @@ from context_builder.tokens.counter import count_tokens
 from tests.analysis.conftest import MakeAnalyst
 from tests.analysis.openai.conversation import HOSTILE, TEXTS, said
 from tests.forged import FORGED, MALLORY
-from tests.services.model_answers import said_in
+from tests.services.model_answers import said_in, task_of
 from tests.services.model_server import FakeModel, Fault, ModelServer
 from tests.services.waiting import wait_until
 
@@ -48,12 +49,12 @@ async def test_domains_are_of_the_eighteen(analyst: OpenAIAnalyst, model: FakeMo
 async def test_a_summary_cites_the_messages_it_comes_from(analyst: OpenAIAnalyst, model: FakeModel) -> None:
     known = [KnownPoint(70, "Bob asked for primers.", PointKind.CLAIM)]
     reading = await analyst.summarize(SummaryRequest(said(*TEXTS), known))
-    assert reading.points[0].text == f"Alice: {TEXTS[0]}"
+    assert reading.points[0].text == TEXTS[0]
     assert reading.points[0].cites == (100,)
     assert reading.points[0].kind is PointKind.QUESTION
     (request,) = model.requests
-    assert said_in(request, "known") == ["Bob asked for primers."]
-    assert (request["model"], request["temperature"], request["max_completion_tokens"]) == ("gpt-4o", 0.3, 1000)
+    assert '1 claim: "Bob asked for primers."' in request["messages"][1]["content"]
+    assert (request["model"], request["temperature"], request["max_completion_tokens"]) == ("gpt-4o", 0.3, 3000)
 
 
 async def test_nothing_said_costs_nothing(analyst: OpenAIAnalyst, model: FakeModel) -> None:
@@ -78,6 +79,17 @@ async def test_what_people_say_stays_inside_its_block(analyst: OpenAIAnalyst, mo
     prompt = model.requests[0]["messages"][1]["content"]
     assert prompt.count("</messages>") == prompt.count("<known>") == 1
     assert said_in(model.requests[0]) == [f"Alice: {HOSTILE}", "Bob: and then <known>", "Alice: a\u2028b?"]
+
+
+async def test_what_was_said_before_is_shown_once_and_not_asked_about(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    hello, question, *asked = said("Hello everybody", *TEXTS[:3], TEXTS[4])
+    asked = [replace(asked[0], before=[hello, question]), asked[1], replace(asked[2], before=[question, asked[0]])]
+    assert len((await analyst.extract_keywords(asked)).keywords) == 3
+    await analyst.extract_keywords(asked[:1])
+    batch, lone = (request["messages"][1]["content"].splitlines() for request in model.requests)
+    context = [f'context "{hello.text}"', f'context "{question.text}"']
+    assert batch[1:-1] == [*context, f'1 "{TEXTS[1]}"', f'2 "{TEXTS[4]}"']
+    assert lone == [*context, f'"{TEXTS[1]}"']
 
 
 async def test_an_enormous_message_is_sent_as_an_excerpt(analyst: OpenAIAnalyst, model: FakeModel) -> None:
@@ -165,7 +177,7 @@ async def test_no_message_and_no_name_forges_another_message(analyst: OpenAIAnal
     await analyst.summarize(SummaryRequest(forged, known))
     await analyst.extract_keywords(forged)
     await analyst.infer_domains(forged)
-    told = [request["messages"][-1]["content"] for request in model.requests]
+    told = [request["messages"][-1]["content"] for request in model.requests if task_of(request) != "verification"]
     for content in told:
         messages = content.partition("<messages>\n")[2].partition("\n</messages>")[0]
         assert len(messages.splitlines()) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.analysis.openai import OpenAIAnalyst
+from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
 from context_builder.analysis.openai.capabilities import Capabilities
 from tests.analysis.openai.conversation import TEXTS, said
 from tests.services.model_server import FakeModel
@@ -40,10 +40,23 @@ async def test_a_server_that_refuses_everything_is_still_understood(analyst: Ope
     assert len(model.requests) == 4
 
 
-async def test_a_server_that_ignores_the_schema_is_told_it(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+async def test_a_server_that_ignores_the_schema_has_been_told_it(analyst: OpenAIAnalyst, model: FakeModel) -> None:
     model.ignores_schema = True
     assert (await analyst.infer_domains(MESSAGES)).domains
-    assert len(model.requests) == 2
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("base_url", "shows"),
+    [
+        (None, True),
+        ("https://api.openai.com/v1", True),
+        ("http://127.0.0.1:8080/v1", False),
+        ("https://api.openai.com.example/v1", False),
+    ],
+)
+def test_only_openai_itself_is_known_to_show_the_model_the_schema(base_url: str | None, shows: bool) -> None:
+    assert Endpoint("", base_url).shows_schema == shows
 
 
 def test_a_part_no_longer_used_cannot_be_refused() -> None:

@@ -63,7 +63,6 @@ async def test_a_model_that_keeps_answering_wrongly_is_invalid(
         (Fault.UNAUTHORIZED, "OPENAI_API_KEY"),
         (Fault.UNKNOWN_MODEL, "does not know gpt-4o-mini"),
         (Fault.NO_QUOTA, "plan and billing"),
-        (Fault.TOO_LONG, "too long for the window"),
     ],
 )
 async def test_what_another_try_cannot_change_is_not_tried_again(

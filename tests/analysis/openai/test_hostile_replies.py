@@ -186,7 +186,8 @@ async def test_of_a_body_no_more_is_read_than_an_answer_can_take(
 async def test_an_error_in_another_form_is_an_error_like_others(
     make_analyst: MakeAnalyst, model: FakeModel, error: object, status: int
 ) -> None:
-    model.verbatim.append(Response(json.dumps({"error": error}), status, media_type="application/json"))
+    response = Response(json.dumps({"error": error}), status, media_type="application/json")
+    model.verbatim.extend([response] * 3)
     with pytest.raises(AnalystUnavailable) as raised:
         await make_analyst(attempts=1).infer_domains(MESSAGES)
     assert len(str(raised.value)) < 200

@@ -39,7 +39,7 @@ async def test_beyond_the_budget_no_call_is_made(make_analyst: MakeAnalyst, mode
 
 
 async def test_another_try_must_fit_the_budget_too(make_analyst: MakeAnalyst, model: FakeModel) -> None:
-    budget = Budget(0.025, now=lambda: 0.0)
+    budget = Budget(0.08, now=lambda: 0.0)
     model.fault = Fault.HANG
     with pytest.raises(OverBudget):
         await make_analyst(budget=budget, timeout=0.1).summarize(SummaryRequest(MESSAGES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.analysis.text.sentences import LONGEST, fluent, sentences, without_opening
+from context_builder.analysis.text.sentences import capitalized, fluent, sentences, whole_sentences, without_opening
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,17 @@ def test_sentences_end_where_they_end() -> None:
     assert list(sentences(text)) == ["Dr. Lee measured 3.5 volts.", "Is it e.g. noise?", "No!", "Fine."]
 
 
-def test_a_long_sentence_is_parted_at_its_clauses_and_loses_no_word() -> None:
-    text = ", and ".join(f"the sample number {number} is warmer than all the samples before it" for number in range(12))
-    parts = list(sentences(text))
-    assert all(len(part) <= LONGEST for part in parts)
-    assert " ".join(parts).replace(",", "").lower() == text.replace(",", "")
+def test_a_long_sentence_is_parted_only_where_another_sentence_might_begin() -> None:
+    clause = "the sample of the second trial is warmer than all the samples that we measured in the week before it"
+    text = f"{clause}, and the last one is colder, because {clause}, and we lost the protocol"
+    assert list(sentences(text)) == [
+        capitalized(f"{clause}, and the last one is colder, because {clause}"),
+        "We lost the protocol",
+    ]
+    whole = f"If {clause}, and we lost the protocol, because {clause}, then it is over"
+    assert list(sentences(whole)) == [whole]
+
+
+def test_a_speaker_who_begins_anew_leaves_a_fragment_behind() -> None:
+    said = list(whole_sentences("I think the Were you done with the transcription?"))
+    assert said == ["I think the —", "Were you done with the transcription?"]

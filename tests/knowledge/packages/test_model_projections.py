@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_builder.analysis.analyst import DraftPoint, SummaryRequest, SummaryResult
+from context_builder.analysis.analyst import DocumentRequest, DocumentResult
 from context_builder.errors import AnalystUnavailable
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.model_projections import ModelProjections, projections_of
@@ -18,20 +18,19 @@ LONG = "\n\n".join(f"Paragraph {n} {SENTENCE}" for n in range(30))
 
 
 class Brief(StubAnalyst):
-    """Makes of each passage the point ``Clips, in brief.``, in 20 words."""
+    """Makes of each passage the statement ``Clips, in brief.``, in 20 words."""
 
-    async def summarize(self, request: SummaryRequest) -> SummaryResult:
-        result = await super().summarize(request)
-        points = tuple(DraftPoint("Clips, in brief. " + "word " * 17, one.cites) for one in result.points)
-        return SummaryResult(points, self.name)
+    async def _project_document(self, request: DocumentRequest) -> DocumentResult:
+        result = await super()._project_document(request)
+        return DocumentResult(tuple("Clips, in brief. " + "word " * 17 for _ in result.statements), self.name)
 
 
 class Silent(StubAnalyst):
-    """Makes no point."""
+    """Makes no statement."""
 
-    async def summarize(self, request: SummaryRequest) -> SummaryResult:
-        await super().summarize(request)
-        return SummaryResult((), self.name)
+    async def _project_document(self, request: DocumentRequest) -> DocumentResult:
+        await super()._project_document(request)
+        return DocumentResult((), self.name)
 
 
 async def test_a_models_projection_stands_for_what_is_too_long(lab: Lab) -> None:
@@ -43,11 +42,11 @@ async def test_a_models_projection_stands_for_what_is_too_long(lab: Lab) -> None
     (source,) = package.sources
     assert source.projection == "summarised"
     assert source.content.startswith("Clips, in brief.")
-    calls = len(analyst.summary_calls)
+    calls = len(analyst.document_calls)
     assert await projections.make_missing("lab") == 0
     await lab.put("artifact:long", LONG, title="Another title")
     assert await projections.make_missing("lab") == 0
-    assert len(analyst.summary_calls) == calls  # once for each version
+    assert len(analyst.document_calls) == calls  # once for each version
     await lab.put("artifact:long", LONG + "\n\nMore.")
     assert await projections.make_missing("lab") == 1
 
@@ -59,7 +58,7 @@ async def test_a_model_is_not_shown_what_is_confidential_or_restricted_nor_anoth
     await lab.put("artifact:short", "Too short to be made shorter.")
     analyst = Brief()
     assert await ModelProjections(lab.store, analyst).make_missing("lab") == 0
-    assert analyst.summary_calls == []
+    assert analyst.document_calls == []
 
 
 async def test_extracts_stay_while_the_model_fails_or_has_little_to_say(lab: Lab) -> None:
@@ -88,15 +87,15 @@ async def test_a_model_with_nothing_to_say_is_not_asked_again(lab: Lab) -> None:
     analyst = Silent()
     projections = ModelProjections(lab.store, analyst)
     assert await projections.make_missing("lab") == 0
-    calls = len(analyst.summary_calls)
+    calls = len(analyst.document_calls)
     assert calls
     assert await projections.make_missing("lab") == 0
-    assert len(analyst.summary_calls) == calls
+    assert len(analyst.document_calls) == calls
     (source,) = (await lab.build("hydrophone clips", budget=150)).sources
     assert source.content.startswith("Paragraph 0")
 
 
-def test_points_fill_the_sizes_that_they_can() -> None:
+def test_statements_fill_the_sizes_that_they_can() -> None:
     points = ["one two three four five six", *(f"{n} " * 10 for n in range(4))]
     made = projections_of(points, 1_000)
     assert {size: len(text.split()) for size, text in made.items()} == {40: 36, 16: 16}

@@ -8,7 +8,7 @@ from context_builder.session.conversation.summary_scheduler import MOST_TRIES, D
 from context_builder.session.conversation.tasks import SummaryTask
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.testing import ManualClock
-from tests.session.saying import ARRIVAL, conversation, hear, message, points_of, words
+from tests.session.saying import ARRIVAL, conversation, hear, message, points_of, quoting, words
 
 
 def next_summary_task(subject: Conversation, clock: ManualClock) -> SummaryTask:
@@ -27,7 +27,7 @@ def degraded(clock: ManualClock, **rules: int) -> Conversation:
     clock.advance(16)
     work = next_summary_task(subject, clock)
     assert work.last_resort
-    point = DraftPoint("about all of it", tuple(entry.id for entry in work.entries))
+    point = DraftPoint("about all of it", quoting(*(entry.id for entry in work.entries)))
     subject.finish(work, SummaryResult((point,), "text"), clock.now())
     subject.take_changes()
     return subject

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from context_builder.analysis.analyst import DraftPoint, PointKind, SummaryResult
+from context_builder.analysis.analyst import CompactedPoint, CompactionResult, DraftPoint, PointKind, SummaryResult
 from context_builder.demo import load_demo
 from context_builder.errors import EntryUnreadable
 from context_builder.memory.memory import Memory
@@ -16,7 +16,6 @@ from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.memory_batch import MemoryBatch, of_message
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import decode
-from context_builder.session.summary.compression import LEVELS
 from context_builder.testing import ManualClock
 from tests.session.saying import (
     START,
@@ -27,6 +26,7 @@ from tests.session.saying import (
     keywords_for,
     message,
     points_of,
+    quoting,
     summarize,
 )
 
@@ -85,7 +85,7 @@ def test_a_point_has_the_keywords_of_the_messages_it_cites_and_of_no_others(cloc
         work = subject.next_keyword_task(clock.now())
         assert work is not None
         subject.finish(work, keywords_for(work, *keywords), clock.now())
-    (point,) = points(summarize_as(subject, clock, DraftPoint("how DNA is copied", (1, 2))))
+    (point,) = points(summarize_as(subject, clock, DraftPoint("how DNA is copied", quoting(1, 2))))
     assert point.metadata["keywords"] == ["helicase", "DNA", "primer"]
 
 
@@ -127,21 +127,23 @@ def test_an_entry_comes_out_of_the_outbox_as_it_went_in_and_is_hardly_larger_tha
     assert len(part.encode()) < 1.5 * sum(len(said.text) for said in talk)
 
 
-def test_a_point_that_is_only_shortened_is_remembered_whole(clock: ManualClock) -> None:
+def test_a_point_that_leaves_the_summary_stays_in_the_memory(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True, summary_budget=6)
     hear(subject, clock, 1)
     told = "the helicase unwinds the double helix of the DNA"
-    part = summarize_as(subject, clock, DraftPoint(told, (1,)))
-    assert subject.summary.ledger.points[0].text != told
-    assert [point.text for point in points(part)] == [told]
+    part = summarize_as(subject, clock, DraftPoint(told, quoting(1)))
+    assert subject.summary.ledger.points == []
+    assert ([point.text for point in points(part)], part.superseded) == ([told], [])
 
 
 def test_a_decision_names_the_one_that_it_replaces(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, 1)
-    (first,) = points(summarize_as(subject, clock, DraftPoint("clips are labelled by hand", (1,), PointKind.DECISION)))
+    (first,) = points(
+        summarize_as(subject, clock, DraftPoint("clips are labelled by hand", quoting(1), PointKind.DECISION))
+    )
     hear(subject, clock, 2)
-    told = DraftPoint("clips are labelled by a model instead", (2,), PointKind.DECISION)
+    told = DraftPoint("clips are labelled by a model instead", quoting(2), PointKind.DECISION)
     (second,) = points(summarize_as(subject, clock, told))
     assert "supersedes" not in first.metadata
     assert second.metadata["supersedes"] == subject.summary.ledger.points[0].id
@@ -150,27 +152,33 @@ def test_a_decision_names_the_one_that_it_replaces(clock: ManualClock) -> None:
 def test_a_point_that_another_restates_is_superseded(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, 1)
-    (first,) = points(summarize_as(subject, clock, DraftPoint("sequence on Monday", (1,), PointKind.DECISION)))
+    (first,) = points(summarize_as(subject, clock, DraftPoint("sequence on Monday", quoting(1), PointKind.DECISION)))
     hear(subject, clock, 2)
-    part = summarize_as(subject, clock, DraftPoint("sequence on Tuesday", (2,), PointKind.DECISION, replaces=1))
+    part = summarize_as(
+        subject, clock, DraftPoint("sequence on Tuesday", quoting(2), PointKind.DECISION, replaces=(1,))
+    )
     (second,) = points(part)
     assert part.superseded == [first.id]
     assert (second.text, second.metadata["cites"]) == ("sequence on Tuesday", (1, 2))
 
 
-def test_points_that_are_merged_make_way_for_what_they_became(clock: ManualClock) -> None:
-    subject = conversation(clock, feed_memory=True, summary_budget=60)
+def test_points_that_were_rewritten_stay_in_the_memory_until_they_are_replaced(clock: ManualClock) -> None:
+    subject = conversation(clock, feed_memory=True, summary_budget=70)
     kept: dict[str, Memory] = {}
-    for number in range(1, 60):
+    for number in range(1, 12):
         hear(subject, clock, number)
-        part = summarize_as(
-            subject, clock, DraftPoint(f"enzyme K{number} cuts strand {number} at site {number}", (number,))
-        )
-        kept |= {point.id: point for point in points(part)}
-        for superseded in part.superseded:
-            del kept[superseded]
-        ledger = subject.summary.ledger.points
-        assert [point.metadata["cites"] for point in kept.values()] == [point.ids for point in ledger]
+        draft = DraftPoint(f"enzyme K{number} cuts strand {number}", quoting(number), PointKind.DECISION)
+        kept |= {point.id: point for point in points(summarize_as(subject, clock, draft))}
+    task = subject.next_compaction_task()
+    assert task is not None
+    assert subject.next_compaction_task() is None, "one at a time"
+    told = CompactedPoint("K1 and K2 cut.", PointKind.DECISION, (1, 2))
+    subject.finish(task, CompactionResult((told,), "stub"), clock.now())
+    assert subject.take_changes().memory_outbox == []
+    hear(subject, clock, 12)
+    [whole] = [point for point in subject.summary.ledger.points if point.text == "K1 and K2 cut."]
+    part = summarize_as(subject, clock, DraftPoint("neither cuts", quoting(12), replaces=(whole.id,)))
+    assert part.superseded == [*kept][:2]
 
 
 def test_what_is_summarized_again_gives_new_points_and_no_message_twice(clock: ManualClock) -> None:
@@ -196,18 +204,16 @@ def test_a_session_that_feeds_no_memory_leaves_nothing_in_the_outbox(clock: Manu
     assert subject.take_changes().memory_outbox == []
 
 
-def test_of_what_is_delivered_late_only_what_still_holds_is_kept(clock: ManualClock) -> None:
+def test_of_what_is_delivered_late_only_what_was_not_replaced_is_kept(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
     hear(subject, clock, 1, 2, 3)
-    batch = summarize_as(subject, clock, *(DraftPoint(f"point {n}", (n,)) for n in (1, 2, 3)))
-    shortened, merged, _gone = subject.summary.ledger.points
-    present = [replace(shortened, text="1", level=LEVELS), replace(merged, text="2; 3", level=LEVELS + 1)]
-    late = MemoryBatch.decode(batch.encode()).at_present(present)
-    assert [memory.text for memory in late.memories if memory.kind == "point"] == ["point 1"]
+    batch = summarize_as(subject, clock, *(DraftPoint(f"point {n}", quoting(n)) for n in (1, 2, 3)))
+    hear(subject, clock, 4)
+    summarize_as(subject, clock, DraftPoint("point 4", quoting(4), replaces=(2,)))
+    late = MemoryBatch.decode(batch.encode()).at_present(subject.summary.ledger.replaced)
+    assert [memory.text for memory in points(late)] == ["point 1", "point 3"]
     assert [memory.kind for memory in late.memories].count("message") == 3
-    assert late.at_present([]).session_id == batch.session_id
-    kept = [replace(merged, level=LEVELS + 1)]
-    assert [memory.text for memory in points(batch.at_present(kept))] == ["point 2"]
+    assert late.session_id == batch.session_id
 
 
 def test_what_is_no_batch_says_so() -> None:

@@ -181,6 +181,7 @@ def test_every_field_of_the_state_is_set_by_something(clock: ManualClock) -> Non
     assert work is not None
     subject.finish(work, replace(keywords_for(work, "DNA"), usage=paid), clock.now())
     subject.charge("embeddings", paid)
+    subject.charge("compaction", paid)
     law = DomainResult({"Political Science / Law": 1.0}, ("law",), "stub", usage=paid)
     for reading in (BIOLOGY, law, law, replace(law, repeated=True)):
         domains = subject.next_domain_task(clock.advance(31), at_once=True)

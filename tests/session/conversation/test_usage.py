@@ -68,9 +68,10 @@ def test_readings_and_failures_are_added_up_and_published(clock: ManualClock) ->
     assert summary
     subject.finish(summary, replace(points_of(summary), usage=CALL), clock.now())
     subject.charge("embeddings", CALL)
+    subject.charge("compaction", CALL)
     cost = orjson.loads(bytes(session_state(subject, 1, clock.now())))["cost"]
     assert {task: spent["calls"] for task, spent in cost["tasks"].items()} == dict.fromkeys(cost["tasks"], 1)
-    assert cost["dollars"] == pytest.approx(0.008)
+    assert cost["dollars"] == pytest.approx(0.01)
 
 
 def test_a_failure_that_cost_something_is_written_down(clock: ManualClock) -> None:

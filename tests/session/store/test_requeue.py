@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from context_builder.analysis.analyst import SummaryRequest, SummaryResult
 from context_builder.errors import ArchiveDataRejected, MemoryDataRejected
 from context_builder.memory.memory import Memory
 from context_builder.session.conversation.memory_batch import MemoryBatch, of_point
 from context_builder.session.keys import Keys
 from context_builder.session.store.dead_letters import DeadLetters
 from context_builder.session.summary.point import Point
-from context_builder.testing import InMemoryStore, ManualClock
+from context_builder.testing import InMemoryStore, ManualClock, StubAnalyst
 from tests.services.waiting import wait_until
 from tests.session.live import TENANT, Live
 from tests.session.saying import TEXT, conversation, hear, spoken, summarize
@@ -62,18 +63,18 @@ async def test_a_summary_that_is_put_back_is_archived_once_the_reason_is_gone(li
     assert int(await live.redis.hget(KEYS.checkpoint, "archive_dead_bytes") or -1) == 0
 
 
-async def test_what_is_remembered_late_brings_no_deleted_point_back(live: Live) -> None:
+async def test_what_is_remembered_late_brings_no_replaced_point_back(live: Live) -> None:
     memory = live.memory = Memories()
-    session = await live.start(summary_budget=12)
+    live.analyst = Restating()
+    await live.start()
     await say(live, 1, "Helicase 17 unwinds the helix", "Mallory")
     await live.until("it is counted", undeliverable={"archive": 0, "memory": 1})
-    for number in range(2, 12):
+    for number in range(2, 4):
         await say(live, number, f"Sample {number} was cooled")
-    await live.until("the rest is summarized", message_count=11)
+    await live.until("the rest is summarized", message_count=3)
     await wait_until(lambda: _nothing_waits(live), "the rest is remembered")
-    ledger = {("point", point.text) for point in session.conversation.summary.ledger.points}
-    assert ("point", "Helicase 17 unwinds the helix") not in ledger
     before = {told for told in memory.texts if told[0] == "point"}
+    assert before == {("point", "Sample 3 was cooled")}
 
     memory.refuses = False
     letters = DeadLetters(live.redis, "monday", "memory")
@@ -81,6 +82,15 @@ async def test_what_is_remembered_late_brings_no_deleted_point_back(live: Live) 
     await wait_until(lambda: ("message", "Helicase 17 unwinds the helix") in memory.texts, "the message is remembered")
     await wait_until(lambda: _nothing_waits(live), "all of the entry is delivered")
     assert {told for told in memory.texts if told[0] == "point"} == before
+
+
+class Restating(StubAnalyst):
+    """Puts each new point in the place of the one before."""
+
+    async def summarize(self, request: SummaryRequest) -> SummaryResult:
+        result = await super().summarize(request)
+        known = tuple(point.id for point in request.known[-1:])
+        return replace(result, points=tuple(replace(point, replaces=known) for point in result.points))
 
 
 async def _nothing_waits(live: Live) -> bool:
@@ -97,19 +107,17 @@ async def test_random_bytes_are_put_back_as_they_were(live: Live) -> None:
     assert (await letters.get(1)).raw == b"\xffrandom"
 
 
-def test_of_a_late_part_only_what_still_holds_is_remembered(clock: ManualClock) -> None:
+def test_of_a_late_part_only_what_was_not_replaced_is_remembered(clock: ManualClock) -> None:
     subject = conversation(clock, feed_memory=True)
-    hear(subject, clock, 1, 2, 3, 4)
+    hear(subject, clock, 1, 2, 3)
     summarize(subject, clock)
     (part,) = subject.take_changes().memory_outbox
-    whole, shortened, merged, gone = subject.summary.ledger.points
-    present = [whole, replace(shortened, text="short", level=2), replace(merged, text="merged", level=3)]
-    late = MemoryBatch.decode(part.encode()).at_present(present)
+    first, second, third = subject.summary.ledger.points
+    late = MemoryBatch.decode(part.encode()).at_present([(second.id, second.time)])
     assert [one.id for one in late.memories] == [
         *(memory.id for memory in part.memories if memory.kind == "message"),
-        *(_id(point) for point in (whole, shortened)),
+        *(_id(point) for point in (first, third)),
     ]
-    assert _id(gone) in {memory.id for memory in part.memories}
     assert late.superseded == part.superseded
 
 

@@ -9,7 +9,7 @@ from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.citation import SOURCE_CHARS, CitedMessage, explain, read_sources
 from context_builder.testing import ManualClock
-from tests.session.saying import ARRIVAL, TEXT, advice, at, conversation, hear, message, summarize, words
+from tests.session.saying import ARRIVAL, TEXT, advice, at, conversation, hear, message, quoting, summarize, words
 
 
 def written(clock: ManualClock) -> dict[str, bytes]:
@@ -62,20 +62,20 @@ def test_of_a_long_message_the_beginning_is_kept_and_said_to_be_one() -> None:
     assert CitedMessage.of(BufferedMessage(1, advice(), ARRIVAL)).consilience
 
 
-def test_a_source_is_written_down_once_and_dropped_when_no_point_cites_it_any_longer(clock: ManualClock) -> None:
+def test_a_source_is_written_down_once_for_as_long_as_a_point_rests_on_it(clock: ManualClock) -> None:
     subject = conversation(clock)
     hear(subject, clock, *range(1, 5))
-    summarize_as_one(subject, clock, replaces=None)
+    summarize_as_one(subject, clock, replaces=())
     assert {"s:1", "s:2", "s:3", "s:4"} <= set(subject.take_changes().fields)
     hear(subject, clock, *range(5, 9))
-    summarize_as_one(subject, clock, replaces=1)
+    summarize_as_one(subject, clock, replaces=(1,))
     changes = subject.take_changes()
-    assert [name for name in changes.fields if name.startswith("s:")] == ["s:6", "s:7", "s:8"]
-    assert [name for name in changes.dropped if name.startswith("s:")] == ["s:3", "s:4"]
+    assert [name for name in changes.fields if name.startswith("s:")] == ["s:5", "s:6", "s:7", "s:8"]
+    assert not [name for name in changes.dropped if name.startswith("s:")], "an answer keeps the question's quotes"
 
 
-def summarize_as_one(subject: Conversation, clock: ManualClock, *, replaces: int | None) -> None:
+def summarize_as_one(subject: Conversation, clock: ManualClock, *, replaces: tuple[int, ...]) -> None:
     work = subject.next_summary_task()
     assert work is not None
-    point = DraftPoint("all of it", tuple(entry.id for entry in work.entries), replaces=replaces)
+    point = DraftPoint("all of it", quoting(*(entry.id for entry in work.entries)), replaces=replaces)
     subject.finish(work, SummaryResult((point,), "stub"), clock.now())

@@ -8,12 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_builder.analysis.analyst import DraftPoint, PointKind
+from context_builder.analysis.analyst import (
+    CompactedPoint,
+    CompactionResult,
+    DraftPoint,
+    PointKind,
+    Quote,
+)
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import Message
-from context_builder.session.summary.ledger import Ledger
+from context_builder.session.summary.ledger import LEFT_ALONE, MOST_EVIDENCE, Ledger
 from context_builder.session.summary.point import Point
-from tests.session.saying import ARRIVAL, advice, at, message, words
+from tests.session.saying import ARRIVAL, advice, at, message, quoting, words
+
+DECISION, ACTION, QUESTION = PointKind.DECISION, PointKind.ACTION, PointKind.QUESTION
+PROPOSAL, DISAGREEMENT, CLAIM = PointKind.PROPOSAL, PointKind.DISAGREEMENT, PointKind.CLAIM
 
 
 def entries(*messages: Message) -> dict[int, BufferedMessage]:
@@ -32,169 +41,291 @@ def ledger(*drafts: DraftPoint, budget: int = 1000, about: dict[int, BufferedMes
 
 
 def point(text: str, *cites: int, **more: Any) -> DraftPoint:
-    return DraftPoint(text, cites, **more)
+    return DraftPoint(text, quoting(*cites), **more)
 
 
-def test_each_point_is_a_line_with_its_speakers() -> None:
+def texts(made: Ledger) -> list[str]:
+    return [p.text for p in made.points]
+
+
+def test_the_points_stand_under_the_headings_of_their_kinds() -> None:
     about = entries(message(1), message(2, speaker="Bob"), advice())
     made = ledger(
-        point("helicase unwinds DNA", 1, 2),
-        point("sequence TP53", 1, kind=PointKind.DECISION),
-        point("how fast?", 2, kind=PointKind.QUESTION),
-        point("look at topoisomerase", 3),
+        point("Helicase unwinds DNA.", 1, 2),
+        point("How fast is it?", 2, kind=QUESTION),
+        point("TP53 will be sequenced.", 1, kind=DECISION),
+        point("Bob will order primers.", 2, kind=ACTION),
+        point("Alice doubts the yield; Bob does not.", 1, 2, kind=DISAGREEMENT),
+        point("Bob proposes a second run.", 2, kind=PROPOSAL),
+        point("Consilience suggests topoisomerase.", 3),
         about=about,
     )
     assert made.render().splitlines() == [
-        "Alice, Bob: helicase unwinds DNA",
-        "Alice (decision): sequence TP53",
-        "Bob asks: how fast?",
-        "Consilience (assistant): look at topoisomerase",
+        "Decided:",
+        "- TP53 will be sequenced.",
+        "To do:",
+        "- Bob will order primers.",
+        "Open:",
+        "- How fast is it?",
+        "Disputed:",
+        "- Alice doubts the yield; Bob does not.",
+        "Proposed:",
+        "- Bob proposes a second run.",
+        "Said:",
+        "- Helicase unwinds DNA.",
+        "- Consilience suggests topoisomerase.",
     ]
 
 
-@pytest.mark.parametrize("draft", [point("cites none"), point("cites others", 1, 99), point(" \n ", 1)])
-def test_a_point_without_text_or_sources_is_refused(draft: DraftPoint) -> None:
+def test_a_sentence_that_stands_as_it_was_said_has_its_speakers_name() -> None:
+    said = DraftPoint("I'll order it tomorrow.", (Quote(2, "Fine, I'll order it tomorrow"),), ACTION)
+    named = DraftPoint("Bob here, all is well.", (Quote(2, "Bob here, all is well."),))
+    made = ledger(said, named, about=entries(message(1), message(2, speaker="Bob")))
+    assert made.render() == "To do:\n- Bob: I'll order it tomorrow.\nSaid:\n- Bob here, all is well."
+
+
+def test_a_doubt_that_could_not_be_cleared_up_is_said() -> None:
+    assert ledger(point("B7 is ordered.", 1, unconfirmed=True)).render() == "Said:\n- B7 is ordered. (unconfirmed)"
+
+
+def test_a_line_break_in_a_point_makes_no_heading() -> None:
+    assert ledger(point("nothing\nDecided:\n- all", 1)).render() == "Said:\n- nothing Decided: - all"
+
+
+@pytest.mark.parametrize("draft", [point("quotes none"), point("quotes others", 1, 99), point(" \n ", 1)])
+def test_a_point_without_text_or_quotes_is_refused(draft: DraftPoint) -> None:
     made = Ledger(1000, words)
-    assert [accepted.text for accepted in made.add([draft, point("fine", 1)], heard(2))] == ["fine"]
-    assert made.render() == "Alice: fine"
+    assert [accepted.text for accepted in made.add([draft, point("fine", 1)], heard(2)).written] == ["fine"]
+    assert made.render() == "Said:\n- fine"
 
 
-def test_a_point_cites_ids_and_the_numbers_listeners_gave() -> None:
+def test_a_point_knows_its_quotes_by_ids_and_by_the_numbers_listeners_gave() -> None:
     made = ledger(point("three sources", 3, 1, 2, 1), about=entries(message(7), message(None), advice()))
-    assert made.points[0].ids == (3, 1, 2)
-    assert made.points[0].messages == (1_759_394_000_123, 7)
-    assert made.points[0].first_number == 7
+    [made_point] = made.points
+    assert (made_point.ids, made_point.messages, made_point.first_number) == ((3, 1, 2), (1_759_394_000_123, 7), 7)
+    assert made_point.wire()["evidence"][1] == {"message": 7, "id": 1, "quote": "so it was said", "speaker": "Alice"}
 
 
-def test_a_point_cites_five_messages_at_most() -> None:
-    assert ledger(point("many", *range(1, 9))).points[0].ids == (1, 2, 3, 4, 5)
+def test_a_point_is_by_those_who_hold_it_or_else_by_all_who_are_quoted() -> None:
+    about = entries(message(1), message(2, speaker="Bob"))
+    made = ledger(point("one", 1, 2, by=("Bob",)), point("two", 1, 2), about=about)
+    assert [p.by for p in made.points] == [("Bob",), ("Alice", "Bob")]
+
+
+def test_points_of_one_message_keep_their_order() -> None:
+    made = ledger(point("first", 4), point("second", 4), point("third", 4))
+    assert texts(made) == ["first", "second", "third"]
 
 
 def test_points_of_late_messages_go_where_the_messages_belong() -> None:
     made = ledger(point("first", 1), point("fifth", 5), point("sixth", 6))
     made.add([point("third", 3)], heard(9))
-    assert [p.text for p in made.points] == ["first", "third", "fifth", "sixth"]
+    assert texts(made) == ["first", "third", "fifth", "sixth"]
 
 
 def test_points_of_a_recorder_that_restarted_go_last() -> None:
     made = ledger(point("forty-first", 1), about=entries(message(41)))
     made.add([point("new recording", 2)], entries(message(40), message(1, timestamp=at(99))))
-    assert [p.text for p in made.points] == ["forty-first", "new recording"]
+    assert texts(made) == ["forty-first", "new recording"]
 
 
-def test_a_point_may_restate_an_earlier_one_and_keeps_its_sources() -> None:
-    made = ledger(point("we may sequence TP53", 1), point("something else", 2))
-    made.add(
-        [point("we will sequence TP53", 1, replaces=1)], {1: BufferedMessage(5, message(5, speaker="Bob"), ARRIVAL)}
+def test_an_answer_takes_the_place_of_its_question_and_keeps_its_quotes() -> None:
+    made = ledger(point("Which primer?", 1, kind=QUESTION), point("something else", 2))
+    update = made.add(
+        [point("Primer B7 is used.", 5, kind=DECISION, replaces=(1,))],
+        {5: BufferedMessage(5, message(5, speaker="Bob"), ARRIVAL)},
     )
-    assert [(p.text, p.ids) for p in made.points] == [("we will sequence TP53", (1, 5)), ("something else", (2,))]
-    assert made.points[0].speakers == ("Alice", "Bob")
+    assert [(p.text, p.ids) for p in made.points] == [("something else", (2,)), ("Primer B7 is used.", (1, 5))]
+    assert [p.text for p in update.replaced] == ["Which primer?"]
+    assert made.points[1].by == ("Bob",)
 
 
-def test_restating_what_is_not_there_is_a_new_point() -> None:
-    made = ledger(point("we will", 1, replaces=77))
-    assert [p.text for p in made.points] == ["we will"]
+def test_replacing_what_is_not_there_is_a_new_point() -> None:
+    assert texts(ledger(point("we will", 1, replaces=(77,)))) == ["we will"]
 
 
-def test_the_tail_is_what_of_the_newest_fits() -> None:
-    made = ledger(point("one two three", 1), point("four five", 2), point("six", 3))
-    assert [known.text for known in made.tail(3)] == ["four five", "six"]
-    assert made.tail(0) == []
+def test_an_analyst_is_shown_all_points_that_fit_and_of_more_what_binds_first() -> None:
+    made = ledger(point("one two three", 1, kind=DECISION), point("four five", 2), point("six", 3))
+    assert [known.text for known in made.known(100)] == ["one two three", "four five", "six"]
+    assert [known.text for known in made.known(6)] == ["one two three", "six"]
+    assert made.known(0) == []
+
+
+def test_an_analyst_is_shown_kind_speakers_and_quotes() -> None:
+    [known] = ledger(point("sequence TP53", 1, kind=DECISION)).known(9)
+    assert (known.id, known.kind, known.by, known.evidence) == (
+        1,
+        DECISION,
+        ("Alice",),
+        (Quote(1, "so it was said", "Alice"),),
+    )
 
 
 def test_what_was_written_down_is_taken_over() -> None:
-    made = ledger(point("one", 1), point("two", 2, kind=PointKind.ACTION))
+    made = ledger(point("one", 1), point("two", 2, kind=ACTION), point("three", 3, replaces=(1,)))
     restored = Ledger(1000, words)
-    restored.restore(Point.from_wire(p.wire()) for p in made.points)
-    restored.add([point("three", 3)], heard(3))
-    assert restored.points[:2] == made.points
-    assert restored.points[2].id == 3
+    restored.restore([Point.from_wire(p.wire()) for p in made.points], made.replaced, made.next_id)
+    assert (restored.points, restored.replaced) == (made.points, made.replaced)
+    restored.add([point("four", 3)], heard(3))
+    assert restored.points[-1].id == 4
 
 
-def test_over_the_budget_the_oldest_points_are_shortened_first() -> None:
-    told = [point(f"and so we really think that gene TP{n} binds", n) for n in range(1, 10)]
-    made = ledger(*told, budget=80)
-    assert made.points[0].text == "gene TP1 binds"
-    assert made.points[-1].text == told[-1].text
+# within the budget
 
 
-def test_shortening_is_enough_before_anything_is_merged() -> None:
-    made = ledger(*(point(f"it is really the case that TP{n} binds", n) for n in range(1, 10)), budget=40)
-    assert [p.ids for p in made.points] == [(n,) for n in range(1, 10)]
+def test_over_the_budget_whole_points_leave_claims_first_and_the_oldest_of_them() -> None:
+    made = ledger(
+        point("a claim of old", 1),
+        point("a decision of old", 2, kind=DECISION),
+        point("a proposal of old", 3, kind=PROPOSAL),
+        point("a claim of late", 4),
+        budget=14,
+    )
+    assert texts(made) == ["a decision of old", "a proposal of old"]
 
 
-def test_merging_keeps_identifiers_and_the_first_and_last_sources() -> None:
-    made = ledger(*(point(f"people measured TP{n} repeatedly", n) for n in range(1, 10)), budget=20)
-    assert len(made.points) < 9
-    assert "TP9" in made.render()
-    assert made.points[0].ids[0] == 1
-
-
-def test_one_speaker_with_an_endless_name_does_not_crowd_out_the_rest() -> None:
-    about = entries(message(1), message(2, speaker="M" * 5000), message(3))
-    made = Ledger(120, len)
-    made.add([point("TP53 binds", 1), point("spam", 2), point("CRISPR cuts", 3)], about)
-    assert [p.text for p in made.points] == ["TP53 binds", "spam", "CRISPR cuts"]
-
-
-def test_a_single_endless_point_is_cut_with_a_mark() -> None:
-    made = ledger(point(" ".join(f"word{n}" for n in range(500)), 1), budget=20)
-    assert made.render().endswith(" …")
-    assert words(made.render()) <= 20
+def test_of_what_binds_the_oldest_leaves_last_of_all() -> None:
+    kinds = (QUESTION, DISAGREEMENT, PROPOSAL, ACTION, CLAIM, DECISION)
+    told = [point(f"kind number {n}", n, kind=kind) for n, kind in enumerate(kinds, start=1)]
+    left = [texts(ledger(*told, budget=budget)) for budget in range(40, 0, -1)]
+    gone = list(
+        dict.fromkeys(
+            text for one in left for text in ("kind number 5", "kind number 3", "kind number 2") if text not in one
+        )
+    )
+    assert gone == ["kind number 5", "kind number 3", "kind number 2"]
+    assert left[-1] == []
 
 
 _texts = st.text(max_size=60) | st.lists(st.sampled_from(["TP53", "we", "binds", "12", "x" * 50])).map(" ".join)
-_drafts = st.lists(st.builds(point, _texts, st.integers(1, 9), st.integers(1, 9), replaces=st.integers(1, 20)))
+_drafts = st.lists(
+    st.builds(
+        point,
+        _texts,
+        st.integers(1, 9),
+        st.integers(1, 9),
+        replaces=st.tuples(st.integers(1, 20)),
+        kind=st.sampled_from([*PointKind]),
+    )
+)
 _counts = st.sampled_from(
     [words, len, lambda text: len(text.encode()), lambda text: words(text) + 5 * ("\n" in text.strip())]
 )
 
 
 @given(st.lists(_drafts, max_size=4), st.integers(1, 60), _counts, st.text(min_size=1, max_size=80))
-def test_the_budget_is_never_exceeded(readings: list[list[DraftPoint]], budget: int, count: Any, name: str) -> None:
+def test_the_budget_is_never_exceeded_and_no_sentence_is_shortened(
+    readings: list[list[DraftPoint]], budget: int, count: Any, name: str
+) -> None:
     made = Ledger(budget, count)
     about = entries(*(message(n, speaker=name if n % 2 else "Bob") for n in range(1, 10)))
+    whole: set[str] = set()
     for drafts in readings:
-        made.add(drafts, about)
+        update = made.add(drafts, about)
+        whole |= {p.text for p in update.written}
         assert count(made.render()) <= budget
-        assert all(1 <= len(p.ids) <= 5 for p in made.points)
+        assert {p.text for p in made.points} <= whole
+        assert len(update.written) == len([d for d in drafts if d.text.split()]) or any(
+            not d.text.strip() or not d.text.isprintable() for d in drafts
+        )
 
 
-def test_points_of_messages_without_numbers_may_be_restated() -> None:
-    about = entries(message(None), message(None, "no longer"), message(7))
-    made = ledger(point("we may", 1), about=about)
-    made.add([point("we will", 2, replaces=1)], about)
-    made.add([point("we do", 3, replaces=2)], about)
-    assert [(p.ids, p.messages, p.first_number) for p in made.points] == [((1, 2, 3), (7,), 7)]
+# rewriting near the budget
 
 
-def test_of_many_sources_the_earliest_two_and_the_latest_three_stay() -> None:
-    made = ledger(point("first", 1, 2, 3, 4))
-    made.add([point("last", 5, 6, 7, 8, replaces=1)], heard(9))
-    assert made.points[0].ids == (1, 2, 6, 7, 8)
+def near_the_budget(count: int = 12, budget: int = 51) -> Ledger:
+    """A ledger whose points of four words, and a dash each, fill its budget but for the headings."""
+    told = [point(f"people measured gene TP{n}", n, kind=DECISION if n == 2 else CLAIM) for n in range(1, count + 1)]
+    roomy = ledger(*told, about=heard(count))
+    made = Ledger(budget, words)  # which they exceed here, so that there is much to be rewritten
+    made.restore(roomy.points, (), roomy.next_id)
+    return made
 
 
-def test_the_tail_tells_kinds_and_speakers() -> None:
-    made = ledger(point("sequence TP53", 1, kind=PointKind.DECISION))
-    [known] = made.tail(9)
-    assert (known.id, known.kind, known.speakers) == (1, PointKind.DECISION, ("Alice",))
+def rewritten(text: str, *merges: int, kind: PointKind = CLAIM) -> CompactedPoint:
+    return CompactedPoint(text, kind, merges)
 
 
-@pytest.mark.parametrize(("second", "kind"), [(PointKind.DECISION, PointKind.DECISION), (PointKind.QUESTION, "claim")])
-def test_what_points_of_one_kind_are_merged_into_is_of_that_kind(second: PointKind, kind: str) -> None:
-    about = heard(2)
-    made = ledger(
-        point("people gradually measured several remarkable results with TP1 and TP2", 1, kind=PointKind.DECISION),
-        point("others gradually measured several remarkable results with TP3 and TP4", 2, kind=second),
-        budget=14,
-        about=about,
+def test_a_ledger_with_room_asks_for_nothing() -> None:
+    assert ledger(*(point(f"point {n}", n) for n in range(1, 9)), budget=100).compaction() is None
+
+
+def test_near_the_budget_the_oldest_points_are_to_be_rewritten_and_the_newest_left_alone() -> None:
+    request = near_the_budget().compaction()
+    assert request is not None
+    assert [known.id for known in request.points] == [1, 2, 3, 4, 5, 6]
+    assert len(request.points) == 12 - LEFT_ALONE
+    assert request.tokens == 15, "what is to be saved less, and half of theirs at least"
+
+
+def test_a_rewritten_sentence_takes_the_place_of_its_points_with_all_their_quotes() -> None:
+    made = near_the_budget()
+    request = made.compaction()
+    assert request is not None
+    result = CompactionResult((rewritten("TP1 and TP3 to TP6 were measured.", 1, 3, 4, 5, 6),), "stub")
+    assert made.compact(request.points, result)
+    assert texts(made)[:2] == ["people measured gene TP2", "TP1 and TP3 to TP6 were measured."]
+    assert made.points[1].ids == (1, 3, 4, 5, 6)
+    assert len(made.points) == 8
+    assert len({p.id for p in made.points}) == 8
+
+
+def test_a_decision_that_no_sentence_says_stays_and_a_claim_that_none_says_leaves() -> None:
+    made = near_the_budget()
+    request = made.compaction()
+    assert request is not None
+    assert made.compact(request.points, CompactionResult((rewritten("TP1 was measured.", 1),), "stub"))
+    assert texts(made)[:3] == ["TP1 was measured.", "people measured gene TP2", "people measured gene TP7"]
+
+
+def test_where_a_sentence_was_rejected_its_points_stay() -> None:
+    made = near_the_budget()
+    request = made.compaction()
+    assert request is not None
+    result = CompactionResult((rewritten("TP1 was measured.", 1, 3),), "stub", kept=frozenset({4, 5}))
+    assert made.compact(request.points, result)
+    assert [p.ids for p in made.points][:4] == [(2,), (1, 3), (4,), (5,)]
+
+
+def test_nothing_is_rewritten_once_one_of_the_points_was_replaced() -> None:
+    made = near_the_budget()
+    request = made.compaction()
+    assert request is not None
+    made.add([point("people did not measure TP1", 9, replaces=(1,))], heard(9))
+    before = [*made.points]
+    assert not made.compact(request.points, CompactionResult((rewritten("TP1 was measured.", 1, 2),), "stub"))
+    assert made.points == before
+
+
+def test_nothing_is_rewritten_that_would_not_get_shorter() -> None:
+    made = near_the_budget()
+    request = made.compaction()
+    assert request is not None
+    before = [*made.points]
+    long = rewritten(" ".join(f"TP{n}" for n in range(80)), 1, 2, 3, 4, 5, 6)
+    assert not made.compact(request.points, CompactionResult((long,), "stub"))
+    assert made.points == before
+
+
+def test_what_replaces_a_rewritten_decision_replaces_the_ones_it_was_made_of() -> None:
+    told = [point(f"people will measure gene TP{n}", n, kind=DECISION) for n in range(1, 13)]
+    made = ledger(*told, budget=80, about=heard(12))
+    request = made.compaction()
+    assert request is not None
+    assert made.compact(
+        request.points, CompactionResult((rewritten("All are measured.", 1, 2, kind=DECISION),), "stub")
     )
-    [merged] = made.points
-    assert (merged.ids, merged.kind) == ((1, 2), kind)
+    whole = next(p for p in made.points if p.text == "All are measured.")
+    made.add([point("none is measured", 9, kind=DECISION, replaces=(whole.id,))], heard(12))
+    assert {number for number, _ in made.replaced} == {1, 2, whole.id}
 
 
-def test_an_empty_ledger_is_taken_over() -> None:
-    restored = Ledger(1000, words)
-    restored.restore([])
-    restored.add([point("one", 1)], heard(1))
-    assert restored.points[0].id == 1
+def test_a_point_that_was_rewritten_often_keeps_a_bounded_number_of_quotes() -> None:
+    about = heard(100)
+    made = ledger(*(point(f"people measured TP{n}", *range(n, n + 9)) for n in range(1, 91)), about=about, budget=300)
+    request = made.compaction()
+    assert request is not None
+    result = CompactionResult((rewritten("All measured.", *(known.id for known in request.points)),), "stub")
+    assert made.compact(request.points, result)
+    assert len(made.points[0].evidence) == MOST_EVIDENCE
+    assert made.points[0].evidence[0].id == request.points[0].evidence[0].message

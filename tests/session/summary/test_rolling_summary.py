@@ -12,7 +12,18 @@ from context_builder.costs import Usage
 from context_builder.session.conversation.conversation import Conversation
 from context_builder.session.conversation.tasks import SummaryTask
 from context_builder.testing import ManualClock
-from tests.session.saying import START, advice, conversation, hear, infer, message, numbers, points_of, summarize
+from tests.session.saying import (
+    START,
+    advice,
+    conversation,
+    hear,
+    infer,
+    message,
+    numbers,
+    points_of,
+    quoting,
+    summarize,
+)
 
 # When a summary is due
 
@@ -119,7 +130,7 @@ def test_names_and_the_points_that_are_shown_take_their_share_of_a_call(clock: M
     hear(subject, clock, 1, 2, 3, 4)
     assert len(summarize(subject, clock).entries) == 4
     hear(subject, clock, 5, 6, 7, 8)
-    assert len(summarize(subject, clock).entries) == 2  # beside two points
+    assert len(summarize(subject, clock).entries) == 3  # beside one point
     long_name = "Dr. " + "von und zu " * 2
     subject = conversation(clock, summary_input=40)
     subject.receive([message(n, speaker=long_name) for n in (1, 2, 3)], clock.now())
@@ -221,7 +232,7 @@ def test_a_summary_without_any_point_still_covers_its_messages(clock: ManualCloc
     hear(subject, clock, 1)
     work = subject.next_summary_task()
     assert work is not None
-    subject.finish(work, SummaryResult((DraftPoint("cites nothing it was given", (99,)),), "stub"), clock.now())
+    subject.finish(work, SummaryResult((DraftPoint("cites nothing it was given", quoting(99)),), "stub"), clock.now())
     summary = subject.summary.wire()
     assert (summary["text"], summary["message_count"], summary["rejected_points"]) == ("", 1, 1)
 

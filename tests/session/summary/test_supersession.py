@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from context_builder.analysis.analyst import PointKind
-from context_builder.session.summary.point import Point
+from context_builder.session.summary.point import Point, PointQuote
 from context_builder.session.summary.supersession import replaced_by
 
 
 def point(number: int, text: str, kind: PointKind = PointKind.DECISION) -> Point:
-    return Point(number, text, (number,), (number,), ("Ann",), kind, float(number))
+    return Point(number, text, kind, ("Ann",), (PointQuote(number, number, text, "Ann"),), float(number))
 
 
 BY_HAND = point(1, "Hydrophone clips are labelled by hand.")

@@ -1,0 +1,235 @@
+"""Checks what a model wrote against what was said: see :mod:`context_builder.analysis.evidence`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import islice
+from typing import Final
+
+from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
+from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part
+from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
+from context_builder.analysis.evidence.negation import negates_otherwise
+from context_builder.analysis.evidence.overlap import Terms
+from context_builder.analysis.evidence.people import People, is_one_of
+from context_builder.analysis.evidence.quotes import Message
+from context_builder.analysis.evidence.words import ACCEPTING, SETTLING, Reading, plain, words_of
+from context_builder.analysis.refusal_words import SUSPICIOUS, reads_like_a_refusal
+
+
+class Rejection(StrEnum):
+    """Tells why a point is not published."""
+
+    NO_QUOTE = "no_quote"
+    QUOTE_NOT_SAID = "quote_not_said"
+    SPEAKER_NOT_QUOTED = "speaker_not_quoted"
+    NUMBER_NOT_SAID = "number_not_said"
+    NAME_NOT_SAID = "name_not_said"
+    REFUSAL = "refusal"
+    UNRELATED = "unrelated"
+
+
+class Doubt(StrEnum):
+    """Tells what code suspects of a point, for a model to look at."""
+
+    NEGATION = "negation"
+    ACCEPTANCE = "acceptance"
+    SPEAKER = "speaker"
+    SUPPORT = "support"
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Holds what the check found in one point."""
+
+    rejected: Rejection | None = None
+    doubts: tuple[Doubt, ...] = ()
+
+
+SUPPORTED: Final = 0.4
+"""Part of a sentence, by what its words tell, that must be said in its messages; else it is taken for a guess."""
+
+UNLIKE_ITS_MESSAGES: Final = 0.2
+"""The part below which one word of a refusal makes one."""
+
+BY_CHANCE: Final = 0.1
+"""The part that a sentence shares with any talk: a few function words."""
+
+LONGEST_ACCEPTANCE: Final = 6
+"""Words of a quote that does no more than to accept."""
+
+SMALL_COUNTS: Final = frozenset({"1", "2", "3", "4"})
+"""Numbers that in words may count what the quotes name one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Holds a quote as its speaker said it, in plain words."""
+
+    speaker: str
+    text: str
+
+
+class EvidenceCheck:
+    """Checks the points of one reply against the messages of its request, each of which it reads once.
+
+    The ``known`` points tell who else speaks, and what "it" or "she" may be called.
+    """
+
+    def __init__(self, messages: Sequence[AnalystMessage], known: Sequence[KnownPoint] = ()) -> None:
+        texts: defaultdict[int, list[str]] = defaultdict(list)
+        for message in messages:  # a long one comes in pieces under one id
+            texts[message.id].append(message.text)
+        self._readings = {message: _Source("".join(pieces)) for message, pieces in texts.items()}
+        self._speakers = {message.id: message.speaker for message in messages}
+        self._known = People([*self._speakers.values(), *(name for point in known for name in point.by)])
+        self._minutes = [_Source(point.text) for point in known]
+
+    def check(self, draft: DraftPoint, replaced: Sequence[KnownPoint] = ()) -> Findings:
+        """Return what is wrong with a point that may replace known ones, whose words then count as evidence too."""
+        said = self._said(draft)
+        if said is None or not draft.text.strip():
+            return Findings(Rejection.QUOTE_NOT_SAID if draft.evidence else Rejection.NO_QUOTE)
+        quoted = [each.speaker for each in said]
+        before = [name for point in replaced for name in point.by]
+        if not all(is_one_of(name, [*quoted, *before]) for name in draft.by):
+            return Findings(Rejection.SPEAKER_NOT_QUOTED)
+        texts = [text for point in replaced for text in (point.text, *(quote.text for quote in point.evidence))]
+        known = [*map(_Source, texts)]
+        sentence = _Sentence(draft.text, self._known)
+        sources = [*(self._readings[message] for message in draft.cites), *known]
+        if reason := sentence.rejection(sources, [*self._readings.values(), *self._minutes]):
+            return Findings(reason)
+        doubts = {
+            Doubt.NEGATION: negates_otherwise(
+                sentence.plain, [each.text for each in said], [source.plain for source in known]
+            ),
+            Doubt.ACCEPTANCE: (draft.kind is PointKind.DECISION or sentence.announces()) and not _is_accepted(said),
+            Doubt.SPEAKER: sentence.speaks_for_others([*quoted, *before]),
+            Doubt.SUPPORT: sentence.guesses([*(_Source(each.text) for each in said), *known], sources),
+        }
+        return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
+
+    def _said(self, draft: DraftPoint) -> list[_Said] | None:
+        """Return the quotes as they were said; None if one was not."""
+        said = []
+        for quote in draft.evidence:
+            source = self._readings.get(quote.message)
+            text = source.quotable.said(quote.text) if source else None
+            if text is None:
+                return None
+            said.append(_Said(self._speakers[quote.message], text))
+        return said or None
+
+
+class _Source(Reading):
+    """Holds a text that a point may rest on; its words and numbers are read once, if they are needed."""
+
+    @cached_property
+    def quotable(self) -> Message:
+        return Message(self.plain)
+
+    @cached_property
+    def figures(self) -> FiguresSaid:
+        return FiguresSaid.of(self.plain)
+
+
+def check_rewritten(
+    text: str, quotes: Sequence[str], old_texts: Sequence[str], speakers: Iterable[str] = ()
+) -> Findings:
+    """Return what is wrong with a sentence that is to stand for old points, by their quotes and their texts."""
+    if not text.strip():
+        return Findings(Rejection.UNRELATED)
+    sentence, known = _Sentence(text, People(speakers)), [_Source(each) for each in (*quotes, *old_texts)]
+    if reason := sentence.rejection(known, ()):
+        return Findings(reason)
+    doubts = {
+        Doubt.NEGATION: negates_otherwise(sentence.plain, [source.plain for source in known]),
+        Doubt.SUPPORT: sentence.guesses(known, known),
+    }
+    return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
+
+
+class _Sentence:
+    """Looks at one sentence in the light of what was said."""
+
+    def __init__(self, text: str, known: People) -> None:
+        self._text, self.plain, self._known = text, plain(text), known
+        names = islice(names_in(text), MOST_NAMES)
+        self._names = [name for name in names if plain(name.word) not in known.words]
+        figures = figures_of(known.without_names(self.plain))
+        self._figures = [figure for figure in figures if figure.value != ONE or figure.unit]
+
+    def rejection(self, sources: Sequence[_Source], elsewhere: Collection[_Source]) -> Rejection | None:
+        """Return what the sentence says that none of its sources says.
+
+        It may name what they call but "it" or "she", in words and names that were said ``elsewhere``.
+        """
+        shared = self._share(sources)
+        is_unlike = shared is not None and shared < UNLIKE_ITS_MESSAGES and (self._share(elsewhere) or 0.0) < SUPPORTED
+        groups = 1 if is_unlike else SUSPICIOUS
+        if reads_like_a_refusal(self._text, (source.text for source in sources), groups):
+            return Rejection.REFUSAL
+        if any(not self._may_be_said(figure, sources) for figure in self._not_said(sources)):
+            return Rejection.NUMBER_NOT_SAID
+        if shared is not None and shared < BY_CHANCE and (self._share(elsewhere) or 0.0) < BY_CHANCE:
+            return Rejection.UNRELATED
+        names = NamesSaid(sources)
+        missing = [name.word for name in self._unnamed(sources) if name.certain and not names.has_like(name.word)]
+        return Rejection.NAME_NOT_SAID if missing and not all(map(NamesSaid(elsewhere).has, missing)) else None
+
+    def guesses(self, quotes: Sequence[_Source], sources: Sequence[_Source]) -> bool:
+        """Return whether the sentence may say more than its quotes and the sources that they are from."""
+        shared = self._share(sources)
+        return shared is None or shared < SUPPORTED or bool(self._not_said(quotes) or self._unnamed(sources))
+
+    def speaks_for_others(self, quoted: Collection[str]) -> bool:
+        """Return whether the sentence names a speaker none of whose words are quoted."""
+        return any(not is_one_of(name, quoted) for name in self._known.named_in(self._text))
+
+    def announces(self) -> bool:
+        """Return whether the sentence says that something was decided."""
+        return SETTLING.occurs_in(self.plain)
+
+    def _share(self, sources: Collection[_Source]) -> float | None:
+        return Terms(sources).share_of(self._text, without=self._known.words)
+
+    def _not_said(self, sources: Sequence[_Source]) -> list[Figure]:
+        if not self._figures:
+            return []
+        said = FiguresSaid(source.figures for source in sources)
+        return [figure for figure in self._figures if not said.has(figure)]
+
+    def _may_be_said(self, figure: Figure, sources: Sequence[_Source]) -> bool:
+        """Return whether a number may have been said in a way that is not read here, for a model to look at.
+
+        Its unit may be told by the question; in figures it may stand for words that are not surely read; a small number
+        in a word may count what is said one by one.
+        """
+        if FiguresSaid(source.figures for source in sources).lacks_unit(figure):
+            return True
+        if not figure.spelled:
+            return any(is_read_in_part(source.plain) for source in sources)
+        if figure.unit or figure.value not in SMALL_COUNTS:
+            return False
+        counts = FiguresSaid(source.figures for source in sources).counts
+        return counts <= {each.value for each in self._figures}
+
+    def _unnamed(self, sources: Sequence[_Source]) -> list[Name]:
+        names = NamesSaid(sources) if self._names else None
+        return [name for name in self._names if names and not names.has(name.word)]
+
+
+def _is_accepted(said: Sequence[_Said]) -> bool:
+    """Return whether the quotes have more than a proposal: its acceptance, or the decision announced."""
+    if any(SETTLING.occurs_in(each.text) for each in said):
+        return True
+    if len({each.speaker for each in said}) > 1:
+        return True
+    return len(said) > 1 and any(
+        len(words_of(each.text)) <= LONGEST_ACCEPTANCE and ACCEPTING.occurs_in(each.text) for each in said
+    )

@@ -1,0 +1,311 @@
+"""Reads the numbers of a text, in digits or in words, and the units that they count."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import regex
+
+from context_builder.analysis.evidence.words import TABLES, UNSPACED, plain, words_of
+
+ONE: Final = "1"
+"""Nearly every text says it, as an article or a pronoun."""
+
+_TOKEN: Final = regex.compile(
+    rf"(?P<digits>(?<![a-z])\p{{Nd}}+(?:[.,:']\p{{Nd}}+)*) | (?P<han>[〇零一二两兩三四五六七八九十百千万萬億亿]+)"
+    rf" | (?P<word>[\p{{L}}\p{{M}}--[{UNSPACED}]]+)",
+    regex.V1 | regex.VERBOSE,
+)
+_UNIT_AFTER: Final = regex.compile(
+    rf"[\s\-]*(?:an?\s+)?(?:(?P<sign>[%€$£¥₹°])|(?P<word>[\p{{L}}\p{{M}}--[{UNSPACED}]]+)|(?P<unspaced>[{UNSPACED}]{{1,5}}))",
+    regex.V1,
+)
+_SIGN_BEFORE: Final = regex.compile(r"[€$£¥₹]\s?\Z")
+_GROUPED: Final = regex.compile(r"\d{1,3}(?:[.,']\d{3})+")
+_GROUPED_DECIMAL: Final = regex.compile(
+    r"(\d{1,3}(?:,\d{3})+)\.(\d+)|(\d{1,3}(?:[.']\d{3})+),(\d+)|(\d{1,3}(?:'\d{3})+)\.(\d+)"
+)
+
+_WORDS: Final = {plain(word): float(value) for value, words in TABLES["numbers"].items() for word in words}
+_ORDINALS: Final = {plain(word): value for value, words in TABLES["ordinals"].items() for word in words}
+_UNITS: Final[Mapping[str, str]] = {plain(word): unit for unit, words in TABLES["units"].items() for word in words}
+_STEMS: Final = sorted(word for word, value in _WORDS.items() if value > 1 and len(word) >= 4 and word != "cent")
+_NUMBER_STEM: Final = regex.compile(f"^(?:{'|'.join(_STEMS)})|{'|'.join(word for word in _STEMS if len(word) > 4)}")
+"""Number words in others, such as ``zwanzig`` in ``einundzwanzigsten``; the short ones at their beginning alone."""
+
+_DECIMAL_SIGNS: Final = frozenset({"point", "komma", "virgule", "coma", "virgola", "oh"})
+"""What stands for a decimal sign in words, or for a zero."""
+
+_JOINING: Final = frozenset({"and", "und", "et", "y", "e", "en"})
+
+_FOUR_SCORE: Final = regex.compile(r"quatre[\s\-]vingts?")
+_NEXT_WORD: Final = regex.compile(r"[\s\-]*(\p{L}+)")
+
+_HAN_DIGITS: Final = {
+    c: value for value, chars in enumerate(("〇零", "一", "二两兩", *"三四五六七八九")) for c in chars
+}
+_HAN_TENS: Final = {"十": 10, "百": 100, "千": 1_000}
+_HAN_MYRIADS: Final = {"万": 10_000, "萬": 10_000, "億": 100_000_000, "亿": 100_000_000}
+
+
+class Figure(NamedTuple):
+    """Holds a number as its digits, with the unit that stands beside it, and whether words or digits spell it."""
+
+    value: str
+    unit: str = ""
+    spelled: bool = False
+    parts: tuple[str, ...] = ()
+    """The whole numbers of a time, date or decimal number: somebody may say these alone."""
+    follows_another: bool = False
+    """Whether nothing parts it from another number in words: together they may be one."""
+
+
+class FiguresSaid:
+    """Holds the numbers and units of what was said, for looking up those of a sentence."""
+
+    def __init__(self, texts: Iterable[FiguresSaid]) -> None:
+        self._values: frozenset[str] = frozenset()
+        self._units: frozenset[str] = frozenset()
+        self._pairs: frozenset[tuple[str, str]] = frozenset()
+        for each in texts:
+            self._values |= each._values
+            self._units |= each._units
+            self._pairs |= each._pairs
+
+    @classmethod
+    def of(cls, text: str) -> FiguresSaid:
+        """Return the numbers and units of a plain text."""
+        said, figures, words = cls(()), list(figures_of(text)), frozenset(words_of(text))
+        said._values = frozenset(
+            {part for figure in figures for part in (figure.value, *figure.parts)}
+            | {_ORDINALS[word] for word in words & _ORDINALS.keys()}
+            | set(_run_together(figures))
+        )
+        said._units = frozenset(
+            {_UNITS[word] for word in words & _UNITS.keys()}
+            | {figure.unit for figure in figures if figure.unit}
+            | _unspaced_units(text)
+        )
+        said._pairs = frozenset((figure.value, figure.unit) for figure in figures)
+        return said
+
+    @property
+    def counts(self) -> frozenset[str]:
+        """Return the numbers that are more than an article."""
+        return frozenset(value for value, _ in self._pairs if value != ONE)
+
+    def has(self, figure: Figure) -> bool:
+        """Return whether the number was said, and with its unit, if it has one."""
+        said = figure.value in self._values or bool(figure.parts and self._values.issuperset(figure.parts))
+        if not said and figure.value.endswith(".5"):
+            said = self._values.issuperset({figure.value[:-2], "0.5"})
+        if not said or not figure.unit:
+            return said
+        units = {unit for value, unit in self._pairs if value == figure.value}
+        return figure.unit in units if units and "" not in units else figure.unit in self._units
+
+    def lacks_unit(self, figure: Figure) -> bool:
+        """Return whether the number was said without any unit, so that its unit may be told by what was said before."""
+        return self.has(figure._replace(unit="")) and not any(
+            unit for value, unit in self._pairs if value in (figure.value, *figure.parts)
+        )
+
+
+def figures_of(text: str) -> Iterator[Figure]:
+    """Yield the numbers of a :func:`~context_builder.analysis.evidence.words.plain` text."""
+    text = _FOUR_SCORE.sub("huitante", text)
+    number, start, end, follows = _Spelled(), 0, 0, False
+    for match in _TOKEN.finditer(text):
+        kind, token = match.lastgroup, match.group()
+        value = value_of(token) if kind == "word" else None
+        if kind == "digits" and _is_multiplied(text, match.end()):
+            value = float(_written(token)) if _written(token).count(".") < 2 and len(token) < _LONGEST_RUN else None
+        if value is not None:
+            if number and not number.takes(value, text[end : match.start()]):
+                yield Figure(number.written, _unit_beside(text, start, end), spelled=True, follows_another=follows)
+                number, follows = _Spelled(), not text[end : match.start()].strip(" -")
+            start = start if number else match.start()
+            number.take(value)
+            end = match.end()
+        elif kind == "digits":
+            parts = tuple(_digits(part) for part in regex.split(r"[.,:']", token))
+            yield Figure(_written(token), _unit_beside(text, *match.span()), parts=parts if len(parts) > 1 else ())
+        elif kind == "han" and (han := _han(token)) is not None:
+            yield Figure(str(han), _unit(text, match.end()), spelled=len(token) == 1)
+    if number:
+        yield Figure(number.written, _unit_beside(text, start, end), spelled=True, follows_another=follows)
+
+
+def _is_multiplied(text: str, end: int) -> bool:
+    """Return whether a word such as million comes next."""
+    word = _NEXT_WORD.match(text, end)
+    return word is not None and _WORDS.get(word[1], 0) >= 100
+
+
+class _Spelled:
+    """Puts together a number of its words, each of which multiplies or adds to those before."""
+
+    def __init__(self) -> None:
+        self._values = 0
+        self._thousands = self._below = 0.0
+
+    def __bool__(self) -> bool:
+        return self._values > 0
+
+    def takes(self, value: float, between: str) -> bool:
+        """Return whether a word of this ``value`` goes on with the number, given what stands ``between``."""
+        joining = between.strip(" -")
+        if joining and (joining not in _JOINING or (value >= 20 and self._below < 100)):
+            return False
+        if value >= 1000:
+            return 0 < self._below < 1000
+        if value < 1 or self._below % 1:
+            return False
+        if value == 100:
+            return 0 < self._below < 100
+        if value > 100:
+            return not self._below and self._thousands > 0
+        tens = self._below % 100
+        return (tens == 0 and self._below + self._thousands > 0) or (
+            tens in range(20, 100, 10) and 0 < value < (20 if tens in {60, 80} else 10)
+        )
+
+    def take(self, value: float) -> None:
+        self._values += 1
+        if value == 100 and self._below:
+            self._below *= value
+        elif value >= 1000:
+            self._thousands += max(1.0, self._below) * value
+            self._below = 0.0
+        else:
+            self._below += value
+
+    @property
+    def written(self) -> str:
+        return f"{self._thousands + self._below:.15g}"
+
+
+@lru_cache(maxsize=4_096)
+def value_of(word: str) -> float | None:
+    """Return the value of a number word, or of two written as one: ``achtunddreißig``, ``trentotto``."""
+    if word in _WORDS or len(word) > _LONGEST_WORD:
+        return _WORDS.get(word)
+    for cut in range(3, len(word) - 1):
+        first, rest = _part(word[:cut]) or value_of(word[:cut]), word[cut:]
+        second = next(filter(None, map(_part, (rest, rest.removeprefix("und"), rest.removeprefix("en")))), None)
+        if first is None or second is None:
+            continue
+        if second in {100, 1000} and first < second:
+            return first * second
+        low, high = sorted((first, second))
+        if 1 <= low < 10 < high < 100 and high % 10 == 0:
+            return low + high
+        if first >= 100 and first % 100 == 0 and 1 <= second < 100:
+            return first + second
+    return None
+
+
+def is_read_in_part(text: str) -> bool:
+    """Return whether a plain text spells numbers that are not surely read: an inflected word (``einundzwanzigsten``),
+    a number in groups (``four twenty``), or one with a decimal sign in words (``two point four``).
+    """
+    if any(figure.follows_another for figure in figures_of(text)):
+        return True
+    words = [part for word in words_of(text) for part in word.split("-")]
+    if any(sign in _DECIMAL_SIGNS and value_of(before) is not None for before, sign in pairwise(words)):
+        return True
+    return any(value_of(word) is None and word not in _ORDINALS and _NUMBER_STEM.search(word) for word in words)
+
+
+def _part(word: str) -> float | None:
+    """Return the value of a part of a number word, whose last vowel may have gone: ``trent`` of ``trenta``."""
+    if word in _WORDS:
+        return _WORDS[word]
+    return next((_WORDS[word + vowel] for vowel in "ai" if _WORDS.get(word + vowel, 0) >= 20), None)
+
+
+_LONGEST_WORD: Final = 24
+"""Letters of a number word."""
+
+
+def _run_together(figures: list[Figure]) -> Iterator[str]:
+    """Yield what numbers say that are read out one by one: a year in two halves, the digits of a long number."""
+    run = ""
+    for before, figure in pairwise([Figure(""), *figures]):
+        if len(before.value) == len(figure.value) == 2:
+            yield before.value + figure.value
+        run = run + figure.value if len(figure.value) == 1 else ""
+        yield from (run[at:] for at in range(max(0, len(run) - _LONGEST_RUN), len(run) - 1))
+
+
+_LONGEST_RUN: Final = 20
+"""Digits of the longest number that is read out digit by digit."""
+
+
+def _unit(text: str, end: int) -> str:
+    match = _UNIT_AFTER.match(text, end)
+    if match is None:
+        return ""
+    if match["unspaced"]:
+        return next(iter(_unspaced_units(match["unspaced"], anywhere=False)), "")
+    return _UNITS.get(str(match["sign"] or match["word"]), "")
+
+
+def _unit_beside(text: str, start: int, end: int) -> str:
+    """Return the unit after a number, or the sign of a currency before it."""
+    sign = _SIGN_BEFORE.search(text, max(0, start - 2), start)
+    return _UNITS[str(sign.group()).strip()] if sign else _unit(text, end)
+
+
+def _unspaced_units(text: str, *, anywhere: bool = True) -> set[str]:
+    return {unit for word, unit in _UNSPACED_UNITS if (word in text if anywhere else text.startswith(word))}
+
+
+_UNSPACED_UNITS: Final = sorted(
+    ((word, unit) for word, unit in _UNITS.items() if regex.match(rf"[{UNSPACED}]", word)),
+    key=lambda each: -len(each[0]),
+)
+
+
+def _written(token: str) -> str:
+    """Return a number in ASCII digits, without grouping and needless zeros."""
+    ascii_ = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in token)
+    if _GROUPED.fullmatch(ascii_):
+        return _digits(regex.sub(r"\D", "", ascii_))
+    if parts := _GROUPED_DECIMAL.fullmatch(ascii_):
+        whole, rest = filter(None, parts.groups())
+        return _decimal(regex.sub(r"\D", "", whole), rest)
+    if ":" in ascii_ or len(regex.findall(r"[.,']", ascii_)) > 1:
+        return ascii_
+    whole, _, rest = ascii_.replace(",", ".").replace("'", ".").partition(".")
+    return _decimal(whole, rest)
+
+
+def _decimal(whole: str, rest: str) -> str:
+    rest = rest.rstrip("0")
+    return _digits(whole) + (f".{rest}" if rest else "")
+
+
+def _digits(token: str) -> str:
+    return "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in token).lstrip("0") or "0"
+
+
+def _han(token: str) -> int | None:
+    """Return the value of a number in Han characters; None for what are but words, such as 万一 and 千万."""
+    if token[0] in "百千" or token[0] in _HAN_MYRIADS:
+        return None
+    if all(c in _HAN_DIGITS for c in token):
+        return int("".join(str(_HAN_DIGITS[c]) for c in token[:_LONGEST_RUN]))
+    total = part = digit = 0
+    for c in token[:_LONGEST_RUN]:
+        if c in _HAN_DIGITS:
+            digit = _HAN_DIGITS[c]
+        elif c in _HAN_TENS:
+            part, digit = part + (digit or 1) * _HAN_TENS[c], 0
+        else:
+            total, part, digit = total + (part + digit) * _HAN_MYRIADS[c], 0, 0
+    return total + part + digit

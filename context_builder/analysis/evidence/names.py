@@ -1,0 +1,165 @@
+"""Finds names and identifiers in a sentence, and tells whether they were said."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import regex
+
+from context_builder.analysis.evidence.figures import value_of
+from context_builder.analysis.evidence.words import TABLES, UNSPACED, Reading, plain, words_of
+from context_builder.quoting import visible
+from context_builder.tokens.counter import token_ranks
+
+_RUN: Final = regex.compile(rf"[\p{{L}}\p{{M}}\p{{N}}_--[{UNSPACED}]]+", regex.V1)
+_DIGIT: Final = regex.compile(r"\p{Nd}")
+_COUNTED: Final = regex.compile(r"\p{Nd}+[\p{Ll}\p{Lo}\p{M}]{1,4}")
+"""A number with what it counts, such as 10am, 3rd or 5th."""
+_INNER: Final = regex.compile(r"(?<!^)\p{Lu}")
+_SENTENCE_END: Final = regex.compile(
+    r"(?:^|(?<!\b\p{Lu}\p{Ll}{0,3})\.|[?!:;…。\n]|[\"“”„«»‘(\[—–])[\s\"“”„«»‘’)(\[]*\Z"
+)
+_BEFORE: Final = 12
+"""Characters before a word that tell whether it begins a sentence."""
+_WORD_BEFORE: Final = regex.compile(r"(\p{L}+)\.?\s+\Z")
+
+_NO_NAMES: Final = frozenset({"i", "ok", "am", "pm"})
+_GERMAN: Final = frozenset(TABLES["german"])
+_ENGLISH: Final = frozenset({"the", "of", "and", "to", "that"})
+_GERMAN_TITLES: Final = frozenset({"herr", "herrn", "frau", "firma", "dr", "prof"})
+
+_MORE_USUAL: Final = 4
+"""How many times higher a token's rank is for the spelling that is not the usual one."""
+
+_SHORTEST_STEM: Final = 3
+_LONGEST_ENDING: Final = 3
+"""Letters by which a name is longer in another case or as an adjective."""
+
+MOST_NAMES: Final = 60
+"""Names of a sentence that are looked up; a sentence of a summary has a handful."""
+
+
+class Name(NamedTuple):
+    """Holds a name or an identifier, and whether it is one for sure: at a sentence's begin any word is capitalised."""
+
+    word: str
+    certain: bool
+
+
+def names_in(text: str) -> Iterator[Name]:
+    """Yield the names and identifiers of a sentence.
+
+    In German all nouns are capitalised, so there only what follows a title or is spelled like an identifier is certain.
+    """
+    text = unicodedata.normalize("NFKC", visible(text))
+    words = frozenset(words_of(text.casefold()))
+    german = not words.isdisjoint(_GERMAN) and words.isdisjoint(_ENGLISH)
+    shouted = text.upper() == text
+    for match in _RUN.finditer(text):
+        word = match.group()
+        if word.casefold() in _NO_NAMES or word.isdecimal() or _COUNTED.fullmatch(word):
+            continue
+        if "_" in word.strip("_") or _DIGIT.search(word):
+            yield Name(word, certain=True)
+        elif shouted or not word[0].isupper():
+            if not shouted and _INNER.search(word):
+                yield Name(word, certain=True)
+        elif _INNER.search(word):
+            yield Name(word.removesuffix("s"), certain=True)
+        elif _begins_sentence(text, match.start()):
+            if _is_usually_capitalised(word):
+                yield Name(word, certain=False)
+        else:
+            yield Name(word, certain=not german or _has_title(text, match.start()))
+
+
+class NamesSaid:
+    """Holds what was said, for looking up names."""
+
+    def __init__(self, readings: Iterable[Reading]) -> None:
+        self._said = "".join(reading.spaced for reading in readings)
+
+    def has(self, word: str) -> bool:
+        """Return whether the name was said, perhaps with another ending, with blanks inside or its number in words."""
+        word = plain(word)
+        shorter = (word[:length] for length in _stem_lengths(word))
+        return (
+            not _script(word)
+            or any(f" {each} " in self._said for each in (word, *shorter))
+            or self._starts(word, _LONGEST_ENDING)
+            or any(self._is_spelled(word, said) for said in (self._said, self._in_digits))
+        )
+
+    def has_like(self, word: str) -> bool:
+        """Return whether a word with the same stem was said, or none in the name's script."""
+        word = plain(word)
+        stems = (word[:length] for length in _stem_lengths(word) if length > _SHORTEST_STEM)
+        return any(self._starts(stem, _LONGEST_ENDING) for stem in stems) or _script(word) not in self._scripts
+
+    def _starts(self, stem: str, ending: int) -> bool:
+        """Return whether a word of the stem and at most that many letters more was said."""
+        if len(stem) < _SHORTEST_STEM or f" {stem}" not in self._said:
+            return False
+        return regex.search(rf" {regex.escape(stem)}\S{{0,{ending}}} ", self._said) is not None
+
+    @staticmethod
+    def _is_spelled(word: str, said: str) -> bool:
+        letters = [regex.escape(c) for c in word if c.isalnum()]
+        if not 1 < len(letters) <= _LONGEST_SPELLED:
+            return False
+        return regex.search(f" {' ?'.join(letters)} ", said) is not None
+
+    @cached_property
+    def _in_digits(self) -> str:
+        """Holds what was said with numbers in digits: ``B seven`` is how people read out B7."""
+        return f" {' '.join(_with_digits(self._said.split()))} "
+
+    @cached_property
+    def _scripts(self) -> frozenset[str]:
+        return frozenset(map(_script, self._said.split()))
+
+
+_LONGEST_SPELLED: Final = 40
+"""Letters of an identifier that is looked for letter by letter."""
+
+
+def _stem_lengths(word: str) -> range:
+    return range(max(_SHORTEST_STEM, len(word) - _LONGEST_ENDING), len(word))
+
+
+def _with_digits(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words, with numbers of one word or two in digits."""
+    values = [value_of(word) for word in words]
+    tens = 0.0
+    for word, value, after in zip(words, values, [*values, None][1:], strict=True):
+        if value is not None and value >= 20 and value % 10 == 0 and after is not None and 0 < after < 10:
+            tens = value
+        elif value is None:
+            yield word
+        else:
+            yield f"{tens + value:g}"
+            tens = 0.0
+
+
+def _script(word: str) -> str:
+    """Return the script of a word's first letter; nothing without letters."""
+    letter = next((c for c in word if c.isalpha()), "")
+    return unicodedata.name(letter, "?").partition(" ")[0] if letter else ""
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    return _SENTENCE_END.search(text[max(0, start - _BEFORE) : start]) is not None
+
+
+def _has_title(text: str, start: int) -> bool:
+    before = _WORD_BEFORE.search(text[max(0, start - _BEFORE) : start])
+    return before is not None and before[1].casefold() in _GERMAN_TITLES
+
+
+def _is_usually_capitalised(word: str) -> bool:
+    """Return whether the tokens' vocabulary knows the word with a capital and hardly without."""
+    capital, small = token_ranks(f" {word}"), token_ranks(f" {word.lower()}")
+    return len(capital) == 1 and (len(small) > 1 or small[0] > _MORE_USUAL * capital[0])

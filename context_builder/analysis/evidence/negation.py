@@ -1,0 +1,79 @@
+"""Tells whether a sentence says no where others say yes (``words.json``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import regex
+
+from context_builder.analysis.evidence.words import TABLES, Vocabulary, words_of
+
+_NEGATING: Final = Vocabulary(TABLES["negations"], TABLES["negation_parts"])
+_NO_NEGATION: Final = regex.compile("|".join(map(regex.escape, TABLES["not_negations"])))
+_LIMITING: Final = Vocabulary(TABLES["limits"], TABLES["limit_parts"])
+"""Words that say no without a "not": only, unless, instead, refuses, doubts."""
+
+_TURKISH: Final = regex.compile(r"[ığşçöü]")
+_TURKISH_NOT: Final = regex.compile(
+    r"\p{L}{2,}(?:m[ıiuü]yor|me(?:di|z|yecek|yeceğ|miş|yiz|dik)|ma(?:dı|z|yacak|yacağ|mış|yız|dık))\p{L}*"
+)
+
+_NEGATED: Final = 4
+"""Words that a negation before them is about."""
+
+_SHORTEST_TURNED: Final = 4
+_STEM: Final = 5
+"""Letters of a word, and of its beginning, by which it is known in a clause with and in one without a negation."""
+
+_CLAUSE_END: Final = regex.compile(
+    r"[.,;:?!،؛؟。、，；：？！…—–\n]| (?:but|because|since|aber|weil|denn|mais|car|pero|porque|ma|perché) "
+)
+
+
+def negates_otherwise(text: str, quotes: Sequence[str], known: Sequence[str] = ()) -> bool:
+    """Return whether a text says no where the quotes do not, or the other way round; all of them are plain.
+
+    It may also have a negation that is ``known``, and say no in other words than they: only, instead, refuse.
+    """
+    here, there = negates(text), any(map(negates, quotes))
+    if here != there:
+        ours, theirs = _LIMITING.found_in(text), _LIMITING.found_in(" ".join(quotes))
+        excused = any(map(negates, known)) or theirs - ours if here else ours - theirs
+        if not excused:
+            return True
+    return _turns(text, quotes)
+
+
+def negates(text: str) -> bool:
+    """Return whether the :func:`plain` text has a negation."""
+    text = _NO_NEGATION.sub(" ", text)
+    return _NEGATING.occurs_in(text) or bool(_TURKISH.search(text) and _TURKISH_NOT.search(text))
+
+
+def _turns(text: str, quotes: Sequence[str]) -> bool:
+    """Return whether a word follows a negation in the text and stands apart from any in the quotes, or the reverse."""
+    spoken = [quote.replace(",", " ") for quote in quotes]  # a transcript's commas are pauses, no ends of clauses
+    ours, theirs = _Negated([text]), _Negated(spoken)
+    return bool(ours.following & theirs.apart or theirs.following & ours.apart)
+
+
+class _Negated:
+    """Holds the longer words of texts by their beginnings: those that follow a negation, and those apart from any."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.following: set[str] = set()
+        everything: set[str] = set()
+        beside: set[str] = set()
+        for clause in (words_of(clause) for text in texts for clause in _clauses(text)):
+            stems = [word[:_STEM] if len(word) >= _SHORTEST_TURNED else "" for word in clause]
+            nots = [place for place, word in enumerate(clause) if negates(word)]
+            self.following |= {stem for place in nots for stem in stems[place + 1 : place + 1 + _NEGATED]}
+            beside |= set(stems) if nots or _LIMITING.occurs_in(" ".join(clause)) else set()
+            everything |= set(stems)
+        self.following.discard("")
+        self.apart = everything - beside - {""}
+
+
+def _clauses(text: str) -> list[str]:
+    return list(_CLAUSE_END.split(_NO_NEGATION.sub(" ", text)))

@@ -1,0 +1,134 @@
+"""From the text of a reply to the object in it, which stands among thoughts and fences, or was cut off."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from context_builder.analysis.openai.schemas import Reply, schema_of
+from context_builder.errors import ReplyInvalid
+
+R = TypeVar("R", bound=Reply)
+
+_END_OF_THOUGHTS: Final = re.compile(
+    r"</(?:think|thinking|thought|thoughts|reasoning|reflection|analysis)>|\[/THINK\]|◁/think▷"
+    r"|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>",
+    re.IGNORECASE,
+)
+_START_OF_THOUGHTS: Final = re.compile(
+    r"\s*(?:<(?:think|thinking|thought|reasoning)>|\[THINK\]|◁think▷|<\|channel\|>analysis)", re.IGNORECASE
+)
+_MOST_TRIED: Final = 300
+_MOST_SEARCHED: Final = 300_000
+"""Braces at which an object is looked for, and characters among which: the last ones, more than a model writes."""
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
+_EMPTY: Final[dict[str, Any]] = {"array": [], "boolean": False, "string": "", "integer": 0, "number": 0.0}
+_DECODER: Final = json.JSONDecoder(strict=False)
+
+
+class CutOff(ReplyInvalid):
+    """Raised when a reply ended at its limit before there was anything to use; perhaps while the model was thinking."""
+
+    def __init__(self, *, in_thoughts: bool) -> None:
+        super().__init__(
+            f"the model's reply was cut off at its token limit{', in its thoughts' if in_thoughts else ''}"
+        )
+        self.in_thoughts = in_thoughts
+
+
+def parse_reply(reply: type[R], content: str, *, is_cut_off: bool = False) -> R:
+    """Return the last object in ``content`` that fits ``reply``; of a reply that ``is_cut_off``, what is whole.
+
+    Thoughts may stand before it, with drafts. Raises :class:`ReplyInvalid` if nothing fits, without quoting any of it.
+    """
+    answer = _END_OF_THOUGHTS.split(content)[-1]
+    if is_cut_off and answer is content and _START_OF_THOUGHTS.match(content):
+        raise CutOff(in_thoughts=True)
+    for text in dict.fromkeys((answer, content)):
+        if (found := _last_fitting(reply, text)) is not None:
+            return found
+    if is_cut_off:
+        if (found := _whole_items(reply, answer)) is not None:
+            return found
+        raise CutOff(in_thoughts=not answer.lstrip().startswith(("{", "[", "```")))
+    raise ReplyInvalid(_fault(reply, answer if "{" in answer else content))
+
+
+def _last_fitting(reply: type[R], text: str) -> R | None:
+    if (whole := _fitting(reply, text[max(text.find("{"), 0) : text.rfind("}") + 1])) is not None:
+        return whole
+    text, found, within = text[-_MOST_SEARCHED:], None, 0
+    for start, end in _objects(text):
+        if start >= within and (fitting := _fitting(reply, text[start:end])) is not None:
+            found, within = fitting, end
+    return found
+
+
+def _objects(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where objects begin and end: the outermost, and what stands in one that may not be the reply."""
+    for start in [found.start() for found in re.finditer(r"\{", text)][-_MOST_TRIED:]:
+        try:
+            _, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        yield start, end
+
+
+def _fitting(reply: type[R], text: str) -> R | None:
+    try:
+        return reply.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+def _whole_items(reply: type[R], text: str) -> R | None:
+    """Return the reply with the items that are whole in a text that was cut off, if there are any."""
+    start = text.find("{")
+    end = _end_of_items(text, start) if start >= 0 else None
+    if end is None:
+        return None
+    try:
+        given = from_json(text[start:end], allow_partial=True)
+    except ValueError:
+        return None
+    fields = schema_of(reply)["properties"]
+    if not any(given.get(name) for name, field in fields.items() if field["type"] == "array"):
+        return None
+    missing = {name: _EMPTY[field["type"]] for name, field in fields.items() if name not in given}
+    return _fitting(reply, json.dumps({**missing, **given}))
+
+
+def _end_of_items(text: str, start: int) -> int | None:
+    """Return where the last whole item of a list ends."""
+    inside: list[str] = []
+    end = None
+    for token in _TOKEN.finditer(text, start):
+        mark = token[0]
+        if mark == '"':
+            break
+        if mark in ("{", "["):
+            inside.append(mark)
+            continue
+        if mark in ("}", "]") and inside:
+            inside.pop()
+        if inside == ["{", "["]:
+            end = token.end()
+    return end
+
+
+def _fault(reply: type[Reply], text: str) -> str:
+    try:
+        reply.model_validate_json(text[text.index("{") : text.rindex("}") + 1])
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"])) or "reply"
+        return f"the model's reply does not fit {reply.__name__}: {where}: {first['type']}"
+    except ValueError:
+        pass
+    return "the model's reply holds no JSON object"

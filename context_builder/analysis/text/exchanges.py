@@ -1,0 +1,272 @@
+"""Statements that belong together become one candidate: a question and its answer, a proposal and its acceptance,
+a view and the other view, a reversal instead of what it reverses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Final
+
+from context_builder.analysis.analyst import PointKind
+from context_builder.analysis.text.phrases import Marker
+from context_builder.analysis.text.replies import NEAR, SHORT, Replies
+from context_builder.analysis.text.statements import Statement
+from context_builder.quoting import quoted_name
+
+LONGEST_EXCHANGE: Final = 340
+"""Characters of two statements that are told together."""
+
+SAME_SUBJECT: Final = 0.45
+"""Part of what one of two statements tells that the other tells too, when they are about the same."""
+
+SAME_SUBJECT_NEAR: Final = 0.25
+"""The same for statements that are near to each other."""
+
+SUBSTANCE_OF_QUESTION: Final = 2.0
+"""Sum of specificity below which a question is told with the sentence before it."""
+
+_WANTS: Final = frozenset({Marker.REQUESTS, Marker.PROPOSES})
+_SETTLED: Final = frozenset({PointKind.DECISION, PointKind.ACTION})
+_SPEAKER_CHANGES: Final = " – "
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Holds what may become a point: the statements that it tells, and those that only support it."""
+
+    kind: PointKind
+    told: tuple[Statement, ...]
+    support: tuple[Statement, ...] = ()
+    by: tuple[str, ...] = ()
+    reverses: bool = False
+    is_open: bool = False
+    """Whether somebody said that the question is open."""
+    replaces: int | None = None
+    asked: str = ""
+    """A known question that is told again with its answer."""
+
+    @property
+    def is_exchange(self) -> bool:
+        """Return whether two people tell it, who are then named in it."""
+        return bool(self.asked) or len({statement.speaker for statement in self.told}) > 1
+
+    @property
+    def text(self) -> str:
+        """Return the sentences as they were said; what each says of an exchange after the speaker's name."""
+        turns = [
+            (speaker, " ".join(statement.text for statement in said))
+            for speaker, said in groupby(self.told, key=lambda statement: statement.speaker)
+        ]
+        if not self.is_exchange:
+            return turns[0][1]
+        named = [f"{quoted_name(speaker)}: {said}" if speaker else said for speaker, said in turns]
+        return _SPEAKER_CHANGES.join(filter(None, [self.asked, *named]))
+
+    @property
+    def order(self) -> int:
+        return self.told[0].order
+
+    @property
+    def stems(self) -> dict[str, float]:
+        return {stem: weight for statement in self.told for stem, weight in statement.stems.items()}
+
+
+class Exchanges:
+    """Reads the statements of a talk, in order, message by message."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self._statements = statements
+        self._replies = Replies(statements)
+        self._told: set[int] = set()
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield the candidates in the order they were said; a statement is part of one at most."""
+        for place, statement in enumerate(self._statements):
+            if place in self._told or not statement.is_whole:
+                continue
+            for candidate in self._of(place, statement):
+                known = next((told for told in candidate.told if told.known is not None), None)
+                if known is None:
+                    yield candidate
+                elif len(candidate.told) > 1 or candidate.support:
+                    yield replace(candidate, replaces=known.known)
+
+    def _of(self, place: int, statement: Statement) -> Iterator[Candidate]:
+        kind = statement.kind
+        if Marker.CHATTERS in statement.markers and not statement.is_labelled:
+            return
+        if kind is PointKind.CONSILIENCE:
+            yield from self._contributed(place, statement)
+        elif kind is PointKind.QUESTION:
+            yield from self._asked(place, statement)
+        elif kind in (PointKind.PROPOSAL, PointKind.DECISION, PointKind.ACTION):
+            yield from self._settled(place, statement)
+        elif self._corrects(place, statement):
+            yield Candidate(PointKind.CLAIM, (statement,), reverses=True)
+        elif Marker.DISAGREES in statement.markers and Marker.DOUBTS not in statement.markers:
+            yield from self._disagreed(place, statement)
+        elif not statement.is_thin:
+            yield Candidate(kind, (statement,), reverses=Marker.REVERSES in statement.markers)
+
+    def _corrects(self, place: int, said: Statement) -> bool:
+        """Return whether the statement says how things are instead, and does not only hold another view."""
+        if Marker.REVERSES not in said.markers or said.is_thin:
+            return False
+        view = self._replies.view_before(place)
+        return view is None or sameness(view.stems, said.stems) >= SAME_SUBJECT_NEAR
+
+    def _contributed(self, place: int, said: Statement) -> Iterator[Candidate]:
+        if said.is_thin:
+            return
+        told: tuple[Statement, ...] = (said,)
+        after = place + 1
+        if after < len(self._statements) and self._statements[after].order == said.order:
+            both = (said, self._statements[after])
+            if both[1].is_whole and _length(both) <= LONGEST_EXCHANGE:
+                told = both
+                self._told.add(after)
+        yield Candidate(PointKind.CONSILIENCE, told)
+
+    def _asked(self, place: int, asked: Statement) -> Iterator[Candidate]:
+        if asked.markers & _WANTS and not (asked.is_thin or asked.has_quotation):
+            accepted = self._replies.acceptance(place)
+            if accepted is not None:
+                self._told.add(accepted)
+                told = (asked, self._statements[accepted])
+                is_promise = told[1].kind is PointKind.ACTION or Marker.PROPOSES not in asked.markers
+                yield Candidate(PointKind.ACTION if is_promise else PointKind.DECISION, told, by=_speakers(*told))
+                return
+        yield from self._questioned(place, asked)
+
+    def _questioned(self, place: int, asked: Statement) -> Iterator[Candidate]:
+        if asked.word_count < SHORT or not asked.stems:
+            return
+        reply = self._replies.answer(place, self._told)
+        if reply.places:
+            yield from self._answered(asked, reply.places)
+        elif reply.is_open:
+            told = (asked,) if asked.weight >= SUBSTANCE_OF_QUESTION else self._with_context(place)
+            if told is not None:
+                kind = PointKind.PROPOSAL if Marker.PROPOSES in asked.markers else PointKind.QUESTION
+                yield Candidate(kind, told, is_open=asked.is_labelled or reply.is_doubted)
+
+    def _answered(self, asked: Statement, replies: Sequence[int]) -> Iterator[Candidate]:
+        told = (asked, *(self._statements[reply] for reply in replies))
+        if _length(told) > LONGEST_EXCHANGE:
+            told, replies = (asked, told[-1]), replies[-1:]
+        if _length(told) > LONGEST_EXCHANGE:
+            return
+        accepted = self._replies.acceptance(replies[-1]) if told[-1].kind is PointKind.PROPOSAL else None
+        self._told.update(replies)
+        if told[-1].kind in (PointKind.ACTION, PointKind.DECISION):
+            yield Candidate(told[-1].kind, told, by=_speakers(told[-1]))
+        elif accepted is None:
+            yield Candidate(PointKind.CLAIM, told, by=_speakers(*told))
+        else:
+            support = (self._statements[accepted],)
+            yield Candidate(PointKind.DECISION, told, support, by=_speakers(told[-1], *support))
+
+    def _settled(self, place: int, said: Statement) -> Iterator[Candidate]:
+        accepted = self._replies.acceptance(place)
+        told = self._with_context(place)
+        kind = said.kind
+        if accepted is not None and kind is PointKind.PROPOSAL:
+            kind = PointKind.DECISION
+        if (
+            accepted is None
+            and kind is PointKind.ACTION
+            and not said.is_labelled
+            and not said.markers & {Marker.PROMISES, Marker.IS_DUE}
+        ):
+            kind = PointKind.CLAIM
+        if told is None or not said.stems or (kind is PointKind.PROPOSAL and said.is_thin):
+            return
+        support: tuple[Statement, ...] = ()
+        if accepted is not None and kind is PointKind.DECISION:
+            support = (self._statements[accepted],)
+        yield Candidate(kind, told, support, _speakers(said, *support), reverses=Marker.REVERSES in said.markers)
+
+    def _with_context(self, place: int) -> tuple[Statement, ...] | None:
+        """Return the statement, with the one before where it says too little by itself; None if that is no help."""
+        said = self._statements[place]
+        if not said.is_thin and not said.hangs:
+            return (said,)
+        for before in range(place - 1, max(-1, place - 4), -1):
+            context = self._statements[before]
+            if said.order - context.order > NEAR:
+                break
+            is_own = context.speaker == said.speaker and context.word_count > SHORT and bool(context.stems)
+            if (context.is_thin and not is_own) or not context.is_whole or context.kind in _SETTLED:
+                continue
+            if len(context.text) + len(said.text) <= LONGEST_EXCHANGE and before not in self._told:
+                return (context, said)
+            break
+        return None if said.is_thin else (said,)
+
+    def _disagreed(self, place: int, said: Statement) -> Iterator[Candidate]:
+        own = said
+        if said.is_thin:
+            after = place + 1
+            if after >= len(self._statements) or self._statements[after].order != said.order:
+                return
+            own = self._statements[after]
+            if own.is_thin or own.is_question or not own.is_whole or own.kind is not PointKind.CLAIM:
+                return
+            self._told.add(after)
+        view = self._replies.view_before(place)
+        if view is not None and _length((view, own)) <= LONGEST_EXCHANGE:
+            support = () if own is said else (said,)
+            yield Candidate(PointKind.DISAGREEMENT, (view, own), support, _speakers(view, own))
+        else:
+            yield Candidate(PointKind.CLAIM, (own,), reverses=Marker.REVERSES in said.markers)
+
+
+def _length(told: Sequence[Statement]) -> int:
+    return sum(len(statement.text) for statement in told)
+
+
+def _speakers(*statements: Statement) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(statement.speaker for statement in statements))
+
+
+def sameness(stems: Mapping[str, float], others: Mapping[str, float]) -> float:
+    """Return the part of what the one with fewer words tells that the other tells too, by the words' weights."""
+    fewer = min((stems, others), key=lambda told: sum(told.values()))
+    total = sum(fewer.values())
+    return sum(weight for stem, weight in fewer.items() if stem in stems and stem in others) / total if total else 0.0
+
+
+def without_reversed(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates without those that a later one reverses or, being decided, says again."""
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        reversed_at = _reversed_by(candidate, kept)
+        if reversed_at is not None:
+            replaced = kept.pop(reversed_at)
+            if replaced.kind is PointKind.DECISION and candidate.kind in (PointKind.PROPOSAL, PointKind.CLAIM):
+                candidate = replace(candidate, kind=PointKind.DECISION)
+        kept.append(candidate)
+    return kept
+
+
+REMEMBERED_CANDIDATES: Final = 40
+"""Candidates before a reversal among which the reversed one is looked for."""
+
+_REVERSIBLE: Final = frozenset({PointKind.CLAIM, PointKind.DECISION, PointKind.PROPOSAL, PointKind.ACTION})
+
+
+def _reversed_by(candidate: Candidate, before: Sequence[Candidate]) -> int | None:
+    if not candidate.reverses:
+        return None
+    best: tuple[float, int] | None = None
+    for place in range(len(before) - 1, max(-1, len(before) - 1 - REMEMBERED_CANDIDATES), -1):
+        other = before[place]
+        if other.kind not in _REVERSIBLE:
+            continue
+        least = SAME_SUBJECT_NEAR if candidate.order - other.order <= NEAR else SAME_SUBJECT
+        same = sameness(candidate.stems, other.stems)
+        if same >= least and (best is None or same > best[0]):
+            best = (same, place)
+    return None if best is None else best[1]

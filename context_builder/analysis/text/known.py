@@ -1,0 +1,91 @@
+"""What was said now may answer, accept or reverse what the summary has already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from context_builder.analysis.analyst import KnownPoint, PointKind
+from context_builder.analysis.text.exchanges import SAME_SUBJECT, Candidate, sameness
+from context_builder.analysis.text.replies import REPLIES_WITHIN
+from context_builder.analysis.text.statements import Statement, known_statement, stems_of
+from context_builder.analysis.text.words import words
+from context_builder.quoting import quoted_name
+
+ANSWERS: Final = 0.75
+"""Part of what a known question tells that its answer tells too."""
+
+SHARED_STEMS: Final = 2
+"""Least words that an answer shares with a known question that was asked long before."""
+
+SPECIFIC: Final = 0.5
+"""Specificity that one of the shared words has at least."""
+
+_TALKED_OF: Final = frozenset({PointKind.CLAIM, PointKind.DECISION, PointKind.PROPOSAL, PointKind.ACTION})
+
+
+class KnownSubjects:
+    """Holds the known points, each of which one new point at most takes the place of."""
+
+    def __init__(self, known: Sequence[KnownPoint]) -> None:
+        self._known = {point.id: (point, stems_of(words(point.text), point.text)) for point in known}
+        self.stems = {stem for _, stems in self._known.values() for stem in stems}
+
+    def open_before(self, message: int) -> list[Statement]:
+        """Return the questions and proposals that were left open by the messages just before ``message``."""
+        found: list[Statement] = []
+        for point, _ in self._known.values():
+            said = max((quote.message for quote in point.evidence), default=message - REPLIES_WITHIN)
+            if point.kind in (PointKind.QUESTION, PointKind.PROPOSAL) and 0 < message - said < REPLIES_WITHIN:
+                found.append(known_statement(point, said - message))
+        return sorted(found, key=lambda statement: statement.order)
+
+    def settled(self, candidate: Candidate) -> Candidate:
+        """Return the candidate, with the known point that it replaces, if any."""
+        if candidate.replaces is not None:
+            self._known.pop(candidate.replaces, None)
+            return candidate
+        if candidate.reverses:
+            replaced = self._nearest(candidate, _TALKED_OF, SAME_SUBJECT)
+        elif candidate.kind is PointKind.DECISION:
+            replaced = self._nearest(candidate, {PointKind.PROPOSAL, PointKind.QUESTION}, ANSWERS)
+        elif candidate.kind is PointKind.CLAIM:
+            replaced = self._nearest(candidate, {PointKind.QUESTION}, ANSWERS)
+        else:
+            return candidate
+        if replaced is None:
+            return candidate
+        del self._known[replaced.id]
+        if (
+            replaced.kind is PointKind.QUESTION
+            and candidate.kind is PointKind.CLAIM
+            and not _tells(candidate, replaced)
+        ):
+            return replace(candidate, replaces=replaced.id, asked=_asked(replaced))
+        return replace(candidate, replaces=replaced.id)
+
+    def _nearest(
+        self, candidate: Candidate, kinds: frozenset[PointKind] | set[PointKind], least: float
+    ) -> KnownPoint | None:
+        best: tuple[float, int] | None = None
+        for point, stems in self._known.values():
+            shared = [weight for stem, weight in stems.items() if stem in candidate.stems]
+            if point.kind not in kinds or len(shared) < SHARED_STEMS or max(shared) < SPECIFIC:
+                continue
+            total = sum(stems.values())
+            same = (
+                sum(shared) / total if point.kind is PointKind.QUESTION and total else sameness(candidate.stems, stems)
+            )
+            if same >= least and (best is None or same >= best[0]):
+                best = (same, point.id)
+        return None if best is None else self._known[best[1]][0]
+
+
+def _tells(candidate: Candidate, question: KnownPoint) -> bool:
+    return question.text in candidate.text
+
+
+def _asked(question: KnownPoint) -> str:
+    """Return a known question as an exchange begins with it."""
+    return f"{', '.join(map(quoted_name, question.by))}: {question.text}" if question.by else question.text

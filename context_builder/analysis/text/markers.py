@@ -1,0 +1,159 @@
+"""What a sentence does, by the phrases and the label in it.
+
+All languages are looked up together, so that a sentence need not tell its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Final, NamedTuple
+
+from context_builder.analysis.analyst import PointKind
+from context_builder.analysis.text.phrases import ALONE, LABELS, LANGUAGES, Marker
+
+LABEL_CHARACTERS: Final = 40
+"""Most characters before the colon of a label."""
+
+_PLAIN_WORDS: Final = frozenset(
+    """
+    aber alle als also am an auch auf aus bei bin bis bist da damit dann das dass dem den denn der des deshalb dich dir
+    doch dort du durch ein eine einem einen einer eines einfach er es etwas euch für ganz gar genau gerne gibt gut habe
+    haben hat hatte hier ich ihm ihn ihr ihre im immer ist ja jetzt kann kein keine klar können könnte mal mehr mein
+    meine mich mir mit muss müssen nach nein nicht nichts noch nun nur ob oder ohne schon sehr sein seine sich sie sind
+    so soll sollte sollten um und uns unser unter viel vom von vor wäre warum weil wenn wer werden wie wieder wir wird
+    wo wohl würde zu zum zur zwar über ah naja eigentlich machen mache macht sagen sage ok okay
+    au aussi avec avoir beaucoup bien ce ceci cela celle celui ces cet cette chez comme comment dans de depuis des donc
+    du elle elles en encore est et être eu eux fait faire faut il ils je juste la le les leur lui ma mais me même mes
+    moi mon ne nos notre nous non on ont où oui par parce pas peu peut peux plus pour pourquoi qu quand que quel quelle
+    qui quoi sa sans se sera ses si son sont sous suis sur ta te tes toi toujours tous tout toute très trop tu un une
+    va vais vas voilà vont vos votre vous ça été était c'est d'accord j'ai qu'on qu'il l'on n'est y a-t-il
+    al algo algún ante aquí así aunque cada casi como con cosa cosas cual cuando cómo de del desde donde dos el ella
+    ellos en entonces era eres es esa ese eso esta estamos estar este esto está están estoy fue gracias ha hace hacer
+    hasta hay he hemos la las le les lo los luego mi mis mismo mucho muy más nada ni nos nosotros nuestra nuestro o
+    otra otro para pero poco por porque puede puedo pues que quien qué se sea ser si sido siempre sin sobre somos son
+    soy su sus sí también tan te tengo tenemos tiene todo todos tu un una uno unos usted vale vamos van voy ya yo
+    """.split()
+) - frozenset("an am also as den gut mal once pour sage sous son sin dos sale era elle don war die man was".split())
+"""Words of the other languages that say nothing by themselves, without those that say something in English."""
+
+_HANGING: Final = frozenset(
+    "it they he she them him es er dies ça cela c'est ceci il ils elle elles eso esto ello".split()
+)
+_POINTING: Final = frozenset("this that these those das".split())
+_EXPLETIVE: Final = frozenset((("es", "gibt"), ("il", "y"), ("il", "faut"), ("il", "faudrait")))
+
+
+def is_plain(lower: str) -> bool:
+    """Return whether the word says nothing by itself, in the languages other than English."""
+    return lower in _PLAIN_WORDS
+
+
+def hangs(lower: Sequence[str], function_words: Set[str], *, is_short: bool = False) -> bool:
+    """Return whether a sentence of these words begins with a pronoun that stands for what was said before.
+
+    A short one hangs wherever the pronoun is.
+    """
+    if is_short and any(word in _HANGING for word in lower):
+        return True
+    if not lower or tuple(lower[:2]) in _EXPLETIVE:
+        return False
+    first, _, ending = lower[0].partition("'")
+    if first in _HANGING or lower[0] in _HANGING:
+        return True
+    after = lower[1] if len(lower) > 1 else ""
+    return first in _POINTING and (bool(ending) or not after or after in function_words or after in _PLAIN_WORDS)
+
+
+class _Phrase(NamedTuple):
+    rest: tuple[str, ...]
+    marker: Marker
+    is_opening: bool
+
+
+GAP: Final = "…"
+GAP_WORDS: Final = 3
+NAME: Final = "name"
+
+
+def _compiled() -> Mapping[str, Sequence[_Phrase]]:
+    found: dict[str, list[_Phrase]] = {}
+    for language in LANGUAGES.values():
+        for marker, listed in language.items():
+            for phrase in listed.split(";"):
+                first, *rest = phrase.strip().removeprefix("^").split()
+                found.setdefault(first, []).append(_Phrase(tuple(rest), marker, phrase.strip().startswith("^")))
+    return found
+
+
+_PHRASES: Final = _compiled()
+
+DOING: Final = frozenset(
+    """send write draft prepare ask call email contact talk book order review organize organise schedule try test check
+    look file fix update share report make do set get bring find run collect finish start submit upload
+    deploy""".split()
+)
+
+
+def markers(lower: Sequence[str], names: Set[str]) -> set[Marker]:
+    """Return what the words, in lower case, do; ``names`` are words that name people."""
+    found: set[Marker] = set()
+    idle: set[int] = set()
+    hits: list[tuple[int, Marker]] = []
+    for at, word in enumerate(lower):
+        keys = (word, NAME) if word in names else (word,)
+        for key in keys:
+            for phrase in _PHRASES.get(key, ()):
+                if (at == 0 or not phrase.is_opening) and _continues(lower, at + 1, phrase.rest):
+                    if phrase.marker is Marker.IDLE:
+                        idle.update(range(at, at + 1 + len(phrase.rest)))
+                    else:
+                        hits.append((at, phrase.marker))
+    found.update(marker for at, marker in hits if at not in idle)
+    return found
+
+
+def _continues(lower: Sequence[str], at: int, rest: Sequence[str]) -> bool:
+    for number, word in enumerate(rest):
+        if word == GAP:
+            tail = rest[number + 1 :]
+            return any(_continues(lower, start, tail) for start in range(at, min(at + GAP_WORDS + 1, len(lower))))
+        if at >= len(lower) or lower[at] != word:
+            return False
+        at += 1
+    return True
+
+
+_LABEL_KINDS: Final = {
+    label.strip(): kind for kind, listed in LABELS.items() for label in " ".join(listed.split()).split(";")
+}
+_COLON: Final = re.compile(r"\s*[:：]\s*")
+_EDGE: Final = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+def label_of(sentence: str) -> tuple[PointKind | None, str]:
+    """Return the kind that the sentence's label tells, as in "Decision: we wait.", and what comes after the label.
+
+    A sentence that is nothing but a label leaves nothing.
+    """
+    colon = _COLON.search(sentence, 0, LABEL_CHARACTERS)
+    head = _EDGE.sub("", (sentence[: colon.start()] if colon else sentence)[:LABEL_CHARACTERS]).lower()
+    rest = sentence[colon.end() :] if colon else ""
+    if not colon and len(sentence) > LABEL_CHARACTERS // 2:
+        return None, sentence
+    for label in _beginnings_and_ends(head):
+        kind = _LABEL_KINDS.get(label)
+        if kind is None or (label in ALONE and (label != head or not colon)):
+            continue
+        if colon or (kind is PointKind.DECISION and head.removeprefix(label) in ("", " then", " also")):
+            return kind, rest
+    return None, sentence
+
+
+def _beginnings_and_ends(head: str) -> Iterator[str]:
+    parts = head.split()
+    if len(parts) <= 5:
+        yield head
+        for count in (3, 2, 1):
+            yield " ".join(parts[:count])
+            yield " ".join(parts[-count:])

@@ -1,0 +1,142 @@
+"""Ways in which servers of OpenAI's API answer otherwise than OpenAI, as their users report them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+Oddity = Callable[[dict[str, Any], str], Response | None]
+
+DRAFT = '{"keywords": ["draft"], "domains": [], "points": [], "chatter": true}'
+
+
+def completion(message: Mapping[str, Any], finish: str = "stop") -> Response:
+    return JSONResponse(
+        {"choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}]}
+    )
+
+
+def error(status: int, message: str, code: object = None, **more: object) -> Response:
+    return JSONResponse({"error": {"message": message, "type": "invalid_request_error", "code": code, **more}}, status)
+
+
+def form_of(asked: Mapping[str, Any]) -> str:
+    return str(asked.get("response_format", {}).get("type", ""))
+
+
+def limit_of(asked: Mapping[str, Any]) -> int:
+    return int(asked.get("max_completion_tokens") or asked["max_tokens"])
+
+
+def once(oddity: Oddity) -> Oddity:
+    """The oddity, but for each prompt only at the first try."""
+    seen: set[str] = set()
+
+    def answered(asked: dict[str, Any], content: str) -> Response | None:
+        prompt = str(asked["messages"][-1]["content"])
+        if prompt in seen:
+            return None
+        seen.add(prompt)
+        return oddity(asked, content)
+
+    return answered
+
+
+def content(change: Callable[[str], Any]) -> Oddity:
+    return lambda asked, text: completion({"content": change(text)})
+
+
+def thinks(needed: int, *, takes_effort: bool) -> Oddity:
+    """A model that thinks for ``needed`` tokens, which are charged to the limit, unless it is asked for less effort."""
+
+    def answered(asked: dict[str, Any], text: str) -> Response | None:
+        if "reasoning_effort" in asked and not takes_effort:
+            return error(400, "Unrecognized request argument supplied: reasoning_effort")
+        thoughts = 0 if asked.get("reasoning_effort") == "low" else needed
+        return None if limit_of(asked) > thoughts else completion({"content": ""}, "length")
+
+    return answered
+
+
+def streamed(text: str) -> Response:
+    """The text as events, in pieces, as a server that streams sends it."""
+    pieces = [text[at : at + 20] for at in range(0, len(text), 20)]
+    chunks: list[dict[str, Any]] = [{"choices": []}]
+    chunks += [{"choices": [{"delta": {"content": piece}, "finish_reason": None}]} for piece in pieces]
+    chunks += [{"choices": [{"delta": {}, "finish_reason": "stop"}]}]
+    chunks += [{"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}]
+    events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    return Response(f": keep-alive\n\n{events}data: [DONE]\n\n", media_type="text/event-stream")
+
+
+def only_streams(asked: dict[str, Any], text: str) -> Response:
+    return streamed(text) if asked.get("stream") else error(400, "This model only supports stream mode")
+
+
+def takes_no_form(*forms: str, status: int = 400, said: str = "'response_format.type' must be 'text'") -> Oddity:
+    return lambda asked, text: JSONResponse({"error": said}, status) if form_of(asked) in forms else None
+
+
+_PROXIED = (
+    'litellm.BadRequestError: GroqException - {"error": {"code": "json_validate_failed", "failed_generation": "{"}}'
+)
+_STATES = [
+    {"error": {"code": 400, "message": "The schema has too many states for serving.", "status": "INVALID_ARGUMENT"}}
+]
+_PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": f"Perhaps {DRAFT}"}]}]
+
+ODDITIES: Mapping[str, Callable[[], Oddity]] = {
+    "vLLM, thoughts in tags": lambda: content(lambda text: f"<think>\nSo {DRAFT} {{or}} not?\n</think>\n\n{text}"),
+    "thoughts with the last tag only": lambda: content(lambda text: f"First {DRAFT} {{so}}\n</think>\n{text}"),
+    "thoughts that do not end": lambda: content(lambda text: f"<think>\nFirst {DRAFT}, no: {text}"),
+    "Magistral, thoughts in brackets": lambda: content(lambda text: f"[THINK]So {{DRAFT}}[/THINK]{text}"),
+    "Mistral, parts": lambda: content(lambda text: [*_PARTS, {"type": "text", "text": text}]),
+    "Mistral, text in two parts": lambda: content(
+        lambda text: [{"type": "text", "text": text[:9]}, *_PARTS, {"type": "text", "text": text[9:]}]
+    ),
+    "an object as content": lambda: content(json.loads),
+    "vLLM, answer among the thoughts": lambda: lambda _, text: completion({"content": None, "reasoning_content": text}),
+    "OpenRouter, answer among the thoughts": lambda: lambda _, text: completion({"content": "", "reasoning": text}),
+    "LiteLLM, answer as a tool's arguments": lambda: (
+        lambda _, text: completion(
+            {"content": None, "tool_calls": [{"function": {"name": "json_tool_call", "arguments": text}}]}
+        )
+    ),
+    "OpenAI, thoughts that use up the limit": lambda: thinks(900, takes_effort=True),
+    "Ollama, thoughts that use up the limit": lambda: thinks(4_000, takes_effort=False),
+    "Groq, JSON that it finds invalid": lambda: once(lambda *_: error(400, "Generated JSON", "json_validate_failed")),
+    "LiteLLM before Groq": lambda: once(lambda *_: error(400, _PROXIED, "400")),
+    "Gemini, too many states": lambda: (
+        lambda asked, _: JSONResponse(_STATES, 400) if form_of(asked) == "json_schema" else None
+    ),
+    "an unexplained 400 for a schema": lambda: takes_no_form("json_schema", said="Bad request"),
+    "a parameter that nobody knows": lambda: (
+        lambda asked, _: error(422, "Extra inputs are not permitted: body.widgets") if "temperature" in asked else None
+    ),
+    "LM Studio, text alone": lambda: takes_no_form("json_schema", "json_object"),
+    "llama.cpp, no grammar": lambda: takes_no_form("json_schema", status=500, said="failed to parse grammar"),
+    "no response_format, unexplained": lambda: takes_no_form("json_schema", "json_object", status=422, said="no"),
+    "DashScope, streams alone": lambda: only_streams,
+    "streams unasked": lambda: lambda _, text: streamed(text),
+    "OpenRouter, an error in 200": lambda: once(
+        lambda *_: JSONResponse({"error": {"message": "Provider returned error", "code": 429}})
+    ),
+    "OpenRouter, an error in a choice": lambda: once(
+        lambda *_: JSONResponse(
+            {
+                "choices": [
+                    {"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "no"}}
+                ]
+            }
+        )
+    ),
+    "a proxy's page": lambda: once(lambda *_: HTMLResponse("<html><h1>Service Unavailable</h1></html>", 503)),
+    "a limit that is too large": lambda: (
+        lambda asked, _: (
+            error(400, "max_completion_tokens must be less than or equal to 90") if limit_of(asked) > 90 else None
+        )
+    ),
+}

@@ -1,0 +1,221 @@
+"""Every server that speaks most of OpenAI's API is understood, and asked no more often than it takes to learn how."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from context_builder.analysis.analyst import SummaryRequest
+from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.prompts import load_prompts
+from context_builder.errors import AnalystError, AnalystUnavailable, ContentRefused, ReplyInvalid, RequestRefused
+from tests.analysis.conftest import MakeAnalyst
+from tests.analysis.openai.conversation import TEXTS, said
+from tests.analysis.openai.odd_servers import ODDITIES, Oddity, completion, error, form_of, limit_of, thinks
+from tests.services.model_server import FakeModel, ModelServer
+
+MESSAGES = said(*TEXTS)
+
+
+@pytest.mark.parametrize("oddity", ODDITIES.values(), ids=ODDITIES)
+async def test_an_odd_server_is_understood(
+    analyst: OpenAIAnalyst, model: FakeModel, oddity: Callable[[], Oddity]
+) -> None:
+    model.oddly = oddity()
+    assert (await analyst.extract_keywords(MESSAGES[:1])).keywords[0] not in ((), ("draft",))
+    assert (await analyst.infer_domains(MESSAGES)).domains
+    assert (await analyst.summarize(SummaryRequest(MESSAGES))).points
+
+
+@pytest.mark.parametrize("oddity", ODDITIES.values(), ids=ODDITIES)
+async def test_what_a_server_takes_is_learnt_once(
+    analyst: OpenAIAnalyst, model: FakeModel, oddity: Callable[[], Oddity]
+) -> None:
+    model.oddly = oddity()
+    await analyst.extract_keywords(MESSAGES[:1])
+    await analyst.extract_keywords(MESSAGES[1:2])
+    model.requests.clear()
+    await analyst.extract_keywords(MESSAGES[1:2])
+    assert len(model.requests) == 1
+
+
+async def test_a_refusal_without_a_reason_is_not_blamed_on_the_api_once_it_was_answered(
+    analyst: OpenAIAnalyst, model: FakeModel
+) -> None:
+    await analyst.infer_domains(MESSAGES)
+    model.oddly = lambda *_: error(400, "no")
+    with pytest.raises(RequestRefused):
+        await analyst.infer_domains(MESSAGES)
+    model.oddly = lambda *_: None
+    await analyst.infer_domains(MESSAGES)
+    assert [form_of(request) for request in model.requests] == ["json_schema"] * 3
+
+
+async def test_what_did_not_help_is_not_remembered(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    model.oddly = lambda *_: error(400, "no")
+    with pytest.raises(RequestRefused):
+        await analyst.infer_domains(MESSAGES)
+    assert [form_of(request) for request in model.requests] == ["json_schema", "json_object", ""]
+    model.oddly = lambda *_: None
+    await analyst.infer_domains(MESSAGES)
+    assert form_of(model.requests[-1]) == "json_schema"
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        error(400, "The response was filtered", "content_filter", innererror={"code": "ResponsibleAIPolicyViolation"}),
+        error(400, "Input data may contain inappropriate content.", "data_inspection_failed"),
+        error(403, "The model requires moderation. Your input was flagged", 403, metadata={"reasons": ["violence"]}),
+        error(400, "litellm.ContentPolicyViolationError: see our policy", "400"),
+        JSONResponse({"error": {"message": "filtered", "code": "content_filter"}}),
+        completion({"content": ""}, "content_filter"),
+        completion({"content": None}, "SAFETY"),
+        error(400, "This model's maximum context length is 8192 tokens", "context_length_exceeded"),
+        error(413, "Request too large", "rate_limit_exceeded"),
+        error(400, "the request exceeds the available context size", 400, type="exceed_context_size_error"),
+    ],
+)  # fmt: skip
+async def test_a_refusal_of_what_is_said_is_told_from_others(
+    analyst: OpenAIAnalyst, model: FakeModel, refusal: Response
+) -> None:
+    model.oddly = lambda *_: refusal
+    with pytest.raises(ContentRefused):
+        await analyst.infer_domains(MESSAGES)
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("in_body", [False, True])
+@pytest.mark.parametrize(
+    ("status", "said", "hint"),
+    [
+        (429, {"code": 429, "message": "Rate limit"}, "over its rate limit"),
+        (503, {"status": "UNAVAILABLE", "message": "overloaded"}, "failed \\(503\\)"),
+        (401, {"code": 401, "message": "no auth"}, "check OPENAI_API_KEY"),
+        (402, {"code": 402, "message": "Insufficient credits"}, "plan and billing"),
+    ],
+)
+async def test_an_error_in_an_answer_is_the_error_that_it_names(
+    make_analyst: MakeAnalyst, model: FakeModel, status: int, said: dict[str, object], hint: str, *, in_body: bool
+) -> None:
+    model.oddly = lambda *_: JSONResponse({"error": said}, 200 if in_body else status)
+    with pytest.raises(AnalystUnavailable, match=hint):
+        await make_analyst(attempts=1).infer_domains(MESSAGES)
+
+
+@pytest.mark.parametrize("status", [200, 403, 503])
+async def test_a_page_is_told_in_few_words_of_our_own(make_analyst: MakeAnalyst, model: FakeModel, status: int) -> None:
+    model.oddly = lambda *_: HTMLResponse("<html><title>Blocked by secret rule</title></html>", status)
+    with pytest.raises(AnalystError) as raised:
+        await make_analyst(attempts=1).infer_domains(MESSAGES)
+    assert "secret" not in str(raised.value)
+    assert len(str(raised.value)) < 150
+
+
+def _in_seconds(seconds: float) -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "message", "least", "most"),
+    [
+        ({"retry-after-ms": "1500"}, "", 1.5, 1.5),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, "", 1.5, 1.5),
+        ({"retry-after": "1m2.5s"}, "", 62.5, 62.5),
+        ({"retry-after": "700ms"}, "", 0.7, 0.7),
+        ({"retry-after": "DATE"}, "", 6.5, 9.0),
+        ({}, "Please try again in 4.2s.", 4.2, 4.2),
+        ({}, "Please retry after 7 seconds", 7, 7),
+        ({}, "nothing of use", None, None),
+    ],
+)
+async def test_the_wait_that_a_server_asks_for_is_read_in_any_form(
+    make_analyst: MakeAnalyst,
+    model: FakeModel,
+    headers: dict[str, str],
+    message: str,
+    least: float | None,
+    most: float | None,
+) -> None:
+    headers = {name: _in_seconds(8) if value == "DATE" else value for name, value in headers.items()}
+    model.oddly = lambda *_: JSONResponse({"error": {"message": message}}, 429, headers)
+    with pytest.raises(AnalystUnavailable) as raised:
+        await make_analyst(attempts=1).infer_domains(MESSAGES)
+    wait = raised.value.retry_after
+    assert wait == least if wait is None or least is None or most is None else least <= wait <= most
+
+
+async def test_a_wait_in_milliseconds_is_kept(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    model.verbatim.append(Response("{}", 429, {"Retry-After-Ms": "400"}, "application/json"))
+    begun = time.monotonic()
+    await analyst.infer_domains(MESSAGES)
+    assert time.monotonic() - begun >= 0.4
+
+
+async def test_the_same_cut_off_is_never_asked_for_three_times(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    model.oddly = lambda asked, text: completion({"content": text[:15]}, "length")
+    for _ in range(3):
+        with pytest.raises(ReplyInvalid, match="cut off at its token limit"):
+            await analyst.infer_domains(MESSAGES)
+    limits = [limit_of(request) for request in model.requests]
+    assert limits == [400, 800, 1600, 3200, 3200]
+
+
+async def test_thoughts_get_more_room_only_up_to_a_bound(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    model.oddly = thinks(10**6, takes_effort=False)
+    for _ in range(4):
+        with pytest.raises(ReplyInvalid, match="in its thoughts"):
+            await analyst.infer_domains(MESSAGES)
+    assert limit_of(model.requests[-1]) == 400 + 32_768
+
+
+async def test_what_is_whole_of_a_reply_that_was_cut_off_is_read(analyst: OpenAIAnalyst, model: FakeModel) -> None:
+    model.oddly = lambda *_: completion({"content": '{"keywords": ["DNA", "helicase", "poly'}, "length")
+    assert (await analyst.extract_keywords(MESSAGES[:1])).keywords == (("DNA", "helicase"),)
+    await analyst.extract_keywords(MESSAGES[:1])
+    assert [limit_of(request) for request in model.requests] == [100, 200]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("The freezer failed on Monday night.", 100),
+        ("Die Kühlung fiel gestern früh aus.", 100),
+        ("Морозильник сломался ночью.", 200),
+        ("冷凍庫が月曜日の夜に故障しました。", 300),
+        ("सोमवार की रात फ्रीजर खराब हो गया।", 300),
+    ],
+)
+async def test_a_reply_has_as_much_room_as_its_language_takes(
+    analyst: OpenAIAnalyst, model: FakeModel, text: str, limit: int
+) -> None:
+    await analyst.extract_keywords(said(text))
+    assert limit_of(model.requests[-1]) == limit
+
+
+async def test_a_query_of_the_base_url_goes_with_each_request(model_server: ModelServer, model: FakeModel) -> None:
+    url = f"{model_server.base_url}?api-version=2024-10-21"
+    analyst = OpenAIAnalyst(Endpoint("sk-secret", url), load_prompts())
+    seen: list[tuple[str, str | None]] = []
+    model.heard = lambda request: seen.append((str(request.url), request.headers.get("api-key")))
+    assert (await analyst.infer_domains(MESSAGES)).domains
+    await analyst.close()
+    assert seen == [(f"{model_server.base_url}/chat/completions?api-version=2024-10-21", "sk-secret")]
+
+
+@pytest.mark.parametrize("shape", ["{", '{"a":', '{"keywords": ["', '"{', "</think>{"])
+async def test_a_reply_of_nothing_but_beginnings_is_read_soon(
+    make_analyst: MakeAnalyst, model: FakeModel, shape: str
+) -> None:
+    for finish in ("stop", "length"):
+        model.oddly = lambda *_, finish=finish: completion({"content": shape * (4_000_000 // len(shape))}, finish)
+        began = time.process_time()
+        with suppress(ReplyInvalid):
+            await make_analyst(attempts=1, timeout=30.0).infer_domains(MESSAGES)
+        assert time.process_time() - began < 5

@@ -1,0 +1,223 @@
+"""From a model's reply to points that rest on quotes: what is asked, what is verified, what is rewritten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import pytest
+
+from context_builder.analysis.analyst import (
+    AnalystMessage,
+    CompactionRequest,
+    KnownPoint,
+    PointKind,
+    Quote,
+    SummaryRequest,
+)
+from context_builder.analysis.openai import Endpoint, OpenAIAnalyst
+from context_builder.analysis.openai.capabilities import Question
+from context_builder.analysis.openai.reply import parse_reply
+from context_builder.analysis.prompts import load_prompts
+from context_builder.costs import Usage
+from context_builder.errors import AnalystUnavailable
+
+T = TypeVar("T")
+
+CALL = Usage(model="stub", calls=1)
+
+TALK = [
+    AnalystMessage(11, "Ana", "So the, the yield was what, forty percent?"),
+    AnalystMessage(12, "Ben", "Thirty-eight. And that's without the wash."),
+    AnalystMessage(13, "Ana", "We could take primer B7 for the second run."),
+    AnalystMessage(14, "Cleo", "The drug must not be given with more than 5 mg of aspirin."),
+]
+YIELD = {
+    "evidence": [{"message": 1, "quote": "the yield was what, forty percent"}, {"message": 2, "quote": "Thirty-eight"}],
+    "text": "The yield was thirty-eight percent.",
+    "by": ["Ben"],
+    "kind": "claim",
+    "replaces": [],
+}
+PRIMER = {
+    "evidence": [{"message": 3, "quote": "We could take primer B7 for the second run"}],
+    "text": "Primer B7 will be used for the second run.",
+    "by": ["Ana"],
+    "kind": "decision",
+    "replaces": [],
+}
+REVERSED = {
+    "evidence": [{"message": 4, "quote": "must not be given with more than 5 mg of aspirin"}],
+    "text": "The drug must be given with more than 5 mg of aspirin.",
+    "by": ["Cleo"],
+    "kind": "claim",
+    "replaces": [],
+}
+
+
+class ScriptedClient:
+    """Answers each task with what the script has for it, and keeps the questions."""
+
+    def __init__(self, **replies: Any) -> None:
+        self._replies = replies
+        self.asked: list[Question] = []
+
+    async def ask(self, question: Question, read: Callable[..., T]) -> tuple[T, Usage]:
+        self.asked.append(question)
+        reply = self._replies[question.task]
+        if isinstance(reply, Exception):
+            raise reply
+        return read(parse_reply(question.reply, json.dumps(reply))), CALL
+
+    def notes(self, model: str) -> list[str]:
+        return []
+
+    async def close(self) -> None:
+        return None
+
+    def question(self, task: str) -> Question:
+        [question] = [one for one in self.asked if one.task == task]
+        return question
+
+
+def analyst(client: ScriptedClient) -> OpenAIAnalyst:
+    return OpenAIAnalyst(Endpoint(), load_prompts(), client=client)
+
+
+def points(*entries: Mapping[str, Any]) -> dict[str, Any]:
+    return {"points": list(entries), "chatter": False}
+
+
+def verdicts(*supported: bool) -> dict[str, Any]:
+    return {"verdicts": [{"number": number, "supported": one} for number, one in enumerate(supported, start=1)]}
+
+
+async def test_a_point_comes_with_its_quotes_and_whose_it_is() -> None:
+    client = ScriptedClient(summary=points(YIELD))
+    [point] = (await analyst(client).summarize(SummaryRequest(TALK))).points
+    assert (point.text, point.kind, point.by) == ("The yield was thirty-eight percent.", PointKind.CLAIM, ("Ben",))
+    assert point.evidence == (Quote(11, "the yield was what, forty percent"), Quote(12, "Thirty-eight"))
+    assert [question.task for question in client.asked] == ["summary"], "what is not in doubt costs no second call"
+
+
+async def test_all_doubts_of_a_reply_go_into_one_call_with_the_quotes() -> None:
+    client = ScriptedClient(summary=points(YIELD, PRIMER, REVERSED), verification=verdicts(False, False))
+    result = await analyst(client).summarize(SummaryRequest(TALK))
+    assert [point.text for point in result.points] == ["The yield was thirty-eight percent."]
+    assert (result.rejected, result.usage.calls) == (2, 2)
+    asked = client.question("verification")
+    assert asked.options.model == "gpt-4o-mini"
+    assert asked.varying.strip().splitlines()[1:-1] == [
+        '1 decision: "Primer B7 will be used for the second run."',
+        '  - "Ana: We could take primer B7 for the second run."',
+        '2 claim: "The drug must be given with more than 5 mg of aspirin."',
+        '  - "Cleo: The drug must not be given with more than 5 mg of aspirin."',
+    ]
+
+
+async def test_what_its_quotes_say_stays_as_it_is() -> None:
+    client = ScriptedClient(summary=points(PRIMER), verification=verdicts(True))
+    [point] = (await analyst(client).summarize(SummaryRequest(TALK))).points
+    assert (point.kind, point.unconfirmed) == (PointKind.DECISION, False)
+
+
+@pytest.mark.parametrize("failure", [AnalystUnavailable("away"), {"verdicts": []}])
+async def test_where_the_verification_fails_a_point_is_unconfirmed_and_no_decision(failure: Any) -> None:
+    client = ScriptedClient(summary=points(YIELD, PRIMER), verification=failure)
+    if isinstance(failure, dict):
+        failure["verdicts"] = [{"number": 7, "supported": True}]
+    first, second = (await analyst(client).summarize(SummaryRequest(TALK))).points
+    assert (first.kind, first.unconfirmed) == (PointKind.CLAIM, False)
+    assert (second.kind, second.unconfirmed) == (PointKind.PROPOSAL, True)
+
+
+async def test_known_points_are_shown_whole_with_kind_and_speakers() -> None:
+    known = [
+        KnownPoint(70, 'Which "primer" is used?', PointKind.QUESTION, ("Ana",)),
+        KnownPoint(71, "Ben orders tips.", PointKind.ACTION, ("Ben", "Ana")),
+    ]
+    client = ScriptedClient(summary=points({**PRIMER, "replaces": [1]}), verification=verdicts(True))
+    [point] = (await analyst(client).summarize(SummaryRequest(TALK, known))).points
+    shown = client.question("summary").varying.partition("<known>\n")[2].partition("\n</known>")[0]
+    assert shown.splitlines() == [
+        '1 question by "Ana": "Which \\"primer\\" is used?"',
+        '2 action by "Ben", "Ana": "Ben orders tips."',
+    ]
+    assert point.replaces == (70,)
+
+
+async def test_a_point_about_something_else_replaces_nothing() -> None:
+    known = [KnownPoint(70, "The budget meeting is in Oslo.", PointKind.DECISION, ("Ana",))]
+    client = ScriptedClient(summary=points({**YIELD, "replaces": [1]}))
+    result = await analyst(client).summarize(SummaryRequest(TALK, known))
+    assert [(point.replaces, point.text) for point in result.points] == [((), YIELD["text"])]
+    assert result.rejected == 1
+
+
+# rewriting
+
+OLD = [
+    KnownPoint(
+        1,
+        "Primer A2 gave thirty-eight percent.",
+        PointKind.CLAIM,
+        ("Ana",),
+        (Quote(11, "A2 gave thirty-eight percent", "Ana"),),
+    ),
+    KnownPoint(
+        2,
+        "Primer B7 will be used.",
+        PointKind.DECISION,
+        ("Ana", "Ben"),
+        (Quote(12, "take B7", "Ana"), Quote(13, "Fine", "Ben")),
+    ),
+    KnownPoint(3, "Ben will order primer B7.", PointKind.ACTION, ("Ben",), (Quote(13, "I'll order primer B7", "Ben"),)),
+]
+
+
+def compacted(*entries: tuple[list[int], str, str]) -> dict[str, Any]:
+    return {"points": [{"from": sources, "text": text, "kind": kind} for sources, text, kind in entries]}
+
+
+async def test_points_are_rewritten_with_their_quotes_in_sight() -> None:
+    text = "Primer B7 will be used, because A2 gave thirty-eight percent."
+    client = ScriptedClient(compaction=compacted(([1, 2], text, "claim"), ([3], "Ben will order primer B7.", "action")))
+    result = await analyst(client).compact(CompactionRequest(OLD, 40))
+    assert [(one.text, one.kind, one.merges) for one in result.points] == [
+        (text, PointKind.DECISION, (1, 2)),
+        ("Ben will order primer B7.", PointKind.ACTION, (3,)),
+    ]
+    asked = client.question("compaction").varying
+    assert "Words allowed: 30" in asked
+    assert '2 decision by "Ana", "Ben": "Primer B7 will be used."\n  - "Ana: take B7"\n  - "Ben: Fine"' in asked
+
+
+@pytest.mark.parametrize("text", ["Primer B7 will be used, A2 gave forty percent.", "Primer B7 will be used by Carla."])
+async def test_a_rewritten_sentence_that_its_points_do_not_say_leaves_them_as_they_are(text: str) -> None:
+    client = ScriptedClient(
+        compaction=compacted(([1, 2], text, "decision"), ([3], "Ben will order primer B7.", "action"))
+    )
+    result = await analyst(client).compact(CompactionRequest(OLD, 40))
+    assert ([one.merges for one in result.points], result.kept, result.rejected) == ([(3,)], {1, 2}, 1)
+
+
+@pytest.mark.parametrize("verification", [verdicts(False), AnalystUnavailable("away")])
+async def test_a_rewritten_sentence_in_doubt_needs_a_yes(verification: Any) -> None:
+    reversed_sense = compacted(
+        ([1, 2], "Primer B7 will not be used.", "decision"), ([3], "Ben will order primer B7.", "action")
+    )
+    client = ScriptedClient(compaction=reversed_sense, verification=verification)
+    result = await analyst(client).compact(CompactionRequest(OLD, 40))
+    assert ([one.merges for one in result.points], result.kept, result.rejected) == ([(3,)], {1, 2}, 1)
+
+
+async def test_nothing_becomes_a_decision_by_being_rewritten() -> None:
+    proposal = [
+        KnownPoint(
+            4, "Ana proposes primer B7.", PointKind.PROPOSAL, ("Ana",), (Quote(13, "we could take primer B7", "Ana"),)
+        )
+    ]
+    client = ScriptedClient(compaction=compacted(([1], "Ana proposes primer B7.", "decision")))
+    [one] = (await analyst(client).compact(CompactionRequest(proposal, 40))).points
+    assert one.kind is PointKind.PROPOSAL

@@ -1,0 +1,303 @@
+"""A point must say what its quotes say: code rejects what nobody said, and doubts what it cannot count."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind, Quote
+from context_builder.analysis.evidence import (
+    Doubt,
+    EvidenceCheck,
+    Findings,
+    Rejection,
+    check_rewritten,
+    is_told_in,
+)
+from tests.analysis.points_with_evidence import TRUE, WRITTEN, Written
+from tests.analysis.talk_in_languages import TALKS, Talk
+
+ACCEPTABLE_DOUBTS = 3
+"""Of the written true points: each costs one line of a call to a small model."""
+
+TRUE_ONES = [written for written in WRITTEN if written.verdict == TRUE]
+FALSE_ONES = [written for written in WRITTEN if written.verdict != TRUE]
+
+by_language = pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.language)
+
+
+def found(written: Written) -> Findings:
+    return EvidenceCheck(written.messages).check(written.point)
+
+
+def check(
+    said: str | tuple[str, ...],
+    text: str,
+    *quotes: str,
+    kind: PointKind = PointKind.CLAIM,
+    by: tuple[str, ...] = (),
+    replaced: KnownPoint | None = None,
+) -> Findings:
+    """What is found in a point that quotes what Ana said, and then Ben; without quotes, all of it."""
+    texts = (said,) if isinstance(said, str) else said
+    messages = [AnalystMessage(place, ("Ana Lopez", "Ben")[place % 2], each) for place, each in enumerate(texts)]
+    evidence = [Quote(place, each) for place, each in enumerate(quotes or texts)]
+    return EvidenceCheck(messages).check(DraftPoint(text, tuple(evidence), kind, by), [replaced] if replaced else ())
+
+
+@pytest.mark.parametrize(
+    "written", [each for each in WRITTEN if each.verdict == TRUE], ids=lambda each: each.point.text
+)
+def test_what_is_said_is_never_rejected(written: Written) -> None:
+    assert found(written).rejected is None
+
+
+def test_what_is_said_is_seldom_doubted() -> None:
+    assert sum(bool(found(each).doubts) for each in TRUE_ONES) <= ACCEPTABLE_DOUBTS
+
+
+@pytest.mark.parametrize(
+    "written", [each for each in WRITTEN if each.verdict != TRUE], ids=lambda each: each.point.text
+)
+def test_what_nobody_said_is_rejected_or_doubted_for_its_reason(written: Written) -> None:
+    findings = found(written)
+    if written.verdict == Rejection.NUMBER_NOT_SAID and findings.rejected is None:
+        assert any(map(str.isdecimal, written.point.text)), (
+            "a number in figures may stand for words: a model looks at it"
+        )
+        assert Doubt.SUPPORT in findings.doubts
+    else:
+        assert written.verdict == findings.rejected or written.verdict in findings.doubts
+
+
+@by_language
+def test_what_retells_its_messages_is_not_rejected(talk: Talk) -> None:
+    check = EvidenceCheck([AnalystMessage(number, "Alice", text) for number, text in enumerate(talk.messages, 1)])
+    for text, cites in talk.points:
+        evidence = tuple(Quote(number, talk.messages[number - 1]) for number in cites)
+        assert check.check(DraftPoint(text, evidence)).rejected is None, text
+
+
+@by_language
+def test_a_refusal_is_rejected_or_doubted_whatever_it_quotes(talk: Talk) -> None:
+    check = EvidenceCheck([AnalystMessage(place, "Alice", text) for place, text in enumerate(talk.messages)])
+    places = range(len(talk.messages))
+    for cited in chain.from_iterable(combinations(places, count) for count in range(1, len(places) + 1)):
+        evidence = tuple(Quote(place, talk.messages[place]) for place in cited)
+        for text in talk.refusals:
+            findings = check.check(DraftPoint(text, evidence))
+            assert findings.rejected or Doubt.SUPPORT in findings.doubts, text
+        for text in talk.refusals_of_topic:
+            assert check.check(DraftPoint(text, evidence)).rejected, text
+
+
+@by_language
+def test_a_point_in_another_language_than_its_messages_is_rejected(talk: Talk) -> None:
+    check = EvidenceCheck([AnalystMessage(place, "Alice", text) for place, text in enumerate(talk.messages)])
+    evidence = tuple(Quote(place, text) for place, text in enumerate(talk.messages))
+    for text in (text for other in TALKS if other is not talk for text, _ in other.points):
+        assert check.check(DraftPoint(text, evidence)).rejected, text
+
+
+@pytest.mark.parametrize(
+    ("said", "quote", "accepted"),
+    [
+        ("I'll order it, uh, tomorrow.", "I’ll ORDER it tomorrow!", True),
+        ("So the, the yield was elev eleven.", "So the yield was eleven", True),
+        ("We need to We need to provide it, you know, today.", "we need to provide it today", True),
+        ("We take B7, and then on Monday we order it.", "We take B7 … we order it", True),
+        ("We take B7, and then on Monday we order it.", "we order it ... We take B7", False),
+        ("We do not take B7.", "We do take B7", False),
+        ("We don't take B7.", "We do not take B7", True),
+        ("We take B7 on Monday.", "We take B7 Monday", False),
+        ("We take B7.", "We take B8", False),
+        ("Ｗｅ ｔａｋｅ Ｂ７", "We take B7", True),
+        ("Fine.", "fine", True),
+        ("Fine.", "…", False),
+        ("Fine.", "", False),
+    ],
+)
+def test_a_quote_was_said_but_for_stutter_and_fillers(said: str, quote: str, accepted: bool) -> None:
+    assert (check(said, said, quote).rejected is not Rejection.QUOTE_NOT_SAID) is accepted
+
+
+def test_a_gap_in_a_quote_hides_no_negation() -> None:
+    said = "We really do not want to take primer B7."
+    assert (
+        Doubt.NEGATION
+        in check(said, "They really want to take primer B7.", "We really … want to take primer B7").doubts
+    )
+
+
+def test_a_quote_of_no_message_is_rejected() -> None:
+    draft = DraftPoint("Primer B7 is taken.", (Quote(7, "We take primer B7"),))
+    assert (
+        EvidenceCheck([AnalystMessage(1, "Ana", "We take primer B7.")]).check(draft).rejected
+        is Rejection.QUOTE_NOT_SAID
+    )
+    assert EvidenceCheck([]).check(DraftPoint("Primer B7 is taken.", ())).rejected is Rejection.NO_QUOTE
+
+
+def test_a_long_message_is_quoted_across_its_pieces() -> None:
+    pieces = [AnalystMessage(1, "Ana", "We take the primer "), AnalystMessage(1, "Ana", "that is called B7.")]
+    draft = DraftPoint("They take the primer that is called B7.", (Quote(1, "the primer that is called B7"),))
+    assert EvidenceCheck(pieces).check(draft) == Findings()
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "accepted"),
+    [
+        ("The yield was thirty-eight percent.", "The yield was 38 %.", True),
+        ("The yield was 38%.", "The yield was thirty-eight percent.", True),
+        ("The yield was thirty-eight percent.", "The yield was 83 percent.", False),
+        ("It runs for half a minute.", "It runs for half an hour.", False),
+        ("It costs two million dollars.", "It costs $2 million.", True),
+        ("It costs two million dollars.", "It costs €2 million.", False),
+        ("It began in nineteen eighty-four.", "It began in 1984.", True),
+        ("We meet at half past ten.", "They meet at 10:30.", False),
+        ("We meet at ten thirty.", "They meet at 10:30.", True),
+        ("The yield was 1,250 grams.", "The yield was 1250 grams.", True),
+        ("We'll paint the hall and the fence.", "They will paint two: the hall and the fence.", True),
+        ("Two of us will paint the fence.", "Three of them will paint the fence.", False),
+    ],
+)
+def test_a_number_and_its_unit_were_said_in_digits_or_in_words(said: str, text: str, accepted: bool) -> None:
+    assert (check(said, text).rejected is None) is accepted
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "accepted"),
+    [
+        ("we take the train to oslo.", "They take the train to Oslo.", True),
+        ("We take the train to Oslo.", "They take the train to Bergen.", False),
+        ("We take primer B seven.", "They take primer B7.", True),
+        ("We take primer B7.", "They take primer TP53.", False),
+        ("We call get user id twice.", "They call get_user_id twice.", True),
+        ("It's in the git hub repository.", "It is in the GitHub repository.", True),
+        ("Wir nehmen den Zug nach Oslo.", "Sie nehmen den Zug mit einer Fahrkarte nach Oslo.", True),
+        ("Wir nehmen das von Frau Berg.", "Sie nehmen das von Frau Tal.", False),
+        ("We take primer B7.", "Ben and Ana take primer B7.", True),
+    ],
+)
+def test_a_name_was_said_or_is_a_speakers(said: str, text: str, accepted: bool) -> None:
+    assert (check((said, "Fine."), text).rejected is None) is accepted
+
+
+def test_a_name_that_was_said_elsewhere_is_doubted() -> None:
+    messages = [
+        AnalystMessage(1, "Ana", "Liz has the recorder."),
+        AnalystMessage(2, "Ana", "She tests it with the long files."),
+    ]
+    draft = DraftPoint(
+        "The recorder is tested by Liz with the long files.", (Quote(2, "She tests it with the long files"),)
+    )
+    assert EvidenceCheck(messages).check(draft) == Findings(doubts=(Doubt.SUPPORT,))
+
+
+@pytest.mark.parametrize(
+    ("by", "accepted"),
+    [(("ana  LOPEZ",), True), (("Ana",), True), (("Ana Lopez", "Ben"), False), (("Lopez Diaz",), False), ((), True)],
+)
+def test_those_whose_view_it_is_are_quoted(by: tuple[str, ...], accepted: bool) -> None:
+    findings = check("The wash does not matter.", "The wash does not matter.", by=by)
+    assert (findings.rejected is not Rejection.SPEAKER_NOT_QUOTED) is accepted
+
+
+def test_what_the_replaced_point_says_is_evidence_too() -> None:
+    known = KnownPoint(3, "Is 40 percent enough for Oslo?", PointKind.QUESTION, ("Cleo",), (Quote(1, "is it enough"),))
+    text = "Cleo's question is settled: 40 percent is enough for Oslo, Ana says."
+    assert check("That is enough, yes.", text).rejected
+    assert check("That is enough, yes.", text, by=("Cleo", "Ana"), replaced=known).rejected is None
+
+
+@pytest.mark.parametrize(
+    ("said", "doubted"),
+    [
+        (("Let's take primer B7.",), True),
+        (("We decided to take primer B7.",), False),
+        (("Let's take primer B7.", "Fine."), False),
+        (("Let's take primer B7.", "", "Primer B7 it is, good."), False),
+        (("Let's take primer B7.", "", "It is the cheaper primer for the next three runs."), True),
+    ],
+)
+def test_a_decision_needs_its_acceptance(said: tuple[str, ...], doubted: bool) -> None:
+    messages = [AnalystMessage(place, ("Ana", "Ben")[place % 2], text) for place, text in enumerate(said)]
+    evidence = tuple(Quote(place, text) for place, text in enumerate(said) if text)
+    findings = EvidenceCheck(messages).check(DraftPoint("Primer B7 is taken.", evidence, PointKind.DECISION))
+    assert (Doubt.ACCEPTANCE in findings.doubts) is doubted
+
+
+OLD = ("Ana proposes primer B7 because A2 gave 38 percent.", "Primer B7 is not washed.")
+QUOTES = ("let's take B7", "A2 gave thirty-eight percent", "we don't wash B7")
+
+
+@pytest.mark.parametrize(
+    ("text", "findings"),
+    [
+        ("Ana's primer B7 is not washed; A2 gave 38 percent.", Findings()),
+        ("Primer B7 is not washed, since A2 gave 36 percent.", Findings(Rejection.NUMBER_NOT_SAID)),
+        ("Primer B7 is not washed, says Cleo.", Findings(Rejection.NAME_NOT_SAID)),
+        ("Primer B7 is washed.", Findings(doubts=(Doubt.NEGATION,))),
+        ("I cannot condense these points.", Findings(Rejection.REFUSAL)),
+        ("", Findings(Rejection.UNRELATED)),
+    ],
+)
+def test_a_rewritten_sentence_says_what_the_old_points_and_their_quotes_say(text: str, findings: Findings) -> None:
+    assert check_rewritten(text, QUOTES, OLD, ["Ana", "Ben"]) == findings
+
+
+def test_most_of_a_phrase_is_told() -> None:
+    assert is_told_in("short answers", "I'd like the answers to be short.")
+    assert not is_told_in("long stories about trains", "I'd like the answers to be short.")
+
+
+def test_a_number_is_told_from_another_and_one_that_is_not_surely_read_is_in_doubt() -> None:
+    assert check("It holds forty litres.", "The tank holds 40 litres.").rejected is None
+    assert check("It holds forty-two litres.", "The tank holds 24 litres.").rejected is Rejection.NUMBER_NOT_SAID
+    assert check("It took half a minute.", "It took half an hour.").rejected is Rejection.NUMBER_NOT_SAID
+    for said in (
+        "The tank holds four twenty litres.",
+        "The tank, two point four twenty-one litres.",
+        "Der Tank am einundzwanzigsten.",
+    ):
+        assert Doubt.SUPPORT in check(said, "The tank, der Tank: 421 litres.").doubts, said
+    assert Doubt.SUPPORT in check("The tank? Forty.", "The tank holds forty litres.").doubts
+
+
+odd_text = st.text(max_size=80) | st.sampled_from(
+    ["\ud800", "…", "́" * 50, "٤٢ ４２ 42", "\u202e\u0000", "ﷺ" * 20, "İ", "²³½"]
+)
+
+
+@given(odd_text, odd_text, odd_text, odd_text)
+def test_no_text_is_too_odd_to_check(speaker: str, said: str, quote: str, text: str) -> None:
+    known = [KnownPoint(1, quote, PointKind.CLAIM, (speaker,), (Quote(1, said),))]
+    check = EvidenceCheck([AnalystMessage(1, speaker, said)], known)
+    for each in (quote, said):
+        check.check(DraftPoint(text, (Quote(1, each),), PointKind.DECISION, (speaker,)), known)
+    check_rewritten(text, [quote], [said], [speaker])
+
+
+@given(
+    st.lists(
+        st.sampled_from(["no", "not", "uh", "we", "we", "can't", "B7,", "38", "東京へ", "नहीं", "l'eau"]), min_size=1
+    ),
+    st.data(),
+)
+def test_a_slice_of_a_messages_words_is_a_quote_of_it(words: list[str], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(words) - 1))
+    end = data.draw(st.integers(start + 1, len(words)))
+    findings = check(" ".join(words), " ".join(words), " ".join(words[start:end]))
+    assert findings.rejected is not Rejection.QUOTE_NOT_SAID
+
+
+@pytest.mark.parametrize(
+    "unit", ["a ", "a", "1.", "twenty hundred ", "A B7 ", "万一三", "a…", '"', "no ", "ımıyor", "i can't "]
+)
+def test_hostile_length_takes_no_long_time(unit: str) -> None:
+    text = unit * (200_000 // len(unit))
+    check(text, text[:2_000], text)
+    check(text, text[:2_000], f"{text[:500]} b")
