@@ -14,10 +14,12 @@ import structlog
 from context_builder.analysis.analyst import (
     Analyst,
     AnalystMessage,
+    Compact,
     DomainResult,
     KeywordResult,
     KnownPoint,
     PreferenceResult,
+    ProjectDocument,
     ReadBoth,
     ReadPreferences,
     SummaryRequest,
@@ -133,6 +135,16 @@ class HalvingAnalyst(Analyst):
         """Return a function that finds stated preferences, where the model can; none in refused messages."""
         read = self._model.read_preferences
         return read and partial(self._read_preferences, read)
+
+    @property
+    def compact(self) -> Compact | None:
+        """Return a function that rewrites points, where the model can; what is refused leaves them as they are."""
+        return self._model.compact
+
+    @property
+    def project_document(self) -> ProjectDocument | None:
+        """Return a function that finds a document's key statements, where the model can."""
+        return self._model.project_document
 
     async def close(self) -> None:
         await self._model.close()

@@ -267,6 +267,66 @@ def test_a_number_is_told_from_another_and_one_that_is_not_surely_read_is_in_dou
     assert Doubt.SUPPORT in check("The tank? Forty.", "The tank holds forty litres.").doubts
 
 
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("Give 0.125 mg of digoxin.", "Give 125 mg of digoxin."),
+        ("The ratio is 1/2 of it.", "The ratio is 12 of it."),
+        ("We invite 15 to 20 people.", "They invite 1520 people."),
+        ("We invite 15-20 people.", "They invite 1520 people."),
+        ("Give five mg twice.", "Give 5 mcg twice."),
+        ("Give 5 µg twice.", "Give 5 mg twice."),
+    ],
+)
+def test_two_numbers_are_not_one_and_a_part_of_a_number_is_another(said: str, text: str) -> None:
+    assert check(said, text).rejected is Rejection.NUMBER_NOT_SAID
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("Give 1.500 mg.", "Give 1500 mg."),
+        ("Give 1.500 mg.", "Give 1.5 mg."),
+        ("Keep it at -20 degrees.", "Keep it at 20 degrees."),
+        ("Keep it at 20 degrees.", "Keep it at -20 degrees."),
+        ("The profit went to minus 5 million.", "The profit went to 5 million."),
+        ("Dial 5, 5, 2, 1.", "Dial 5521."),
+        ("It is for three people, 50 euro.", "It is for people: 3.50 euro."),
+    ],
+)
+def test_a_number_whose_sign_or_grouping_may_be_another_is_in_doubt(said: str, text: str) -> None:
+    assert check(said, text) == Findings(doubts=(Doubt.SUPPORT,))
+
+
+def test_a_quote_that_cuts_off_the_sign_of_a_number_is_in_doubt() -> None:
+    found = check("Keep it at -20 degrees.", "Keep it at 20 degrees.", "20 degrees")
+    assert found == Findings(doubts=(Doubt.SUPPORT,))
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("Keep it at -20 degrees.", "Keep it at minus 20 degrees."),
+        ("Keep it at minus twenty degrees.", "Keep it at -20 degrees."),
+        ("It is 1.500 euro.", "It is 1.500 euro."),
+        ("It is one thousand five hundred euro.", "It is 1,500 euro."),
+        ("It is three euro fifty.", "It is 3.50 euro."),
+        ("It grew by two point four percent.", "It grew by 2.4 percent."),
+        ("Il faut au moins 20 euros.", "Il faut 20 euros."),
+        ("Give 5 mcg twice.", "Give 5 µg twice."),
+        ("Dial five five two one.", "Dial 5521."),
+    ],
+)
+def test_a_number_that_is_said_in_its_own_way_is_not_in_doubt(said: str, text: str) -> None:
+    assert check(said, text) == Findings()
+
+
+def test_a_false_start_of_any_length_is_left_out() -> None:
+    assert (
+        check("so um " * 1_000 + "the freezer is sold", "The freezer is sold.", "so the freezer is sold") == Findings()
+    )
+
+
 odd_text = st.text(max_size=80) | st.sampled_from(
     ["\ud800", "…", "́" * 50, "٤٢ ４２ 42", "\u202e\u0000", "ﷺ" * 20, "İ", "²³½"]
 )
@@ -295,9 +355,26 @@ def test_a_slice_of_a_messages_words_is_a_quote_of_it(words: list[str], data: st
 
 
 @pytest.mark.parametrize(
-    "unit", ["a ", "a", "1.", "twenty hundred ", "A B7 ", "万一三", "a…", '"', "no ", "ımıyor", "i can't "]
+    "unit",
+    [
+        "a ",
+        "a",
+        "1.",
+        "twenty hundred ",
+        "A B7 ",
+        "万一三",
+        "a…",
+        '"',
+        "no ",
+        "ımıyor",
+        "i can't ",
+        "so ",
+        "um, uh, ",
+        "1 ",
+    ],
 )
 def test_hostile_length_takes_no_long_time(unit: str) -> None:
     text = unit * (200_000 // len(unit))
     check(text, text[:2_000], text)
     check(text, text[:2_000], f"{text[:500]} b")
+    check(f"{text} b", text[:2_000], f"{text[:500]} b")

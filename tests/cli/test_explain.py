@@ -91,7 +91,7 @@ async def sources_in_redis(redis: Redis) -> set[int]:
 
 async def test_points_are_explained_after_they_were_rewritten_and_a_restart(live: Live, redis: Redis) -> None:
     for start in (1, 11, 21):
-        await converse(live, *range(start, start + 10), summary_budget=200)
+        await converse(live, *range(start, start + 10), summary_budget=150)
     points = await explained(redis, KEYS)
     assert any(len(point.point.ids) > 2 for point in points), "some were rewritten"
     for point in points:

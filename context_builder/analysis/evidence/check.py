@@ -13,7 +13,7 @@ from typing import Final
 from context_builder.analysis.analyst import AnalystMessage, DraftPoint, KnownPoint, PointKind
 from context_builder.analysis.evidence.figures import ONE, Figure, FiguresSaid, figures_of, is_read_in_part
 from context_builder.analysis.evidence.names import MOST_NAMES, Name, NamesSaid, names_in
-from context_builder.analysis.evidence.negation import negates_otherwise
+from context_builder.analysis.evidence.negation import negates, negates_otherwise
 from context_builder.analysis.evidence.overlap import Terms
 from context_builder.analysis.evidence.people import People, is_one_of
 from context_builder.analysis.evidence.quotes import Message
@@ -40,6 +40,7 @@ class Doubt(StrEnum):
     ACCEPTANCE = "acceptance"
     SPEAKER = "speaker"
     SUPPORT = "support"
+    REPLACEMENT = "replacement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class EvidenceCheck:
             Doubt.ACCEPTANCE: (draft.kind is PointKind.DECISION or sentence.announces()) and not _is_accepted(said),
             Doubt.SPEAKER: sentence.speaks_for_others([*quoted, *before]),
             Doubt.SUPPORT: sentence.guesses([*(_Source(each.text) for each in said), *known], sources),
+            Doubt.REPLACEMENT: any(_takes_over(draft, point, quoted) for point in replaced),
         }
         return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
 
@@ -134,8 +136,16 @@ class _Source(Reading):
         return Message(self.plain)
 
     @cached_property
+    def _figures(self) -> tuple[Figure, ...]:
+        return tuple(figures_of(self.plain))
+
+    @cached_property
     def figures(self) -> FiguresSaid:
-        return FiguresSaid.of(self.plain)
+        return FiguresSaid.of(self.plain, self._figures)
+
+    @cached_property
+    def is_read_in_part(self) -> bool:
+        return is_read_in_part(self.plain, self._figures)
 
 
 def check_rewritten(
@@ -185,7 +195,11 @@ class _Sentence:
     def guesses(self, quotes: Sequence[_Source], sources: Sequence[_Source]) -> bool:
         """Return whether the sentence may say more than its quotes and the sources that they are from."""
         shared = self._share(sources)
-        return shared is None or shared < SUPPORTED or bool(self._not_said(quotes) or self._unnamed(sources))
+        return (
+            shared is None
+            or shared < SUPPORTED
+            or bool(self._not_said(quotes) or self._not_said(sources) or self._unnamed(sources))
+        )
 
     def speaks_for_others(self, quoted: Collection[str]) -> bool:
         """Return whether the sentence names a speaker none of whose words are quoted."""
@@ -207,17 +221,17 @@ class _Sentence:
     def _may_be_said(self, figure: Figure, sources: Sequence[_Source]) -> bool:
         """Return whether a number may have been said in a way that is not read here, for a model to look at.
 
-        Its unit may be told by the question; in figures it may stand for words that are not surely read; a small number
-        in a word may count what is said one by one.
+        Its unit may be told by the question; its sign may be left out, or its groups be decimals; in figures it may
+        stand for words that are not surely read; a small number in a word may count what is said one by one.
         """
-        if FiguresSaid(source.figures for source in sources).lacks_unit(figure):
+        said = FiguresSaid(source.figures for source in sources)
+        if said.lacks_unit(figure) or said.may_have(figure):
             return True
         if not figure.spelled:
-            return any(is_read_in_part(source.plain) for source in sources)
+            return any(source.is_read_in_part for source in sources)
         if figure.unit or figure.value not in SMALL_COUNTS:
             return False
-        counts = FiguresSaid(source.figures for source in sources).counts
-        return counts <= {each.value for each in self._figures}
+        return said.counts <= {each.value for each in self._figures}
 
     def _unnamed(self, sources: Sequence[_Source]) -> list[Name]:
         names = NamesSaid(sources) if self._names else None
@@ -228,8 +242,16 @@ def _is_accepted(said: Sequence[_Said]) -> bool:
     """Return whether the quotes have more than a proposal: its acceptance, or the decision announced."""
     if any(SETTLING.occurs_in(each.text) for each in said):
         return True
-    if len({each.speaker for each in said}) > 1:
-        return True
+    by_several = len({each.speaker for each in said}) > 1
     return len(said) > 1 and any(
-        len(words_of(each.text)) <= LONGEST_ACCEPTANCE and ACCEPTING.occurs_in(each.text) for each in said
+        (by_several or len(words_of(each.text)) <= LONGEST_ACCEPTANCE)
+        and ACCEPTING.occurs_in(each.text)
+        and not negates(each.text)
+        for each in said
     )
+
+
+def _takes_over(draft: DraftPoint, known: KnownPoint, quoted: Sequence[str]) -> bool:
+    """Return whether a point takes the place of one that binds somebody, none of whom is quoted."""
+    binds = known.kind in {PointKind.DECISION, PointKind.ACTION}
+    return binds and not any(is_one_of(name, quoted) for name in known.by)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import regex
@@ -25,7 +26,16 @@ _UNIT_AFTER: Final = regex.compile(
     regex.V1,
 )
 _SIGN_BEFORE: Final = regex.compile(r"[€$£¥₹]\s?\Z")
-_GROUPED: Final = regex.compile(r"\d{1,3}(?:[.,']\d{3})+")
+_MINUS_BEFORE: Final = regex.compile(
+    r"(?:(?<![\p{L}\p{N}])[-−]|(?<!\b(?:au|du|al|lo|ao|pelo)\s)\b(?:minus|negative|moins|menos|meno|минус|eksi)\s"
+    r"|负|負|零下|マイナス)\s?[€$£¥₹]?\s?\Z"
+)
+"""A sign, but not that of a range, and not the French or Spanish for "at least"."""
+_LONGEST_MINUS: Final = 20
+
+_PARTING: Final = regex.compile(r"[.,:']")
+_GROUPED: Final = regex.compile(r"[1-9]\d{0,2}(?:[.,']\d{3})+")
+_GROUPED_OR_DECIMAL: Final = regex.compile(r"([1-9]\d{0,2})[.,](\d{3})")
 _GROUPED_DECIMAL: Final = regex.compile(
     r"(\d{1,3}(?:,\d{3})+)\.(\d+)|(\d{1,3}(?:[.']\d{3})+),(\d+)|(\d{1,3}(?:'\d{3})+)\.(\d+)"
 )
@@ -39,6 +49,9 @@ _NUMBER_STEM: Final = regex.compile(f"^(?:{'|'.join(_STEMS)})|{'|'.join(word for
 
 _DECIMAL_SIGNS: Final = frozenset({"point", "komma", "virgule", "coma", "virgola", "oh"})
 """What stands for a decimal sign in words, or for a zero."""
+
+_BETWEEN_PARTS: Final = frozenset({*_DECIMAL_SIGNS, *_UNITS, "uhr"})
+"""What stands between the parts of a decimal number or a time in words: "three euros fifty"."""
 
 _JOINING: Final = frozenset({"and", "und", "et", "y", "e", "en"})
 
@@ -59,9 +72,24 @@ class Figure(NamedTuple):
     unit: str = ""
     spelled: bool = False
     parts: tuple[str, ...] = ()
-    """The whole numbers of a time, date or decimal number: somebody may say these alone."""
+    """The whole numbers of a time, date or decimal number: somebody may say these one after the other."""
     follows_another: bool = False
     """Whether nothing parts it from another number in words: together they may be one."""
+    readings: tuple[str, ...] = ()
+    """The values of a number such as 1.500, which is in groups in some countries and decimal in others."""
+    between: str | None = None
+    """What stands between this and the number before."""
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether its parts are those of a decimal number."""
+        return len(self.parts) == 2 and "." in self.value
+
+    def goes_on(self, before: Figure, between: str = " ") -> bool:
+        """Return whether it may be the end of one number that is read out from the number ``before`` on."""
+        if self.between is None or self.value.startswith("-"):
+            return False
+        return not self.between.strip(between + "-" * (self.spelled and before.spelled))
 
 
 class FiguresSaid:
@@ -69,21 +97,36 @@ class FiguresSaid:
 
     def __init__(self, texts: Iterable[FiguresSaid]) -> None:
         self._values: frozenset[str] = frozenset()
+        self._perhaps: frozenset[str] = frozenset()
         self._units: frozenset[str] = frozenset()
         self._pairs: frozenset[tuple[str, str]] = frozenset()
+        self._neighbours: frozenset[tuple[str, str]] = frozenset()
+        self._digits: tuple[str, ...] = ()
+        self._perhaps_digits: tuple[str, ...] = ()
         for each in texts:
             self._values |= each._values
+            self._perhaps |= each._perhaps
             self._units |= each._units
             self._pairs |= each._pairs
+            self._neighbours |= each._neighbours
+            self._digits += each._digits
+            self._perhaps_digits += each._perhaps_digits
 
     @classmethod
-    def of(cls, text: str) -> FiguresSaid:
-        """Return the numbers and units of a plain text."""
-        said, figures, words = cls(()), list(figures_of(text)), frozenset(words_of(text))
+    def of(cls, text: str, figures: Sequence[Figure]) -> FiguresSaid:
+        """Return the numbers and units of a plain text that has these ``figures``."""
+        said, words = cls(()), frozenset(words_of(text))
+        beside = [(before, figure) for before, figure in pairwise(figures) if figure.goes_on(before)]
         said._values = frozenset(
-            {part for figure in figures for part in (figure.value, *figure.parts)}
+            {figure.value for figure in figures}
+            | {part for figure in figures if not figure.is_decimal for part in figure.parts}
             | {_ORDINALS[word] for word in words & _ORDINALS.keys()}
-            | set(_run_together(figures))
+            | {before.value + figure.value for before, figure in beside if len(before.value) == len(figure.value) == 2}
+        )
+        said._perhaps = frozenset(
+            {reading for figure in figures for reading in figure.readings}
+            | {figure.value[1:] for figure in figures if figure.value.startswith("-")}
+            | {part for figure in figures if figure.is_decimal and figure.parts[0] != "0" for part in figure.parts}
         )
         said._units = frozenset(
             {_UNITS[word] for word in words & _UNITS.keys()}
@@ -91,6 +134,13 @@ class FiguresSaid:
             | _unspaced_units(text)
         )
         said._pairs = frozenset((figure.value, figure.unit) for figure in figures)
+        said._neighbours = frozenset(
+            (before.value, figure.value)
+            for before, figure in pairwise(figures)
+            if figure.goes_on(before) or str(figure.between).strip(" -") in _BETWEEN_PARTS
+        )
+        said._digits = (_digit_by_digit(figures, " "),)
+        said._perhaps_digits = (_digit_by_digit(figures, " ,-"),)
         return said
 
     @property
@@ -100,24 +150,56 @@ class FiguresSaid:
 
     def has(self, figure: Figure) -> bool:
         """Return whether the number was said, and with its unit, if it has one."""
-        said = figure.value in self._values or bool(figure.parts and self._values.issuperset(figure.parts))
+        readings = (figure.value, *figure.readings)
+        said = any(map(self._has_value, readings)) or bool(
+            figure.parts and self._neighbours.issuperset(pairwise(figure.parts))
+        )
         if not said and figure.value.endswith(".5"):
             said = self._values.issuperset({figure.value[:-2], "0.5"})
         if not said or not figure.unit:
             return said
-        units = {unit for value, unit in self._pairs if value == figure.value}
+        units = {unit for value, unit in self._pairs if value in readings}
         return figure.unit in units if units and "" not in units else figure.unit in self._units
+
+    def may_have(self, figure: Figure) -> bool:
+        """Return whether the number may be what was said: but for its sign, read otherwise, or in parts."""
+        if figure.unit and figure.unit not in self._units:
+            return False
+        return (
+            not self._perhaps.isdisjoint((figure.value, *figure.readings))
+            or _is_run_in(self._perhaps_digits, figure.value)
+            or (figure.value.startswith("-") and self._has_value(figure.value[1:]))
+            or bool(figure.parts and (self._values | self._perhaps).issuperset(figure.parts))
+        )
 
     def lacks_unit(self, figure: Figure) -> bool:
         """Return whether the number was said without any unit, so that its unit may be told by what was said before."""
         return self.has(figure._replace(unit="")) and not any(
-            unit for value, unit in self._pairs if value in (figure.value, *figure.parts)
+            unit for value, unit in self._pairs if value in (figure.value, *figure.readings, *figure.parts)
         )
+
+    def _has_value(self, value: str) -> bool:
+        return value in self._values or _is_run_in(self._digits, value)
+
+
+def _is_run_in(runs: Iterable[str], value: str) -> bool:
+    return 1 < len(value) <= _LONGEST_RUN and value.isdigit() and any(value in digits for digits in runs)
 
 
 def figures_of(text: str) -> Iterator[Figure]:
     """Yield the numbers of a :func:`~context_builder.analysis.evidence.words.plain` text."""
     text = _FOUR_SCORE.sub("huitante", text)
+    last = None
+    for start, end, figure in sorted(_places_of_figures(text), key=itemgetter(0)):
+        signed = figure.value != "0" and _MINUS_BEFORE.search(text, max(0, start - _LONGEST_MINUS), start)
+        value = f"-{figure.value}" if signed else figure.value
+        readings = tuple(f"-{reading}" for reading in figure.readings) if signed else figure.readings
+        yield figure._replace(value=value, readings=readings, between=None if last is None else text[last:start])
+        last = end
+
+
+def _places_of_figures(text: str) -> Iterator[tuple[int, int, Figure]]:
+    """Yield where a number begins and ends, and the number, those in words a little late."""
     number, start, end, follows = _Spelled(), 0, 0, False
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup, match.group()
@@ -126,18 +208,28 @@ def figures_of(text: str) -> Iterator[Figure]:
             value = float(_written(token)) if _written(token).count(".") < 2 and len(token) < _LONGEST_RUN else None
         if value is not None:
             if number and not number.takes(value, text[end : match.start()]):
-                yield Figure(number.written, _unit_beside(text, start, end), spelled=True, follows_another=follows)
+                yield start, end, number.figure(_unit_beside(text, start, end), follows_another=follows)
                 number, follows = _Spelled(), not text[end : match.start()].strip(" -")
             start = start if number else match.start()
             number.take(value)
             end = match.end()
         elif kind == "digits":
-            parts = tuple(_digits(part) for part in regex.split(r"[.,:']", token))
-            yield Figure(_written(token), _unit_beside(text, *match.span()), parts=parts if len(parts) > 1 else ())
+            figure = _in_digits(token)
+            yield *match.span(), figure._replace(unit=_unit_beside(text, *match.span()))
         elif kind == "han" and (han := _han(token)) is not None:
-            yield Figure(str(han), _unit(text, match.end()), spelled=len(token) == 1)
+            yield *match.span(), Figure(str(han), _unit(text, match.end()), spelled=len(token) == 1)
     if number:
-        yield Figure(number.written, _unit_beside(text, start, end), spelled=True, follows_another=follows)
+        yield start, end, number.figure(_unit_beside(text, start, end), follows_another=follows)
+
+
+def _in_digits(token: str) -> Figure:
+    if token.isdigit():
+        return Figure(_digits(token))
+    ascii_ = _ascii(token)
+    if either := _GROUPED_OR_DECIMAL.fullmatch(ascii_):
+        return Figure(ascii_, readings=(either[1] + either[2], _decimal(*either.groups())))
+    parts = () if _GROUPED.fullmatch(ascii_) else tuple(map(_digits, _PARTING.split(ascii_)))
+    return Figure(_written(token), parts=parts if len(parts) > 1 else ())
 
 
 def _is_multiplied(text: str, end: int) -> bool:
@@ -184,9 +276,8 @@ class _Spelled:
         else:
             self._below += value
 
-    @property
-    def written(self) -> str:
-        return f"{self._thousands + self._below:.15g}"
+    def figure(self, unit: str, *, follows_another: bool) -> Figure:
+        return Figure(f"{self._thousands + self._below:.15g}", unit, spelled=True, follows_another=follows_another)
 
 
 @lru_cache(maxsize=4_096)
@@ -209,11 +300,13 @@ def value_of(word: str) -> float | None:
     return None
 
 
-def is_read_in_part(text: str) -> bool:
-    """Return whether a plain text spells numbers that are not surely read: an inflected word (``einundzwanzigsten``),
-    a number in groups (``four twenty``), or one with a decimal sign in words (``two point four``).
+def is_read_in_part(text: str, figures: Iterable[Figure]) -> bool:
+    """Return whether a plain text, which has these ``figures``, spells numbers that are not surely read.
+
+    That is an inflected word (``einundzwanzigsten``), a number in groups (``four twenty``), or one with a decimal sign
+    in words (``two point four``).
     """
-    if any(figure.follows_another for figure in figures_of(text)):
+    if any(figure.follows_another for figure in figures):
         return True
     words = [part for word in words_of(text) for part in word.split("-")]
     if any(sign in _DECIMAL_SIGNS and value_of(before) is not None for before, sign in pairwise(words)):
@@ -232,14 +325,12 @@ _LONGEST_WORD: Final = 24
 """Letters of a number word."""
 
 
-def _run_together(figures: list[Figure]) -> Iterator[str]:
-    """Yield what numbers say that are read out one by one: a year in two halves, the digits of a long number."""
-    run = ""
+def _digit_by_digit(figures: Sequence[Figure], between: str) -> str:
+    """Return the digits of numbers that are read out one by one, with blanks where more than ``between`` parts them."""
+    digits = []
     for before, figure in pairwise([Figure(""), *figures]):
-        if len(before.value) == len(figure.value) == 2:
-            yield before.value + figure.value
-        run = run + figure.value if len(figure.value) == 1 else ""
-        yield from (run[at:] for at in range(max(0, len(run) - _LONGEST_RUN), len(run) - 1))
+        digits += ["" if figure.goes_on(before, between) else " ", figure.value if len(figure.value) == 1 else " "]
+    return "".join(digits)
 
 
 _LONGEST_RUN: Final = 20
@@ -273,13 +364,13 @@ _UNSPACED_UNITS: Final = sorted(
 
 def _written(token: str) -> str:
     """Return a number in ASCII digits, without grouping and needless zeros."""
-    ascii_ = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in token)
+    ascii_ = _ascii(token)
     if _GROUPED.fullmatch(ascii_):
         return _digits(regex.sub(r"\D", "", ascii_))
     if parts := _GROUPED_DECIMAL.fullmatch(ascii_):
         whole, rest = filter(None, parts.groups())
         return _decimal(regex.sub(r"\D", "", whole), rest)
-    if ":" in ascii_ or len(regex.findall(r"[.,']", ascii_)) > 1:
+    if ":" in ascii_ or len(_PARTING.findall(ascii_)) > 1:
         return ascii_
     whole, _, rest = ascii_.replace(",", ".").replace("'", ".").partition(".")
     return _decimal(whole, rest)
@@ -291,7 +382,11 @@ def _decimal(whole: str, rest: str) -> str:
 
 
 def _digits(token: str) -> str:
-    return "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in token).lstrip("0") or "0"
+    return _ascii(token).lstrip("0") or "0"
+
+
+def _ascii(token: str) -> str:
+    return token if token.isascii() else "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in token)
 
 
 def _han(token: str) -> int | None:

@@ -15,6 +15,9 @@ from context_builder.analysis.evidence.words import plain, words_of
 _SHORTEST_NAME: Final = 3
 """Letters by which one word of a name stands for all of it."""
 
+MOST_TITLES: Final = 1
+"""Words more than a speaker's own that a name may have."""
+
 
 class People:
     """Knows the names of those who speak."""
@@ -49,11 +52,15 @@ def _name_words(text: str) -> tuple[str, ...]:
 
 def is_one_of(name: str, speakers: Iterable[str]) -> bool:
     """Return whether a name is one of the speakers', be it without a part of theirs or with a title more."""
+    return speaker_of(name, speakers) is not None
+
+
+def speaker_of(name: str, speakers: Iterable[str]) -> str | None:
+    """Return the speaker who is called by ``name``; None if there is none."""
     words = frozenset(words_of(plain(name)))
     for speaker in speakers:
         theirs = frozenset(words_of(plain(speaker)))
-        if name.casefold().split() == speaker.casefold().split() or (
-            words and theirs and (words <= theirs or theirs <= words)
-        ):
-            return True
-    return False
+        is_part = words <= theirs or (theirs <= words and len(words - theirs) <= MOST_TITLES)
+        if name.casefold().split() == speaker.casefold().split() or (words and theirs and is_part):
+            return speaker
+    return None

@@ -48,6 +48,7 @@ from context_builder.analysis.openai.parsing import (
     verdicts_of,
 )
 from context_builder.analysis.openai.schemas import (
+    MAX_POINTS,
     CombinedReply,
     CompactionReply,
     DocumentReply,
@@ -256,6 +257,10 @@ class OpenAIAnalyst(Analyst):
         """Return whether its quotes say each sentence, by the model of the small tasks; None where that fails."""
         if not sentences:
             return (), NO_USAGE
+        if len(sentences) > MAX_POINTS:  # as many as the reply's schema takes
+            first, usage = await self.verify(sentences[:MAX_POINTS])
+            rest, more = await self.verify(sentences[MAX_POINTS:])
+            return (None if first is None or rest is None else [*first, *rest]), usage + more
         options, prompt = self._tasks.keywords, self._prompts.verify
         question = Question(
             task="verification",
@@ -349,10 +354,8 @@ def _in_doubt(draft: DraftPoint, request: SummaryRequest) -> DoubtedSentence:
 
 
 def _quotes(point: KnownPoint, most: int | None = None) -> list[tuple[str, str]]:
-    """Return a known point's quotes with who said them, at ``most`` so many: the earliest and the latest."""
-    shown = list(point.evidence)
-    if most is not None and len(shown) > most:
-        shown = [*shown[: most // 2], *shown[most // 2 - most :]]
+    """Return a known point's quotes with who said them, at ``most`` so many: the latest, which tell how it stands."""
+    shown = point.evidence if most is None else point.evidence[-most:]
     return [(quote.speaker, quote.text) for quote in shown]
 
 
@@ -368,7 +371,7 @@ def _confirmed(
 
 def _unconfirmed(draft: DraftPoint) -> DraftPoint:
     kind = PointKind.PROPOSAL if draft.kind is PointKind.DECISION else draft.kind
-    return replace(draft, kind=kind, unconfirmed=True)
+    return replace(draft, kind=kind, replaces=(), unconfirmed=True)  # what is sure stays beside what is not
 
 
 def _known(points: Sequence[KnownPoint], *, quotes: bool = False) -> str:

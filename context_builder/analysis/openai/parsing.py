@@ -28,6 +28,7 @@ from context_builder.analysis.analyst import (
 )
 from context_builder.analysis.evidence import Doubt, EvidenceCheck, check_rewritten, is_told_in
 from context_builder.analysis.evidence.overlap import Terms, caseless_words
+from context_builder.analysis.evidence.people import speaker_of
 from context_builder.analysis.evidence.words import Reading
 from context_builder.analysis.openai.schemas import (
     MAX_PREFERENCES,
@@ -70,6 +71,12 @@ MAX_QUOTE_LENGTH: Final = 200
 
 SAME_SUBJECT: Final = 0.1
 """Part of the words, by what they tell, that a point shares with the one that it replaces: a term of its subject."""
+
+MAX_HOLDERS: Final = 8
+"""Most speakers of one point; who are more hold no view of their own."""
+
+STILL_SAID: Final = 0.25
+"""Part of a decision, action or open question, by what its words tell, that a sentence in its place says."""
 
 NO_REPLACEMENT: Final = "no_replacement"
 """Why a point stands beside the known one that it names: it is about something else, and would lose what that says."""
@@ -200,7 +207,8 @@ def compaction_of(
         old = [request.points[label - 1] for label in labels]
         text = _plain(entry.text)
         is_given = bool(text) and len(labels) == len(set(entry.sources))
-        doubts = _doubts_of_rewritten(text, old) if is_given and not _mixes(old) else None
+        is_sound = is_given and not _mixes(old) and not _loses(text, old)
+        doubts = _doubts_of_rewritten(text, old) if is_sound else None
         if doubts is None:
             kept |= {point.id for point in old}
             rejected += 1
@@ -265,9 +273,9 @@ def _draft(entry: PointEntry, request: SummaryRequest) -> DraftPoint | None:
 
 def _speakers(names: Sequence[str], quoted: Sequence[str]) -> tuple[str, ...]:
     """Return the names as the messages have them; all who are ``quoted`` where the reply has none."""
-    known = {quoted_name(name).casefold(): name for name in quoted}
-    given = [known.get(name.casefold(), name) for name in map(_plain, names) if name]
-    return tuple(dict.fromkeys(given)) or tuple(quoted)
+    exact = {quoted_name(name).casefold(): name for name in quoted}
+    given = [exact.get(name.casefold()) or speaker_of(name, quoted) or name for name in map(_plain, names) if name]
+    return tuple(dict.fromkeys(given))[:MAX_HOLDERS] or tuple(quoted)
 
 
 def _is_about_the_same(draft: DraftPoint, known: KnownPoint) -> bool:
@@ -316,12 +324,24 @@ def _mixes(old: Sequence[KnownPoint]) -> bool:
     return PointKind.ACTION in kinds and bool(kinds & {PointKind.DECISION, PointKind.QUESTION})
 
 
+def _loses(text: str, old: Sequence[KnownPoint]) -> bool:
+    """Return whether a sentence does not say one of the ``old`` points that must not get lost."""
+    if len(old) == 1:
+        return False
+    binding = (PointKind.DECISION, PointKind.ACTION, PointKind.QUESTION)
+    said = Terms([Reading(text)])
+    shares = (said.share_of(point.text, without=caseless_words(point.by)) for point in old if point.kind in binding)
+    return any(share is not None and share < STILL_SAID for share in shares)
+
+
 def _rewritten_kind(word: str, old: Sequence[KnownPoint]) -> PointKind:
     """Return the kind of a sentence that says ``old`` points: a decision stays one, and nothing becomes one.
 
     A task may have been done, and a question, proposal or disagreement settled, where the last of the points says so.
     """
     kinds = {point.kind for point in old}
+    if len(old) == 1:
+        return old[0].kind
     named = PointKind(word) if word in set(PointKind) else PointKind.CLAIM
     if PointKind.DECISION in kinds:
         return PointKind.DECISION

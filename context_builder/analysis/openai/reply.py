@@ -54,7 +54,7 @@ def parse_reply(reply: type[R], content: str, *, is_cut_off: bool = False) -> R:
         if (found := _last_fitting(reply, text)) is not None:
             return found
     if is_cut_off:
-        if (found := _whole_items(reply, answer)) is not None:
+        if reply.counts_in_part and (found := _whole_items(reply, answer)) is not None:
             return found
         raise CutOff(in_thoughts=not answer.lstrip().startswith(("{", "[", "```")))
     raise ReplyInvalid(_fault(reply, answer if "{" in answer else content))

@@ -8,7 +8,7 @@ entry it stands in, not with the whole reply. An entry in another form becomes a
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import (
     BaseModel,
@@ -42,6 +42,9 @@ class Reply(BaseModel):
     """Holds a reply that is asked for without further properties, and read with them from lenient servers."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
+
+    counts_in_part: ClassVar[bool] = True
+    """Whether the whole items of a reply that was cut off are used."""
 
 
 def _if_odd(value: object) -> Any:
@@ -157,7 +160,12 @@ _NO_COMPACTED: Final = CompactedEntry(**{"from": [], "text": "", "kind": ""})
 
 
 class CompactionReply(Reply):
-    """Holds the sentences that take the place of points; the prompt bounds their number by their tokens."""
+    """Holds the sentences that take the place of points; the prompt bounds their number by their words.
+
+    Of a reply that was cut off nothing counts: points that it had not come to would be lost.
+    """
+
+    counts_in_part: ClassVar[bool] = False
 
     points: list[Annotated[CompactedEntry, _if_odd(_NO_COMPACTED)]]
 

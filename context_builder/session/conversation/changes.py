@@ -69,6 +69,7 @@ class Changes:
         self.fields["summary"] = orjson.dumps(summary.checkpoint())
 
     def put_source(self, source: CitedMessage) -> None:
+        self.dropped.pop(source.field, None)
         self.fields[source.field] = source.encode()
 
     def replace_sources(self, earlier: Mapping[int, CitedMessage], present: Mapping[int, CitedMessage]) -> None:
@@ -89,7 +90,7 @@ class Changes:
 
     def follow(self, earlier: Changes) -> None:
         """Merge in changes that were to be written before these."""
-        self.dropped = earlier.dropped | self.dropped
+        self.dropped = {name: None for name in earlier.dropped if name not in self.fields} | self.dropped
         self.pending_added = earlier.pending_added + self.pending_added
         self.pending_trimmed += earlier.pending_trimmed
         self.outbox = earlier.outbox + self.outbox

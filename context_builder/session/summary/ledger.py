@@ -1,11 +1,13 @@
 """The ledger holds the rolling summary as points, whole sentences that rest on quotes of messages.
 
 New points are added in chronological order. A point that answers, settles or corrects a known one takes its place.
-Over the token budget whole points leave; near it, a model rewrites the oldest as fewer sentences.
+Over the token budget whole points are hidden, and leave once there are too many; a model rewrites old ones as fewer
+sentences, so that they are shown again.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
@@ -24,11 +26,11 @@ from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.summary.point import Point, PointQuote, rendered
 from context_builder.session.summary.token_budget import cost_of, fit, is_binding
 
-COMPACT_FROM: Final = 0.88
-"""Part of the budget from which old points are rewritten: a summary more still fits beside it."""
+RESERVE: Final = 1.5
+"""Budgets that the points may have at most, those that are hidden among them, until a model rewrites them."""
 
-COMPACT_TO: Final = 0.8
-"""Part of the budget that the points are to take after that."""
+COMPACT_TO: Final = 0.75
+"""Part of the budget that the points are to take once they were rewritten: one or two summaries fit beside them."""
 
 SHORTER: Final = 2.5
 """Times as many tokens are rewritten as are to be saved: to shorten a few points to nothing would lose them."""
@@ -38,6 +40,12 @@ LEFT_ALONE: Final = 6
 
 MOST_EVIDENCE: Final = 20
 """Most quotes of one point. A point that was rewritten many times keeps the earliest and the latest."""
+
+MOST_HOLDERS: Final = 8
+"""Most speakers whose point one is."""
+
+MOST_MERGED: Final = 50
+"""Newest points of its kind that a rewritten point knows; what replaces it replaces these in the memory."""
 
 REMEMBERED_REPLACEMENTS: Final = 1_000
 """Newest replaced points that are kept, so that a late delivery does not bring them back to the memory."""
@@ -52,15 +60,17 @@ class LedgerUpdate:
 
 
 class Ledger:
-    """Holds points in chronological order, within ``budget`` tokens as ``count`` counts them.
+    """Holds points in chronological order, and shows so many of them as fit ``budget`` tokens as ``count`` counts them.
 
-    ``replaced`` are the ids and times of points whose place others took, the newest last.
+    ``points`` are all, ``shown`` those that are published. ``replaced`` are the ids and times of points whose place
+    others took, the newest last.
     """
 
     def __init__(self, budget: int, count: Callable[[str], int]) -> None:
         self._budget = budget
         self._count = count
         self.points: list[Point] = []
+        self.shown: list[Point] = []
         self.replaced: list[tuple[int, float]] = []
         self._next_id = 1
 
@@ -69,6 +79,7 @@ class Ledger:
         self.points = list(points)
         self.replaced = list(replaced)
         self._next_id = next_id
+        self._fit()
 
     @property
     def next_id(self) -> int:
@@ -77,7 +88,7 @@ class Ledger:
 
     def render(self) -> str:
         """Return the text of the rolling summary."""
-        return rendered(self.points)
+        return rendered(self.shown)
 
     def known(self, tokens: int) -> list[KnownPoint]:
         """Return the points that an analyst is shown, oldest first: all if they have at most so many ``tokens``.
@@ -107,7 +118,7 @@ class Ledger:
             text = quoted_line(draft.text)
             if not text or not draft.evidence or any(cited not in entries for cited in draft.cites):
                 continue
-            old = [point for point in self.points if point.id in draft.replaces]
+            old = [point for point in self.points if point.id in draft.replaces or point.was(draft.replaces)]
             self.points = [point for point in self.points if point not in old]
             replaced += old
             point = self._point(draft, text, entries, old)
@@ -117,23 +128,33 @@ class Ledger:
                 self.points.insert(place + len(written), point)
             written.append(point)
         self._replace(replaced)
-        self.points = fit(self.points, self._budget, self._count)
+        self._fit()
         return LedgerUpdate(written, replaced)
 
+    def _fit(self) -> None:
+        self.points = fit(self.points, int(RESERVE * self._budget), self._count)
+        self.shown = fit(self.points, self._budget, self._count)
+
     def compaction(self) -> CompactionRequest | None:
-        """Return points to be rewritten as fewer sentences; None while the budget is not near.
+        """Return points to be rewritten as fewer sentences; None while all are shown.
 
         Of the old points those come first that were rewritten least often, so that no words are written anew again and
-        again; of these the oldest. The others are shown beside them, since they may tell what no longer holds.
+        again; decisions, actions and open questions, whose words matter most, come after others; of these the oldest.
+        The rest are shown beside them, since they may tell what no longer holds.
         """
+        if len(self.shown) == len(self.points):
+            return None
         costs = {point.id: cost_of(point, self._count) for point in self.points}
         excess = sum(costs.values()) - int(COMPACT_TO * self._budget)
-        old = sorted(self.points[: max(0, len(self.points) - LEFT_ALONE)], key=lambda point: point.rewrites)
+        old = sorted(
+            self.points[: max(0, len(self.points) - LEFT_ALONE)],
+            key=lambda point: point.rewrites + is_binding(point.kind),
+        )
         chosen: dict[int, int] = {}
         for point in old:
             if sum(chosen.values()) < SHORTER * excess:
                 chosen[point.id] = costs[point.id]
-        if sum(costs.values()) < COMPACT_FROM * self._budget or len(chosen) < 2:
+        if len(chosen) < 2:
             return None
         asked = [point.known() for point in self.points if point.id in chosen]
         beside = [point.known() for point in self.points if point.id not in chosen]
@@ -158,10 +179,11 @@ class Ledger:
             old = [self.points[place[merged]] for merged in one.merges]
             placed.append((place[old[-1].id], _merged(next_id, one, old)))
         points = [point for _, point in sorted(placed, key=lambda each: each[0])]
-        if self._count(rendered(points)) >= self._count(self.render()):
+        if self._count(rendered(points)) >= self._count(rendered(self.points)):
             return False
         self.points = points
         self._next_id += len(result.points)
+        self._fit()
         return True
 
     def _point(
@@ -176,7 +198,7 @@ class Ledger:
             id=self._next_id,
             text=text,
             kind=kind,
-            by=tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers),
+            by=(tuple(dict.fromkeys(quoted_name(name) for name in draft.by)) or tuple(speakers))[:MOST_HOLDERS],
             evidence=_bounded([quote for point in old for quote in point.evidence], new),
             time=min(entry.time for entry in cited),
             first_number=min(numbers, default=None),
@@ -211,7 +233,7 @@ def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> P
         id=point_id,
         text=quoted_line(compacted.text),
         kind=compacted.kind,
-        by=tuple(dict.fromkeys(name for point in old for name in point.by)),
+        by=tuple(dict.fromkeys(name for point in old for name in point.by))[:MOST_HOLDERS],
         evidence=_bounded([quote for point in old for quote in point.evidence], ()),
         time=min(point.time for point in old),
         first_number=min(numbers, default=None),
@@ -223,7 +245,7 @@ def _merged(point_id: int, compacted: CompactedPoint, old: Sequence[Point]) -> P
             for point in old
             if point.kind is compacted.kind
             for merged in (point.merges or ((point.id, point.time),))
-        ),
+        )[-MOST_MERGED:],
     )
 
 
@@ -245,11 +267,16 @@ def _bounded(old: Sequence[PointQuote], new: Sequence[PointQuote]) -> tuple[Poin
 
 
 def _is_spoken(draft: DraftPoint, text: str, speakers: Iterable[str]) -> bool:
-    """Return whether the sentence stands as it was said, and does not name who said it."""
+    """Return whether the sentence stands as it was said, and does not begin with who said it."""
     bare = _bare(text)
-    if any(_bare(name) in bare for name in speakers):
+    if any(re.match(rf"{re.escape(_bare(name))}\b", bare) for name in speakers):
         return False
-    return draft.spoken or any(bare in _bare(quote.text) for quote in draft.evidence)
+    return draft.spoken or any(bare in _bare(quote.text) for quote in draft.evidence) or _names_a_speaker(text)
+
+
+def _names_a_speaker(text: str) -> bool:
+    """Return whether a sentence begins as a line does that somebody said: it might forge one."""
+    return re.match(r"\S{1,60}: ", text) is not None
 
 
 def _bare(text: str) -> str:

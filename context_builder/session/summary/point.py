@@ -49,6 +49,10 @@ class Point:
     merges: tuple[tuple[int, float], ...] = ()
     rewrites: int = 0
 
+    def was(self, ids: Sequence[int]) -> bool:
+        """Return whether the point was rewritten from one of ``ids`` while these were asked about."""
+        return any(merged in ids for merged, _ in self.merges)
+
     @property
     def ids(self) -> tuple[int, ...]:
         """Return the ids of the quoted messages, each once."""

@@ -119,7 +119,7 @@ class Summary:
             "summary_seq": self.seq,
             "degraded_messages": self.degraded_messages,
             "rejected_points": self.rejected_points,
-            "points": [point.wire() for point in self.ledger.points],
+            "points": [point.wire() for point in self.ledger.shown],
         }
 
     def encoded(self) -> bytes:

@@ -163,7 +163,7 @@ def test_a_point_that_another_restates_is_superseded(clock: ManualClock) -> None
 
 
 def test_points_that_were_rewritten_stay_in_the_memory_until_they_are_replaced(clock: ManualClock) -> None:
-    subject = conversation(clock, feed_memory=True, summary_budget=70)
+    subject = conversation(clock, feed_memory=True, summary_budget=50)
     kept: dict[str, Memory] = {}
     for number in range(1, 12):
         hear(subject, clock, number)

@@ -48,6 +48,10 @@ def texts(made: Ledger) -> list[str]:
     return [p.text for p in made.points]
 
 
+def shown(made: Ledger) -> list[str]:
+    return [p.text for p in made.shown]
+
+
 def test_the_points_stand_under_the_headings_of_their_kinds() -> None:
     about = entries(message(1), message(2, speaker="Bob"), advice())
     made = ledger(
@@ -181,13 +185,22 @@ def test_over_the_budget_whole_points_leave_claims_first_and_the_oldest_of_them(
         point("a claim of late", 4),
         budget=14,
     )
-    assert texts(made) == ["a decision of old", "a proposal of old"]
+    assert shown(made) == ["a decision of old", "a proposal of old"]
+    assert texts(made) == ["a decision of old", "a proposal of old", "a claim of late"], "one is hidden, for a while"
+
+
+def test_what_is_hidden_is_shown_again_when_there_is_room() -> None:
+    made = ledger(point("a claim of old", 1), point("a question of old", 2, kind=QUESTION), budget=9)
+    assert shown(made) == ["a question of old"]
+    assert [known.text for known in made.known(100)] == ["a claim of old", "a question of old"], "it may be replaced"
+    made.add([point("so", 3, replaces=(2,))], heard(9))
+    assert shown(made) == ["a claim of old", "so"]
 
 
 def test_of_what_binds_the_oldest_leaves_last_of_all() -> None:
     kinds = (QUESTION, DISAGREEMENT, PROPOSAL, ACTION, CLAIM, DECISION)
     told = [point(f"kind number {n}", n, kind=kind) for n, kind in enumerate(kinds, start=1)]
-    left = [texts(ledger(*told, budget=budget)) for budget in range(40, 0, -1)]
+    left = [shown(ledger(*told, budget=budget)) for budget in range(40, 0, -1)]
     gone = list(
         dict.fromkeys(
             text for one in left for text in ("kind number 5", "kind number 3", "kind number 2") if text not in one
@@ -224,7 +237,7 @@ def test_the_budget_is_never_exceeded_and_no_sentence_is_shortened(
         update = made.add(drafts, about)
         whole |= {p.text for p in update.written}
         assert count(made.render()) <= budget
-        assert {p.text for p in made.points} <= whole
+        assert {p.text for p in made.shown} <= {p.text for p in made.points} <= whole
         assert len(update.written) == len([d for d in drafts if d.text.split()]) or any(
             not d.text.strip() or not d.text.isprintable() for d in drafts
         )
@@ -309,7 +322,7 @@ def test_nothing_is_rewritten_that_would_not_get_shorter() -> None:
 
 def test_what_replaces_a_rewritten_decision_replaces_the_ones_it_was_made_of() -> None:
     told = [point(f"people will measure gene TP{n}", n, kind=DECISION) for n in range(1, 13)]
-    made = ledger(*told, budget=80, about=heard(12))
+    made = ledger(*told, budget=60, about=heard(12))
     request = made.compaction()
     assert request is not None
     assert made.compact(
