@@ -29,7 +29,7 @@ from context_builder.clock import Clock
 from context_builder.errors import AuditOfAnother, ContextBuilderError, PackageUnknown
 from context_builder.knowledge.access import PackageAccess, TurnAccess, TurnMemories
 from context_builder.knowledge.audit import PackageAudit, package_audit
-from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.cache import TEXTS, PackageCache, is_withheld
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
 from context_builder.knowledge.erasure import PackageErasure
 from context_builder.knowledge.governance import Access, Agent
@@ -260,10 +260,18 @@ class PackageService:
         return Served(await self._seen(agent, package, await self.viewer.view(agent)), "hit" if cached else "rebuilt")
 
     async def _cached(self, agent: Agent, package_id: str) -> ContextPackage | None:
-        """Return the package of the agent's tenant as it is cached."""
+        """Return the package of the agent's tenant that is cached, with those texts that only the record has."""
         found = await self._cache.get(package_id)
-        is_it = found is not None and (found.tenant_id, found.context_package_id) == (agent.tenant, package_id)
-        return found if is_it else None
+        if found is None or (found.tenant_id, found.context_package_id) != (agent.tenant, package_id):
+            return None
+        if not any(map(is_withheld, found.sources)):
+            return found
+        recorded = await self._record.latest(agent.tenant, package_id)
+        if recorded is None or recorded.revision != found.revision:
+            return None
+        kept = {one["ref"]: {name: one[name] for name in TEXTS} for one in recorded.body["sources"]}
+        sources = tuple(one.model_copy(update=kept.get(one.ref)) if is_withheld(one) else one for one in found.sources)
+        return found.model_copy(update={"sources": sources})
 
     def prompt(self, package: ContextPackage) -> str:
         """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError
@@ -18,6 +19,7 @@ from context_builder.server.asgi.authentication import PAGE, AuthenticationMiddl
 from context_builder.server.asgi.body_limit import BodyLimitMiddleware
 from context_builder.server.asgi.failures import FailureMiddleware
 from context_builder.server.asgi.host_names import HostMiddleware
+from context_builder.server.asgi.open_stream import OpenStreamMiddleware
 from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,
@@ -72,10 +74,12 @@ def create_app(services: Services) -> FastAPI:
         lifespan=life,
         generate_unique_id_function=lambda route: route.name,
         middleware=[
+            Middleware(ProxyHeadersMiddleware, trusted_hosts=list(services.trusted_proxies)),
             Middleware(TraceMiddleware),
             Middleware(FailureMiddleware),
             Middleware(HostMiddleware, names=services.names),
             Middleware(AuthenticationMiddleware, authenticator=services.authenticator),
+            Middleware(OpenStreamMiddleware, stopping=services.stopping),
             Middleware(BodyLimitMiddleware),
         ],
         exception_handlers=dict.fromkeys(

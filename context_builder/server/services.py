@@ -30,6 +30,7 @@ from context_builder.server.session_watch import SessionWatches
 from context_builder.session.keys import validate_session_id
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.registry import RegisteredSession
+from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import SqlFunctions
 
 
@@ -107,10 +108,12 @@ class Services:
     build_turn: BuildTurn
     policies: PolicyStore
     verify_audit: VerifyAudit
+    secret: SharedSecret
     recordings: RecordingLibrary | None
     after_put: tuple[TenantBackground, ...]
     max_message_bytes: int
     has_model: bool
+    trusted_proxies: tuple[str, ...] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     watches: SessionWatches = field(default_factory=SessionWatches)
 

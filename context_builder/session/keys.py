@@ -27,6 +27,9 @@ expiry: a process may be frozen for as long as its machine is suspended. At most
 PACKAGE: Final = "context_builder:package:"
 """Begins the key of a cached context package, before its id."""
 
+PACKAGE_SIGNATURE: Final = "context_builder:package_signature:"
+"""Begins the key of a cached context package's signature, before its id. Lives as long as the package."""
+
 ARRIVALS: Final = "context_builder:arrivals"
 """Channel on which our own clients tell ids of sessions that they have pushed to."""
 

@@ -9,7 +9,7 @@ from pydantic import DirectoryPath, Field, SecretStr
 from pydantic.dataclasses import dataclass
 
 from context_builder.config import CONFIG, Count, HttpUrl, ModelName, Seconds, setting
-from context_builder.settings.types import GrpcUrl, Port, PostgresUrl, PriceTable, RedisUrl, RedisUrls
+from context_builder.settings.types import GrpcUrl, Networks, Port, PostgresUrl, PriceTable, RedisUrl, RedisUrls
 from context_builder.storage.urls import server_name
 
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -196,6 +196,12 @@ class ServerSettings:
         "unset. port",
     )
     names: str = setting("", "SERVE_NAMES", "Further host names that the server answers to, separated by commas. names")
+    proxies: Networks = setting(
+        "",
+        "SERVE_TRUSTED_PROXIES",
+        "Addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto the server believes, separated by "
+        "commas. addresses or networks, such as 10.0.0.0/8",
+    )
     jwks_url: HttpUrl | None = setting(
         None, "AUTH_JWKS_URL", "URL of the JSON Web Key Set whose keys sign the callers' JWTs. URL"
     )

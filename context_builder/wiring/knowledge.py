@@ -24,6 +24,7 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
+from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
@@ -35,11 +36,12 @@ from context_builder.wiring.knowledge_services import chosen_services
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """Holds what is known, by whom it may be seen, and what was served of it, in one database."""
+    """Holds what is known, by whom it may be seen, what was served of it, and the key that signs, in one database."""
 
     store: KnowledgeStore
     policies: PolicyStore
     record: PackageRecord
+    secret: SharedSecret
 
 
 @asynccontextmanager
@@ -52,7 +54,7 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
 def knowledge_of(functions: SqlFunctions, *, retention_days: int) -> Knowledge:
     """Return the knowledge behind a database's functions."""
     record = PackageRecord(functions, retention_days=retention_days)
-    return Knowledge(KnowledgeStore(functions), PolicyStore(functions), record)
+    return Knowledge(KnowledgeStore(functions), PolicyStore(functions), record, SharedSecret(functions))
 
 
 @asynccontextmanager
@@ -88,7 +90,8 @@ async def open_packages(
     metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
     local = local_services(knowledge, memory)
     async with chosen_services(where, local, redactor_of_packages()) as services:
-        service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock(), config)
+        cache = PackageCache(redis, knowledge.secret)
+        service = PackageService(services, knowledge.record, cache, metrics, count, SystemClock(), config)
         try:
             yield service
         finally:

@@ -108,11 +108,13 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             memory=memory,
             build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,
+            secret=knowledge.secret,
             verify_audit=_audits(functions, settings.record.retention),
             recordings=RecordingLibrary(folder) if (folder := settings.process.record_dir) else None,
             after_put=after_put,
             max_message_bytes=settings.session.max_message_bytes,
             has_model=has_model(settings),
+            trusted_proxies=tuple(one.strip() for one in settings.server.proxies.split(",") if one.strip()),
         )
         hosted = local_services(knowledge, memory)
         await stack.enter_async_context(warming_up(settings, packages))

@@ -22,7 +22,7 @@ class Daemon:
     As a context manager it is killed in the end, should it still run.
     """
 
-    def __init__(self, folder: Path, *arguments: str, **settings: object) -> None:
+    def __init__(self, folder: Path, *arguments: str, stdout: int | None = None, **settings: object) -> None:
         self.folder = folder
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the daemon
         inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -38,7 +38,7 @@ class Daemon:
                 **chosen,
             },
             stdin=subprocess.DEVNULL,
-            stdout=self._output,
+            stdout=self._output if stdout is None else stdout,
             stderr=subprocess.STDOUT,
         )
 

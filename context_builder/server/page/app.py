@@ -47,7 +47,7 @@ async def enter() -> RedirectResponse:
 
 def logins_of(services: Services) -> Logins:
     """Return the logins, which the first Redis server keeps."""
-    return Logins(next(iter(services.sessions.servers)).redis, services.authenticator)
+    return Logins(next(iter(services.sessions.servers)).redis, services.authenticator, services.secret)
 
 
 def page_app(services: Services) -> FastAPI:

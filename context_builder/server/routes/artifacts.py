@@ -8,6 +8,7 @@ from fastapi import Path, Query, Response
 from pydantic import AfterValidator, Field
 
 from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel, Edge, Ref, Status, StoredArtifact
+from context_builder.knowledge.cache import CACHED
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.viewer import missing_source
 from context_builder.server.access.caller import Caller, Role
@@ -77,6 +78,8 @@ async def put_artifact(
     await _check_change(services, caller, ref, await _current(services, caller, ref))
     version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact)
     if changed:
+        if artifact.sensitivity not in CACHED:
+            await services.packages.erasure.uncache(caller.tenant_id, ref)
         for work in services.after_put:
             work.start(caller.tenant_id)
     return PutAnswer(ref=ref, version=version, changed=changed)

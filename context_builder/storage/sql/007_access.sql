@@ -61,4 +61,24 @@ BEGIN
 END
 $$;
 
-SELECT context_builder_guard('^context_access_', '^context_access_', '{context_access_keys}');
+-- The key with which servers sign what they keep in Redis: the one proposed, where there is none yet.
+CREATE TABLE IF NOT EXISTS context_access_secrets (
+    name       text PRIMARY KEY,
+    secret     text NOT NULL,                -- 32 random bytes, in hexadecimal
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+ALTER TABLE context_access_secrets ENABLE ROW LEVEL SECURITY;
+
+CREATE OR REPLACE FUNCTION context_access_secret(tenant text, proposed text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    IF proposed !~ '^[0-9a-f]{64}$' THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'a secret is 32 bytes in hexadecimal';
+    END IF;
+    INSERT INTO context_access_secrets (name, secret) VALUES ('redis', proposed) ON CONFLICT DO NOTHING;
+    RETURN (SELECT s.secret FROM context_access_secrets AS s WHERE s.name = 'redis');
+END
+$$;
+
+SELECT context_builder_guard('^context_access_', '^context_access_', '{context_access_keys,context_access_secrets}');
