@@ -151,7 +151,10 @@ class Pipeline:
             retrieved = await self._retriever.retrieve(request.query(), request.strategies(now))
             if self._access is not None:
                 retrieved = await self._governed(self._access, request, retrieved, now)
-            assembled = self.assembled(request, retrieved, now)
+            if self._access is None:
+                assembled = self.assembled(request, retrieved, now)
+            else:  # other tenants' callers wait on the same loop
+                assembled = await asyncio.to_thread(self.assembled, request, retrieved, now)
             request.finish(assembled, retrieved, now)
             with span("recording"):
                 self._record(assembled, request.limit)

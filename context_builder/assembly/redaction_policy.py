@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from threading import Lock
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from context_builder.assembly.budget.message_tokens import Message
@@ -16,7 +17,12 @@ T = TypeVar("T")
 
 WITHHELD: Final = "[withheld: it could not be redacted]"
 
-_CACHED_TEXTS: Final = 4_096
+_CACHED_CHARS: Final = 4_000_000
+"""Characters of texts whose redaction is remembered, and of what became of them."""
+
+_LONGEST_CACHED: Final = 200_000
+_OWN_CHARS: Final = 200
+"""What a remembered text takes beside its characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,10 @@ class Redacted(NamedTuple, Generic[T]):
     withheld: bool = False
 
 
+def _size(text: str, redacted: RedactedText) -> int:
+    return _OWN_CHARS + len(text) + len(redacted.shown)
+
+
 class RedactionPolicy:
     """Sends every text through a redactor, once; a text that the redactor fails at is withheld.
 
@@ -49,16 +59,32 @@ class RedactionPolicy:
     def __init__(self, redactor: RedactorProtocol) -> None:
         self.is_free = isinstance(redactor, NoopRedactor)
         self._redactor = redactor
-        self._redacted_text = lru_cache(maxsize=_CACHED_TEXTS)(self._ask)
+        self._known: OrderedDict[str, RedactedText] = OrderedDict()
+        self._known_chars = 0
+        self._lock = Lock()
 
     def text(self, text: str) -> RedactedText:
         """Return one text as it may be shown."""
         if self.is_free:
             return RedactedText(text)
-        redacted = self._redacted_text(text)
-        if redacted.text is None:
-            self._redacted_text.cache_clear()  # the next turn asks again: the failure may have passed
+        with self._lock:
+            if (known := self._known.get(text)) is not None:
+                self._known.move_to_end(text)
+                return known
+        redacted = self._ask(text)
+        if redacted.text is not None:  # else the next turn asks again: the failure may have passed
+            self._remember(text, redacted)
         return redacted
+
+    def _remember(self, text: str, redacted: RedactedText) -> None:
+        if len(text) > _LONGEST_CACHED:
+            return
+        with self._lock:
+            if text not in self._known:
+                self._known[text] = redacted
+                self._known_chars += _size(text, redacted)
+            while self._known_chars > _CACHED_CHARS:
+                self._known_chars -= _size(*self._known.popitem(last=False))
 
     def message(self, message: Message) -> Redacted[Message]:
         """Return a chat message as it may be shown: all texts but its role are redacted."""

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+import orjson
+
+from context_builder.analysis.bounded_process import Runner, in_thread
 from context_builder.errors import KnowledgeRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, StoredArtifact
 from context_builder.knowledge.node import KnowledgeNode
@@ -15,6 +18,9 @@ from context_builder.knowledge.projection import projections
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, as_key, as_row, storable
 from context_builder.storage.sql_functions import SqlFunctions
+
+LONG: Final = 20_000
+"""Characters of a content that is prepared beside the event loop."""
 
 SEPARATOR: Final = "\x1f"
 """Stands between a tenant and ``documents`` in the name of the space where its documents are searched."""
@@ -80,8 +86,9 @@ class Neighbourhood:
 class KnowledgeStore:
     """Keeps artifacts, edges and assessments. Every call raises :class:`~context_builder.errors.KnowledgeError`."""
 
-    def __init__(self, functions: SqlFunctions) -> None:
+    def __init__(self, functions: SqlFunctions, run: Runner = in_thread) -> None:
         self._functions = functions
+        self._run = run
 
     @property
     def name(self) -> str:
@@ -91,9 +98,10 @@ class KnowledgeStore:
         """Store the artifact: new content makes the next version; what is equal changes nothing."""
         document = _document(ref)
         described = artifact.model_dump(mode="json") | {"ref": ref}
-        rows = [_passage(document, ref, artifact, place, text) for place, text in enumerate(_searchable(artifact))]
-        shorter = [{"words": words, "text": text} for words, text in projections(artifact.content).items()]
-        made = {"projections": shorter} if shorter else {}
+        if len(artifact.content) > LONG:
+            rows, made = await self._run(_prepared, document, ref, artifact)
+        else:
+            rows, made = _prepared(document, ref, artifact)
         answer = await self._one(
             "context_knowledge_put", tenant_id, artifact=described, document=document, passages=rows, **made
         )
@@ -217,6 +225,14 @@ class KnowledgeStore:
 
     async def _one(self, function: str, tenant_id: str, **arguments: Any) -> Any:
         return (await self._call(function, tenant_id, **arguments))[0]
+
+
+def _prepared(document: str, ref: str, artifact: Artifact) -> tuple[orjson.Fragment, dict[str, orjson.Fragment]]:
+    """Return the artifact's passages as rows, and its projections where there are any, both as JSON."""
+    rows = [_passage(document, ref, artifact, place, text) for place, text in enumerate(_searchable(artifact))]
+    shorter = [{"words": words, "text": text} for words, text in projections(artifact.content).items()]
+    made = {"projections": orjson.Fragment(orjson.dumps(shorter))} if shorter else {}
+    return orjson.Fragment(orjson.dumps(rows)), made
 
 
 def _document(ref: str) -> str:

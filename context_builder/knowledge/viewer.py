@@ -86,7 +86,7 @@ class Viewer:
         report = await self._policy.decide(agent, asked, DecisionContext(intent, self._now()))
         if self._prepared is not None:
             await self._prepared.prepare(lambda policy: seen(package, nodes, report, policy, lambda _: 0))
-        return seen(package, nodes, report, self._redaction, self._count)
+        return await asyncio.to_thread(seen, package, nodes, report, self._redaction, self._count)
 
     async def seen_body(self, agent: Agent, body: Mapping[str, Any], intent: str) -> dict[str, Any]:
         """Return a recorded package's JSON with the sources that the agent may see, and marks of erased ones."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
+from context_builder.analysis.bounded_process import Runner, in_thread
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
 from context_builder.errors import MissingExtra
@@ -16,7 +17,7 @@ from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.model_projections import ModelProjections
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
 from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.redaction import LocalRedaction
+from context_builder.knowledge.redaction import BoundedRedaction, redacted_by
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
@@ -51,10 +52,10 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
         yield knowledge_of(functions, retention_days=settings.record.retention)
 
 
-def knowledge_of(functions: SqlFunctions, *, retention_days: int) -> Knowledge:
-    """Return the knowledge behind a database's functions."""
+def knowledge_of(functions: SqlFunctions, *, retention_days: int, run: Runner = in_thread) -> Knowledge:
+    """Return the knowledge behind a database's functions; what may take long is left to ``run``."""
     record = PackageRecord(functions, retention_days=retention_days)
-    return Knowledge(KnowledgeStore(functions), PolicyStore(functions), record, SharedSecret(functions))
+    return Knowledge(KnowledgeStore(functions, run), PolicyStore(functions, run), record, SharedSecret(functions))
 
 
 @asynccontextmanager
@@ -84,12 +85,13 @@ async def open_packages(
     redis: Redis | None,
     where: KnowledgeServiceSettings,
     config: PackageConfig,
+    run: Runner = in_thread,
 ) -> AsyncIterator[PackageService]:
     """Open the service of context packages over the knowledge, the memory and the cache in Redis; ``where`` tells
-    what of it is elsewhere."""
+    what of it is elsewhere, and what may take long is left to ``run``."""
     metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
-    local = local_services(knowledge, memory)
-    async with chosen_services(where, local, redactor_of_packages()) as services:
+    local = local_services(knowledge, memory, run)
+    async with chosen_services(where, local) as services:
         cache = PackageCache(redis, knowledge.secret)
         service = PackageService(services, knowledge.record, cache, metrics, count, SystemClock(), config)
         try:
@@ -98,14 +100,14 @@ async def open_packages(
             await service.close()
 
 
-def local_services(knowledge: Knowledge, memory: MemoryStore) -> KnowledgeServices:
+def local_services(knowledge: Knowledge, memory: MemoryStore, run: Runner = in_thread) -> KnowledgeServices:
     """Return the services of context packages in this process."""
     return KnowledgeServices(
         LocalGraph(knowledge.store),
         LocalVectors(knowledge.store, memory),
         LocalNodes(knowledge.store),
         PolicyDecisions(knowledge.policies),
-        LocalRedaction(redactor_of_packages()),
+        BoundedRedaction(redactor_of_packages, run),
     )
 
 
@@ -132,6 +134,11 @@ def redactor_of_packages() -> RedactorProtocol:
         return RedactorChain(SecretRedactor(), PiiRedactor())
     except MissingExtra:
         return _Refusing()
+
+
+def load_redactor() -> None:
+    """Load what redacts, which takes seconds."""
+    redacted_by(redactor_of_packages, ["."])
 
 
 class _Refusing:

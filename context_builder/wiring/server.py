@@ -12,6 +12,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
@@ -39,6 +40,7 @@ from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
     knowledge_of,
+    load_redactor,
     local_services,
     make_projections,
     open_functions,
@@ -83,7 +85,9 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
         memory, memory_is = memory_of(settings)
         stack.push_async_callback(memory.close)
-        knowledge = knowledge_of(functions, retention_days=settings.record.retention)
+        process = BoundedProcess(begin=load_redactor)
+        stack.callback(process.close)
+        knowledge = knowledge_of(functions, retention_days=settings.record.retention, run=process)
         after_put = (
             TenantBackground("embeddings", lambda tenant: memory.embed_missing(document_space(tenant))),
             TenantBackground("projections", lambda tenant: make_projections(settings, knowledge.store, tenant)),
@@ -93,7 +97,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
         limit = settings.services.retrieval_time
         config = PackageConfig(retrieval_time=limit, turn_time=limit, at_once=settings.archive.connections)
-        opened = open_packages(knowledge, memory, redis, settings.services, config)
+        opened = open_packages(knowledge, memory, redis, settings.services, config, process)
         packages = await stack.enter_async_context(opened)
         builder, _ = await stack.enter_async_context(open_builder(settings))
         services = Services(
@@ -116,7 +120,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             has_model=has_model(settings),
             trusted_proxies=tuple(one.strip() for one in settings.server.proxies.split(",") if one.strip()),
         )
-        hosted = local_services(knowledge, memory)
+        hosted = local_services(knowledge, memory, process)
         await stack.enter_async_context(warming_up(settings, packages))
         yield OpenServices(services, hosted, memory_is, str(home_of(settings) / "serve.token") if local else "")
 

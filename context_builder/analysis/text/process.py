@@ -47,10 +47,10 @@ class AnalysisProcess(Executor):
 
 
 def _pool() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, get_context("spawn"), _begin, (os.getpid(),))
+    return ProcessPoolExecutor(1, get_context("spawn"), begin_helper, (os.getpid(),))
 
 
-def _begin(parent: int) -> None:
+def begin_helper(parent: int) -> None:
     """Leave Ctrl-C to the process that started this one, make way for it, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from context_builder.assembly.access import Access
 from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource, NotUnicode, entity
 from context_builder.knowledge.governance.policy_set import PolicySet
+
+if TYPE_CHECKING:
+    import cedarpy
 
 ACTIONS: Final = ("read", "readRedacted")
 _OTHER_ACTION: Final = {"read": "readRedacted", "readRedacted": "read"}
@@ -99,7 +102,7 @@ def explained(
         requests = [
             _request(agent, action, source.ref, context.attributes(policy_set.context_read)) for action in ACTIONS
         ]
-        answers = cedar.authorize(policy_set.cedar, entities, requests)
+        answers = cedar.authorize(_read_by_cedar(policy_set), entities, requests)
     except (NotUnicode, cedar.CedarFailure):
         return AccessExplanation(decision, ())
     results = (_action_result(policy_set, action, answer) for action, answer in zip(ACTIONS, answers, strict=True))
@@ -155,7 +158,7 @@ def _decide(
 
     def results(actions: Mapping[_Resource, str]) -> dict[_Resource, ActionResult]:
         requests = [_request(agent, action, resource.name, attributes) for resource, action in actions.items()]
-        answers = cedar.authorize(policy_set.cedar, entities, requests) if requests else []
+        answers = cedar.authorize(_read_by_cedar(policy_set), entities, requests) if requests else []
         return {
             resource: _action_result(policy_set, action, answer)
             for (resource, action), answer in zip(actions.items(), answers, strict=True)
@@ -164,6 +167,12 @@ def _decide(
     first = results({one: "readRedacted" if one.is_confidential else "read" for one in resources})
     second = results({one: _OTHER_ACTION[result.action] for one, result in first.items() if not result.allowed})
     return {one: _decision(one, first[one], second.get(one)) for one in resources}
+
+
+def _read_by_cedar(policy_set: PolicySet) -> cedarpy.PolicySet:
+    if policy_set.cedar is None:
+        raise cedar.CedarFailure("the policies are in another process")
+    return policy_set.cedar
 
 
 def _request(agent: Agent, action: str, source: str, context: str) -> dict[str, object]:
