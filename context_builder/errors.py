@@ -100,6 +100,9 @@ class PolicyError(ContextBuilderError):
         self.column = column
         self.message = message
 
+    def __reduce__(self) -> tuple[type[PolicyError], tuple[str, int, int, str]]:
+        return type(self), (self.name, self.line, self.column, self.message)  # it comes from another process, too
+
 
 class EngineError(ContextBuilderError):
     """Raised when an embedded engine cannot be found, started or stopped."""

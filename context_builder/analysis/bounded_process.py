@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
@@ -20,7 +21,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LIMIT: Final = 5.0
-"""Seconds that a call may take."""
+"""Seconds of the processor's time that a call may take, however busy the machine is."""
+
+PATIENCE: Final = 6.0
+"""Times that limit, after which a call is ended whatever it does."""
 
 _STARTING: Final = 60.0
 """Seconds in which a process has to be there, on a machine that may be busy."""
@@ -43,7 +47,8 @@ in_thread: Final[Runner] = asyncio.to_thread
 
 
 class BoundedProcess:
-    """Runs functions of modules, one after the other, each for at most ``limit`` seconds; tenants take turns.
+    """Runs functions of modules, one after the other, each for at most ``limit`` seconds of processor time; tenants
+    take turns.
 
     The process starts at the first call, and again after one was ended; it does ``begin`` first, which is no part of
     any call's time.
@@ -75,13 +80,13 @@ class BoundedProcess:
         connection = self._connection or self._started()
         try:
             connection.send((function, args, kwargs))
-            if not connection.poll(self._limit):
+            if not connection.poll(PATIENCE * self._limit):
                 self._end()
-                raise TookTooLong(f"ended after {self._limit:g} s")
+                raise TookTooLong(f"ended after {PATIENCE * self._limit:g} s")
             succeeded, result = connection.recv()
         except (EOFError, OSError):
             self._end()
-            raise TookTooLong("its process ended") from None
+            raise TookTooLong(f"its process ended, after at most {self._limit:g} s of work") from None
         if not succeeded:
             raise result
         value: T = result
@@ -90,7 +95,7 @@ class BoundedProcess:
     def _started(self) -> Connection:
         ours, theirs = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(
-            target=_serve, args=(theirs, os.getpid(), self._begin), daemon=True, name="bounded work"
+            target=_serve, args=(theirs, os.getpid(), self._limit, self._begin), daemon=True, name="bounded work"
         )
         self._process.start()
         theirs.close()
@@ -111,7 +116,7 @@ class BoundedProcess:
             connection.close()
 
 
-def _serve(connection: Connection, parent: int, begin: Callable[[], object] | None) -> None:
+def _serve(connection: Connection, parent: int, limit: float, begin: Callable[[], object] | None) -> None:
     begin_helper(parent)
     if begin is not None:
         begin()
@@ -121,8 +126,10 @@ def _serve(connection: Connection, parent: int, begin: Callable[[], object] | No
             function, args, kwargs = connection.recv()
         except EOFError:
             return
+        signal.setitimer(signal.ITIMER_PROF, limit)  # whose signal ends the process, also within a call of C
         try:
             answer = (True, function(*args, **kwargs))
         except Exception as error:  # noqa: BLE001  # whoever asked raises it
             answer = (False, error)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         connection.send(answer)

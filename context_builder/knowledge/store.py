@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -9,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from context_builder.analysis.bounded_process import Runner, in_thread
-from context_builder.errors import KnowledgeRejected
+from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
+from context_builder.errors import KnowledgeDataRejected, KnowledgeRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, StoredArtifact
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import passages
@@ -99,11 +100,20 @@ class KnowledgeStore:
         document = _document(ref)
         described = artifact.model_dump(mode="json") | {"ref": ref}
         if len(artifact.content) > LONG:
-            rows, made = await self._run(_prepared, document, ref, artifact)
+            try:
+                rows, shorter = await self._run(_prepared, document, ref, artifact)
+            except TookTooLong:
+                raise KnowledgeDataRejected("the content takes too long to be parted into passages") from None
         else:
-            rows, made = _prepared(document, ref, artifact)
+            rows, shorter = _prepared(document, ref, artifact)
+        made = {"projections": orjson.Fragment(shorter)} if shorter else {}
         answer = await self._one(
-            "context_knowledge_put", tenant_id, artifact=described, document=document, passages=rows, **made
+            "context_knowledge_put",
+            tenant_id,
+            artifact=described,
+            document=document,
+            passages=orjson.Fragment(rows),
+            **made,
         )
         return PutResult(int(answer["version"]), bool(answer["changed"]))
 
@@ -169,12 +179,12 @@ class KnowledgeStore:
 
     async def link(self, tenant_id: str, edges: Iterable[Edge]) -> int:
         """Store the edges; return how many different ones these were."""
-        rows = [edge.model_dump(mode="json") for edge in edges]
+        rows = await asyncio.to_thread(_rows, edges)
         return int(await self._one("context_knowledge_link", tenant_id, edges=rows)) if rows else 0
 
     async def unlink(self, tenant_id: str, edges: Iterable[Edge]) -> int:
         """Delete the edges, whatever their weight; return how many there were."""
-        rows = [edge.model_dump(mode="json") for edge in edges]
+        rows = await asyncio.to_thread(_rows, edges)
         return int(await self._one("context_knowledge_unlink", tenant_id, edges=rows)) if rows else 0
 
     async def assess(self, tenant_id: str, assessments: Iterable[Assessment]) -> None:
@@ -227,12 +237,15 @@ class KnowledgeStore:
         return (await self._call(function, tenant_id, **arguments))[0]
 
 
-def _prepared(document: str, ref: str, artifact: Artifact) -> tuple[orjson.Fragment, dict[str, orjson.Fragment]]:
-    """Return the artifact's passages as rows, and its projections where there are any, both as JSON."""
+def _rows(edges: Iterable[Edge]) -> list[dict[str, Any]]:
+    return [edge.model_dump(mode="json") for edge in edges]
+
+
+def _prepared(document: str, ref: str, artifact: Artifact) -> tuple[bytes, bytes]:
+    """Return the artifact's passages as rows, and its projections, both as JSON; nothing where there are none."""
     rows = [_passage(document, ref, artifact, place, text) for place, text in enumerate(_searchable(artifact))]
     shorter = [{"words": words, "text": text} for words, text in projections(artifact.content).items()]
-    made = {"projections": orjson.Fragment(orjson.dumps(shorter))} if shorter else {}
-    return orjson.Fragment(orjson.dumps(rows)), made
+    return orjson.dumps(rows), orjson.dumps(shorter) if shorter else b""
 
 
 def _document(ref: str) -> str:

@@ -15,11 +15,12 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError
 from context_builder.server import problem
+from context_builder.server.asgi.agents import AgentsMiddleware
 from context_builder.server.asgi.authentication import PAGE, AuthenticationMiddleware, current_caller
 from context_builder.server.asgi.body_limit import BodyLimitMiddleware
 from context_builder.server.asgi.failures import FailureMiddleware
+from context_builder.server.asgi.framing import FramingMiddleware
 from context_builder.server.asgi.host_names import HostMiddleware
-from context_builder.server.asgi.open_stream import OpenStreamMiddleware
 from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,
@@ -77,10 +78,11 @@ def create_app(services: Services) -> FastAPI:
             Middleware(ProxyHeadersMiddleware, trusted_hosts=list(services.trusted_proxies)),
             Middleware(TraceMiddleware),
             Middleware(FailureMiddleware),
+            Middleware(FramingMiddleware),
             Middleware(HostMiddleware, names=services.names),
             Middleware(AuthenticationMiddleware, authenticator=services.authenticator),
-            Middleware(OpenStreamMiddleware, stopping=services.stopping),
             Middleware(BodyLimitMiddleware),
+            Middleware(AgentsMiddleware, stopping=services.stopping),
         ],
         exception_handlers=dict.fromkeys(
             (problem.Problem, HTTPException, RequestValidationError, ContextBuilderError), problem.answer

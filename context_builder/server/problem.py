@@ -31,7 +31,7 @@ from context_builder.tracing import TraceContext
 
 MEDIA_TYPE: Final = "application/problem+json"
 
-_SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 _MOST_ERRORS: Final = 20
 
 _UNPROCESSABLE: Final = 422
@@ -127,9 +127,7 @@ def invalid(errors: Sequence[Mapping[str, Any]]) -> Problem:
 
 def _place(location: Sequence[Any]) -> str:
     """Return where it is, such as ``body.retrieval.graph.depth``; what the caller named freely is not repeated."""
-    return ".".join(
-        str(part) if isinstance(part, int) or _SHOWN_NAME.fullmatch(str(part)) else "?" for part in location
-    )
+    return ".".join(str(part) if isinstance(part, int) or SHOWN_NAME.fullmatch(str(part)) else "?" for part in location)
 
 
 _WORDS: Final = {

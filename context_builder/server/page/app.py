@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 from context_builder.errors import ContextBuilderError
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.page import static_files
-from context_builder.server.page.login_middleware import HardeningMiddleware, LoginMiddleware
+from context_builder.server.page.login_middleware import FormLimitMiddleware, HardeningMiddleware, LoginMiddleware
 from context_builder.server.page.logins import Logins
 from context_builder.server.page.rendering import answer_error
 from context_builder.server.page.shared_look import SharedLooks
@@ -59,7 +59,11 @@ def page_app(services: Services) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
         telemetry=NO_TELEMETRY,
-        middleware=[Middleware(HardeningMiddleware), Middleware(LoginMiddleware, logins=logins)],
+        middleware=[
+            Middleware(HardeningMiddleware),
+            Middleware(LoginMiddleware, logins=logins),
+            Middleware(FormLimitMiddleware),
+        ],
         exception_handlers=dict.fromkeys(
             (Problem, HTTPException, RequestValidationError, ContextBuilderError, Exception), answer_error
         ),

@@ -11,6 +11,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from context_builder.errors import ContextBuilderError
 from context_builder.server.asgi.authentication import PAGE, asked_by, unauthenticated
+from context_builder.server.asgi.body_limit import (
+    MOST_ANONYMOUS_BYTES,
+    USUAL_BYTES,
+    BodyLimitMiddleware,
+    has_body,
+)
 from context_builder.server.page.logins import Login, Logins
 from context_builder.server.problem import Problem, problem_of, problem_response
 
@@ -104,6 +110,18 @@ class LoginMiddleware:
             return found is not None and found.caller == login.caller
 
         return holds
+
+
+class FormLimitMiddleware(BodyLimitMiddleware):
+    """Reads forms up to a limit, which is low for people who have not logged in."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not has_body(scope):
+            await self._app(scope, receive, send)
+            return
+        login: Login | None = scope["state"]["login"]
+        owner, most = ("", MOST_ANONYMOUS_BYTES) if login is None else (login.caller.tenant_id, USUAL_BYTES)
+        await self.answer(scope, receive, send, owner, most)
 
 
 def header_of(scope: Scope, wanted: bytes) -> str:

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from fastapi import Path, Query, Response
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, FailFast, Field
 
-from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel, Edge, Ref, Status, StoredArtifact
+from context_builder.knowledge.artifact import (
+    Artifact,
+    Assessment,
+    CamelModel,
+    Edge,
+    Ref,
+    Status,
+    StoredArtifact,
+    at_most,
+)
 from context_builder.knowledge.cache import CACHED
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.viewer import missing_source
@@ -32,8 +41,11 @@ def _is_free(ref: str) -> str:
     return ref
 
 
+MOST_EDGES: Final = 10_000
+"""In one call."""
+
 RefInPath = Annotated[Ref, Path(description="The artifact's ref, percent-encoded.")]
-Edges = Annotated[list[Edge], Field(max_length=10_000)]
+Edges = Annotated[list[Edge], FailFast(), Field(max_length=MOST_EDGES), at_most(MOST_EDGES)]
 
 
 class PutAnswer(CamelModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Header, Path, Query, Response
 from pydantic import Field
 
-from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text, Time
+from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text, Time, at_most
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
@@ -51,7 +51,7 @@ class Feedback(CamelModel):
     """Says how good a package was, and which sources helped how much, each 0 to 1."""
 
     outcome: Share | None = None
-    helped: Annotated[dict[Ref, Share], Field(max_length=_MOST_RATED, default_factory=dict)]
+    helped: Annotated[dict[Ref, Share], Field(max_length=_MOST_RATED, default_factory=dict), at_most(_MOST_RATED)]
     note: Annotated[Text, Field(max_length=8_000)] = ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Annotated, Any, Final
 
@@ -10,7 +11,7 @@ from fastapi import Body, Query
 
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError
-from context_builder.knowledge.artifact import CamelModel, check_ref
+from context_builder.knowledge.artifact import CamelModel, at_most, check_ref
 from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
@@ -89,14 +90,16 @@ async def _place(services: Services, caller: Caller, session_id: str, around: st
 async def send_messages(
     session_id: SessionId,
     messages: Annotated[
-        dict[str, Any] | list[dict[str, Any]], Body(description="One message, or several, oldest first.")
+        dict[str, Any] | list[dict[str, Any]],
+        Body(description="One message, or several, oldest first."),
+        at_most(MOST_MESSAGES),
     ],
     redis: OwnRedis,
     services: ServicesHere,
 ) -> AcceptedAnswer:
     """Hand messages to the session, as a listener or an orchestrator does; with one that cannot be read, none is."""
     listed = messages if isinstance(messages, list) else [messages]
-    check_messages(listed, services.max_message_bytes)
+    await asyncio.to_thread(check_messages, listed, services.max_message_bytes)
     await SessionClient(redis, session_id).push(*listed)
     return AcceptedAnswer(accepted=len(listed))
 

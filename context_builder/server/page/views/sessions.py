@@ -24,9 +24,12 @@ Words = Annotated[str, Query(max_length=200, description="What is searched for."
 
 
 @router.get("/sessions", openapi_extra=READER)
-async def sessions(request: Request, services: ServicesHere, caller: CallerHere, q: Words = "") -> Response:
+async def sessions(
+    request: Request, services: ServicesHere, caller: CallerHere, looks: LooksHere, q: Words = ""
+) -> Response:
     """Show the sessions."""
-    found = await SessionLister().find(services.sessions.servers.of_tenant(caller.tenant_id), q)
+    lister = looks.of_tenant(caller.tenant_id, SessionLister)
+    found = await lister.find(services.sessions.servers.of_tenant(caller.tenant_id), q)
     return render(request, "sessions.html", title="Sessions", found=found, q=q)
 
 
@@ -35,7 +38,7 @@ async def live_sessions(
     request: Request, services: ServicesHere, caller: CallerHere, looks: LooksHere, q: Words = ""
 ) -> StreamingResponse:
     """Tell of the sessions whenever something about them changes."""
-    lister = SessionLister()
+    lister = looks.of_tenant(caller.tenant_id, SessionLister)
     servers = services.sessions.servers.of_tenant(caller.tenant_id)
     told = 0
 
