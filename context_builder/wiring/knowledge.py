@@ -16,7 +16,7 @@ from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.model_projections import ModelProjections
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
-from context_builder.knowledge.record import PackageRecord
+from context_builder.knowledge.record import RETENTION_DAYS, PackageRecord
 from context_builder.knowledge.redaction import BoundedRedaction, redacted_by
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
@@ -25,6 +25,7 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
+from context_builder.storage.migrations import retain
 from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
@@ -71,6 +72,8 @@ async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
     else:
         require_postgres()
         url = await database_url(home_of(settings))
+        if settings.record.retention < RETENTION_DAYS:  # which the database does not take from whoever calls it
+            await retain(url, settings.record.retention)
         functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, connections=where.connections)
     try:
         yield functions
