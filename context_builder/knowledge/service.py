@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 import structlog
 from ulid import ULID
 
+from context_builder.analysis.turns import FairTurns
 from context_builder.assembly.access import AccessPolicy
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
@@ -171,7 +172,7 @@ class PackageService:
         self.viewer = Viewer(services.index, services.policy, services.redaction, services.prepared, count, clock)
         self.erasure = PackageErasure(record, cache, self.viewer, services.index)
         self._background = Background()
-        self._at_once = asyncio.Semaphore(self._config.at_once)
+        self._at_once = FairTurns(self._config.at_once)
         self._retriever = Retriever(
             sources,
             None,

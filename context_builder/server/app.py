@@ -21,6 +21,7 @@ from context_builder.server.asgi.body_limit import BodyLimitMiddleware
 from context_builder.server.asgi.failures import FailureMiddleware
 from context_builder.server.asgi.framing import FramingMiddleware
 from context_builder.server.asgi.host_names import HostMiddleware
+from context_builder.server.asgi.shares import RateMiddleware, TurnMiddleware
 from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,
@@ -81,7 +82,9 @@ def create_app(services: Services) -> FastAPI:
             Middleware(FramingMiddleware),
             Middleware(HostMiddleware, names=services.names),
             Middleware(AuthenticationMiddleware, authenticator=services.authenticator),
+            Middleware(RateMiddleware, shares=services.shares),
             Middleware(BodyLimitMiddleware),
+            Middleware(TurnMiddleware, shares=services.shares),
             Middleware(AgentsMiddleware, stopping=services.stopping),
         ],
         exception_handlers=dict.fromkeys(

@@ -25,6 +25,7 @@ from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.authentication import current_caller
 from context_builder.server.asgi.host_names import HostNames
+from context_builder.server.asgi.shares import ShareLimits, Shares
 from context_builder.server.problem import not_found
 from context_builder.server.session_watch import SessionWatches
 from context_builder.session.keys import validate_session_id
@@ -114,6 +115,7 @@ class Services:
     max_message_bytes: int
     has_model: bool
     trusted_proxies: tuple[str, ...] = ()
+    shares: Shares = field(default_factory=lambda: Shares(ShareLimits()))
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     watches: SessionWatches = field(default_factory=SessionWatches)
 

@@ -31,6 +31,7 @@ from context_builder.server.access.key_cache import CachedKeys
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
 from context_builder.server.access.local_token import LocalToken, local_token
 from context_builder.server.asgi.host_names import HostNames, is_loopback
+from context_builder.server.asgi.shares import ShareLimits, Shares
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
 from context_builder.session.client import SessionClient
 from context_builder.settings.settings import Settings
@@ -118,6 +119,15 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             after_put=after_put,
             max_message_bytes=settings.session.max_message_bytes,
             has_model=has_model(settings),
+            shares=Shares(
+                ShareLimits(
+                    settings.server.caller_rate,
+                    settings.server.tenant_rate,
+                    settings.server.caller_streams,
+                    settings.server.tenant_streams,
+                    settings.server.tenant_requests,
+                )
+            ),
             trusted_proxies=tuple(one.strip() for one in settings.server.proxies.split(",") if one.strip()),
         )
         hosted = local_services(knowledge, memory, process)

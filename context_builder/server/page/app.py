@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse
 
 from context_builder.errors import ContextBuilderError
 from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.shares import RateMiddleware, TurnMiddleware
 from context_builder.server.page import static_files
 from context_builder.server.page.login_middleware import FormLimitMiddleware, HardeningMiddleware, LoginMiddleware
 from context_builder.server.page.logins import Logins
@@ -62,7 +63,9 @@ def page_app(services: Services) -> FastAPI:
         middleware=[
             Middleware(HardeningMiddleware),
             Middleware(LoginMiddleware, logins=logins),
+            Middleware(RateMiddleware, shares=services.shares),
             Middleware(FormLimitMiddleware),
+            Middleware(TurnMiddleware, shares=services.shares),
         ],
         exception_handlers=dict.fromkeys(
             (Problem, HTTPException, RequestValidationError, ContextBuilderError, Exception), answer_error
