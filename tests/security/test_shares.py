@@ -69,9 +69,7 @@ async def test_too_many_calls_of_a_caller_and_of_a_tenant_are_told_when_to_come_
     assert problem(first[-1])["type"].endswith("too_many_requests")
     assert int(first[-1].headers["retry-after"]) >= 1
     second = await calls(small, small.key(Role.WRITER), 2 * most)
-    assert (
-        429 in [one.status_code for one in second][: most + 8]
-    )  # the tenant's, with what the first one took
+    assert 429 in [one.status_code for one in second][: most + 8]  # the tenant's, with what the first one took
     assert (await calls(small, small.key(Role.READER, tenant="other"), 1))[0].status_code == 200
 
 
