@@ -257,6 +257,10 @@ class KnowledgeRejected(KnowledgeError):
     """Raised when the knowledge store refuses a request for good."""
 
 
+class ArtifactChanged(KnowledgeError):
+    """Raised when an artifact is to be stored over one that others have changed meanwhile."""
+
+
 class KnowledgeDataRejected(KnowledgeRejected):
     """Raised when the knowledge store refuses a request for good because of the data in it."""
 

@@ -26,7 +26,7 @@ MIGRATIONS_TABLE: Final = "context_builder_migrations"
 MEMORIES_TABLE: Final = "context_memories"
 """Its triggers keep counts and edges of what is in it; these have tables of their own, which are backed up, too."""
 
-_OWN: Final = frozenset({"context_access_secrets", "context_package_retention"})
+_OWN: Final = frozenset({"context_access_calls", "context_access_secrets", "context_package_retention"})
 
 DAYS_MOST: Final = 5_000
 _CREATED: Final = re.compile(r"^CREATE TABLE IF NOT EXISTS (\w+)", re.MULTILINE)

@@ -294,6 +294,10 @@ class PackageService:
             return []
         return await self._record.listing(agent.tenant, by, value, limit=limit, before=before)
 
+    async def knows(self, agent: Agent, package_id: str) -> bool:
+        """Return whether the agent's tenant has such a package."""
+        return await self._record.latest(agent.tenant, package_id) is not None
+
     async def feedback(
         self, agent: Agent, package_id: str, outcome: float | None, helped: Mapping[str, float], note: str
     ) -> None:

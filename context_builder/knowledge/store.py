@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
 from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
-from context_builder.errors import KnowledgeDataRejected, KnowledgeRejected
+from context_builder.errors import ArtifactChanged, KnowledgeDataRejected, KnowledgeRejected
 from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, StoredArtifact
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import passages
@@ -19,6 +20,9 @@ from context_builder.knowledge.projection import projections
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, as_key, as_row, storable
 from context_builder.storage.sql_functions import SqlFunctions
+
+NOTHING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for when an artifact was updated that is not there."""
 
 LONG: Final = 20_000
 """Characters of a content that is prepared beside the event loop."""
@@ -95,8 +99,13 @@ class KnowledgeStore:
     def name(self) -> str:
         return self._functions.name
 
-    async def put(self, tenant_id: str, ref: str, artifact: Artifact) -> PutResult:
-        """Store the artifact: new content makes the next version; what is equal changes nothing."""
+    async def put(
+        self, tenant_id: str, ref: str, artifact: Artifact, *, over: StoredArtifact | Literal["nothing"] | None = None
+    ) -> PutResult:
+        """Store the artifact: new content makes the next version; what is equal changes nothing.
+
+        Raises :class:`~context_builder.errors.ArtifactChanged` unless it is stored ``over`` what is there, if given.
+        """
         document = _document(ref)
         described = artifact.model_dump(mode="json") | {"ref": ref}
         if len(artifact.content) > LONG:
@@ -106,7 +115,9 @@ class KnowledgeStore:
                 raise KnowledgeDataRejected("the content takes too long to be parted into passages") from None
         else:
             rows, shorter = _prepared(document, ref, artifact)
-        made = {"projections": orjson.Fragment(shorter)} if shorter else {}
+        made: dict[str, Any] = {"projections": orjson.Fragment(shorter)} if shorter else {}
+        if over is not None:
+            made["seen"] = NOTHING if over == "nothing" else datetime.fromisoformat(over.updated_at)
         answer = await self._one(
             "context_knowledge_put",
             tenant_id,
@@ -115,6 +126,8 @@ class KnowledgeStore:
             passages=orjson.Fragment(rows),
             **made,
         )
+        if answer.get("conflict"):
+            raise ArtifactChanged("the artifact is not what it was when it was read")
         return PutResult(int(answer["version"]), bool(answer["changed"]))
 
     async def get(self, tenant_id: str, refs: Sequence[str], version: int | None = None) -> dict[str, StoredArtifact]:

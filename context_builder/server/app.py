@@ -68,6 +68,10 @@ def create_app(services: Services) -> FastAPI:
         title="context_builder",
         version=__version__,
         summary="Live conversation memory, and packages of context that fit.",
+        description=(
+            "Names in JSON are in camelCase, but for a session's state and messages. Bodies may have them in "
+            "snake_case, too: `tokenBudget` or `token_budget`. Answers may get further fields."
+        ),
         docs_url=None,
         redoc_url=None,
         openapi_url=None,

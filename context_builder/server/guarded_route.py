@@ -14,6 +14,11 @@ from context_builder.server.access.caller import Role
 from context_builder.server.asgi.authentication import current_caller
 from context_builder.server.json_body import validated
 from context_builder.server.problem import SHOWN_NAME, Problem
+from context_builder.server.repeated_calls import answered_once
+from context_builder.server.services import Services
+
+KEEP_THEIR_OWN: Final = frozenset({"build_package"})
+"""Routes that know by themselves which of their calls came again."""
 
 ROLE: Final = "x-role"
 """Names a route's role among what it is given."""
@@ -57,7 +62,10 @@ class GuardedRoute(APIRoute):
                 if body:
                     _check_is_json(request)
                     read.read = await validated(body, self.body_field)
-            return await handler(read)
+            if request.method != "POST" or self.name in KEEP_THEIR_OWN:
+                return await handler(read)
+            services: Services = request.app.state.services
+            return await answered_once(services.functions, current_caller(), read, lambda: handler(read))
 
         return guarded
 

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from context_builder.errors import (
+    ArtifactChanged,
     AuditOfAnother,
     ContextBuilderError,
     IdempotencyClash,
@@ -167,6 +168,8 @@ def problem_of(error: ContextBuilderError) -> Problem:
     if isinstance(error, PinnedOverBudget):  # also where a package is built again, of sources that have grown
         detail = "even the shortest projections of all pinned sources exceed the token budget"
         return Problem(409, "pinned_over_budget", detail, sizes=error.sizes, tokenBudget=error.limit)
+    if isinstance(error, ArtifactChanged):
+        return Problem(412, "changed", "it is not, or no longer, what If-Match or If-None-Match says")
     if isinstance(error, IdempotencyClash):
         return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
     if isinstance(error, _REFUSED_DATA):

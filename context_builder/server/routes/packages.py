@@ -85,6 +85,8 @@ async def list_packages(
     if len(asked) != 1:
         raise Problem(422, "invalid_request", "query: one of taskId, traceId and ref is needed")
     ((kind, value),) = asked
+    if before is not None and not await services.packages.knows(caller.agent, before):
+        raise Problem(422, "invalid_request", "query.before: is no package that there is")
     is_admin = caller.may(Role.ADMIN)
     found = await services.packages.listing(caller.agent, kind, value, limit + 1, before, of_any_source=is_admin)
     page = [PackageEntryAnswer(context_package_id=one.package_id, created_at=one.created_at) for one in found[:limit]]

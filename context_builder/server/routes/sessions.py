@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import Annotated, Any, Final
+from urllib.parse import urlencode
 
 import orjson
-from fastapi import Body, Query
+from fastapi import Body, Query, Request, Response
 
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError
@@ -26,20 +27,46 @@ MOST_MESSAGES: Final = 1_000
 """In one call, either way."""
 
 
+MOST_LISTED: Final = 1_000
+"""Sessions in one answer."""
+
+_PAGED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"headers": {"Link": {"description": "The next page (RFC 8288).", "schema": {"type": "string"}}}}
+}
+
 _ID: Final = re.compile("[0-9]{1,15}")
 MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
 
 
 class AcceptedAnswer(CamelModel):
-    """Tells how many messages were handed to the session."""
+    """Tells how many messages were handed to the session; ``unheard`` that nothing ever ran it, so they wait."""
 
     accepted: int
+    unheard: bool = False
 
 
-@router.get("/sessions", openapi_extra=READER)
-async def list_sessions(services: ServicesHere, caller: CallerHere) -> list[dict[str, Any]]:
-    """Return every session, most recently active first."""
-    return [one.as_json() for one in await services.sessions.of_caller(caller)]
+@router.get("/sessions", openapi_extra=READER, responses=_PAGED)
+async def list_sessions(
+    request: Request,
+    response: Response,
+    services: ServicesHere,
+    caller: CallerHere,
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
+    after: Annotated[str | None, Query(max_length=128, description="The last session of the page before.")] = None,
+) -> list[dict[str, Any]]:
+    """Return the sessions, most recently active first; `Link` leads to the next page, where there is one."""
+    found = await services.sessions.of_caller(caller)
+    begin = 0
+    if after is not None:
+        places = [place for place, one in enumerate(found, 1) if one.session_id == after]
+        if not places:
+            raise Problem(422, "invalid_request", "query.after: is no session that there is")
+        (begin,) = places
+    page = found[begin : begin + limit]
+    if page and begin + limit < len(found):
+        query = urlencode({"limit": limit, "after": page[-1].session_id})
+        response.headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
+    return [one.as_json() for one in page]
 
 
 @router.get("/sessions/{session_id}/state", openapi_extra=READER)
@@ -100,8 +127,10 @@ async def send_messages(
     """Hand messages to the session, as a listener or an orchestrator does; with one that cannot be read, none is."""
     listed = messages if isinstance(messages, list) else [messages]
     await asyncio.to_thread(check_messages, listed, services.max_message_bytes)
-    await SessionClient(redis, session_id).push(*listed)
-    return AcceptedAnswer(accepted=len(listed))
+    client = SessionClient(redis, session_id)
+    is_heard = await client.is_known()
+    await client.push(*listed)
+    return AcceptedAnswer(accepted=len(listed), unheard=not is_heard)
 
 
 def check_messages(messages: list[JsonObject], max_bytes: int) -> None:
