@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final
 from uuid import uuid4
 
 from fastapi import Request, Response
 
+from context_builder.errors import KnowledgeError
 from context_builder.memory.rows import as_key, storable
 from context_builder.server.access.caller import Caller
 from context_builder.server.problem import Problem
@@ -56,7 +58,8 @@ async def answered_once(
         return response
     finally:
         ended = held if noted is None else {**held, "answered": noted}
-        await functions.call("context_access_call_end", caller.tenant_id, ended)
+        with suppress(KnowledgeError):  # it is done all the same; who asks again is told so, or waits a minute
+            await functions.call("context_access_call_end", caller.tenant_id, ended)
 
 
 def _kept(response: Response) -> dict[str, Any]:

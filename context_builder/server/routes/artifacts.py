@@ -11,7 +11,9 @@ from pydantic.alias_generators import to_camel
 
 from context_builder.errors import ArtifactChanged
 from context_builder.knowledge.artifact import (
-    Artifact,
+    Artifact as KnownArtifact,
+)
+from context_builder.knowledge.artifact import (
     Assessment,
     CamelModel,
     Edge,
@@ -63,8 +65,11 @@ IfMatch = Annotated[str | None, Header(max_length=1_000, description="The ETag o
 IfNoneMatch = Annotated[str | None, Header(max_length=1_000, description="ETags of what is known already, or *.")]
 
 
-class SentArtifact(Artifact):
-    """Holds an artifact to store; what was read may be sent back with its read-only fields, as they are."""
+class Artifact(KnownArtifact):
+    """Holds an artifact to store; what was read may be sent back with its read-only fields, as they are.
+
+    Clients that are generated from the OpenAPI document know it by this name.
+    """
 
     ref: Ref | None = None
     version: int | None = None
@@ -105,7 +110,7 @@ class CountAnswer(CamelModel):
 @router.put("/knowledge/artifacts/{ref:path}", openapi_extra=WRITER)
 async def put_artifact(
     ref: Annotated[RefInPath, AfterValidator(_is_free)],
-    sent: SentArtifact,
+    sent: Artifact,
     services: ServicesHere,
     caller: CallerHere,
     if_match: IfMatch = None,
@@ -126,7 +131,7 @@ async def put_artifact(
         over = held or "nothing"
         _check_matches(if_match, if_none_match, shown)
     _check_read_only(sent, shown)
-    artifact = Artifact.model_construct(**{name: getattr(sent, name) for name in Artifact.model_fields})
+    artifact = KnownArtifact.model_construct(**{name: getattr(sent, name) for name in KnownArtifact.model_fields})
     version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact, over=over)
     if changed:
         if artifact.sensitivity not in CACHED:
@@ -195,7 +200,7 @@ def _check_matches(if_match: str | None, if_none_match: str | None, shown: Artif
         raise ArtifactChanged("the artifact is another one")
 
 
-def _check_read_only(sent: SentArtifact, shown: ArtifactAnswer | None) -> None:
+def _check_read_only(sent: Artifact, shown: ArtifactAnswer | None) -> None:
     """Raise :class:`Problem` for a field that only the server sets, and another value than it has."""
     for name in READ_ONLY:
         value = getattr(sent, name)

@@ -69,16 +69,16 @@ async def list_sessions(
     return [one.as_json() for one in page]
 
 
-@router.get("/sessions/{session_id}/state", openapi_extra=READER)
-async def session_state(session_id: SessionId, redis: OwnRedis) -> dict[str, Any]:
+@router.get("/sessions/{session_id}/state", openapi_extra=READER, response_model=dict[str, Any])
+async def session_state(session_id: SessionId, redis: OwnRedis) -> Response:
     """Return what the session publishes; after that has expired, what it would."""
     state = await SessionClient(redis, session_id).remembered()
     if state is None:
         raise not_found()
-    return state
+    return await _as_json(state)
 
 
-@router.get("/sessions/{session_id}/messages", openapi_extra=READER)
+@router.get("/sessions/{session_id}/messages", openapi_extra=READER, response_model=list[dict[str, Any]])
 async def session_messages(
     session_id: SessionId,
     redis: OwnRedis,
@@ -89,7 +89,7 @@ async def session_messages(
         str | None, Query(max_length=600, description="A message's id, or a source's ref: those before and after it.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_MESSAGES)] = 100,
-) -> list[dict[str, Any]]:
+) -> Response:
     """Return messages in the order in which they arrived, also after they have left the buffer."""
     begin = -1 if after is None else after
     if around is not None:
@@ -97,7 +97,12 @@ async def session_messages(
     found = await SessionMessages(redis, services.functions, caller.tenant_id).after(session_id, begin, limit)
     if found is None:
         raise not_found()
-    return found
+    return await _as_json(found)
+
+
+async def _as_json(value: JsonObject | list[JsonObject]) -> Response:
+    """Return an answer that may be megabytes, and needs no validation."""
+    return Response(await asyncio.to_thread(orjson.dumps, value), media_type="application/json")
 
 
 async def _place(services: Services, caller: Caller, session_id: str, around: str) -> int:
@@ -113,7 +118,9 @@ async def _place(services: Services, caller: Caller, session_id: str, around: st
     return next((int(place) for place in places if _ID.fullmatch(place)), 0)
 
 
-@router.post("/sessions/{session_id}/messages", openapi_extra=WRITER, status_code=202)
+@router.post(
+    "/sessions/{session_id}/messages", openapi_extra=WRITER, status_code=202, response_model_exclude_defaults=True
+)
 async def send_messages(
     session_id: SessionId,
     messages: Annotated[
