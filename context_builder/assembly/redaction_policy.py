@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from context_builder.assembly.budget.message_tokens import Message
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.turn import Turn
+from context_builder.quoting import visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
 
 T = TypeVar("T")
@@ -99,6 +100,7 @@ class RedactionPolicy:
 
     def _ask(self, text: str) -> RedactedText:
         try:
+            text = visible(text)  # as it will be shown: what hides a secret from the redactor is gone there, too
             redacted = self._redactor.redact(text)
         except Exception as error:  # noqa: BLE001 a redactor of any kind; whatever stops it, the text stays here
             return RedactedText(None, f"withheld: the redactor failed with {type(error).__name__}")
