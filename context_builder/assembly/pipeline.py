@@ -238,9 +238,14 @@ class Pipeline:
     ) -> Item | None:
         """Return the candidate as it may be shown; None where it may not be."""
         is_governed = retrieved.is_redacted(given.id)
-        if redacts_all or is_governed:
+        ruled = retrieved.rulings[given.id].redacted if is_governed else None
+        if ruled is not None and not redacts_all:
+            shown, altered, withheld = given, ruled.altered, ruled.withheld
+        elif redacts_all or is_governed:
             policy = self._governed_policy if is_governed else self._policy
             shown, altered, withheld = policy.candidate(given)
+            if ruled is not None:
+                altered, withheld = altered or ruled.altered, withheld or ruled.withheld
         else:
             shown, altered, withheld = given, "", False
         if altered:

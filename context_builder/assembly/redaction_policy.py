@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final
 
+from context_builder.assembly.access import Redacted
 from context_builder.assembly.budget.message_tokens import Message
-from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.candidate import Candidate, label_of
 from context_builder.assembly.turn import Turn
 from context_builder.quoting import visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
-
-T = TypeVar("T")
 
 WITHHELD: Final = "[withheld: it could not be redacted]"
 
@@ -31,14 +30,6 @@ class RedactedText:
     def shown(self) -> str:
         """Return the text, or the mark that stands in its place."""
         return WITHHELD if self.text is None else self.text
-
-
-class Redacted(NamedTuple, Generic[T]):
-    """Holds a value as it may be shown, what was done to it, and whether a mark stands for some of it."""
-
-    value: T
-    altered: str = ""
-    withheld: bool = False
 
 
 class RedactionPolicy:
@@ -88,9 +79,10 @@ class RedactionPolicy:
             return Redacted(candidate)
         redacted = self.mapping({name: getattr(candidate, name) for name in ("text", "label", "speaker", "metadata")})
         shown = replace(candidate, **redacted.value)
-        if candidate.projections:
-            shorter = [self.text(text).text for text in candidate.projections]
-            shown = replace(shown, projections=tuple(text for text in shorter if text is not None))
+        if candidate.label == label_of(candidate.metadata, candidate.speaker, candidate.time):
+            shown = replace(shown, label=label_of(shown.metadata, shown.speaker, shown.time))  # it may have been cut
+        if redacted.altered:
+            shown = replace(shown, projections=())  # they were cut out of the text as it was
         return Redacted(shown, redacted.altered, redacted.withheld)
 
     def turn(self, turn: Turn) -> Turn:

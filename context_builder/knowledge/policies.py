@@ -9,12 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.governance import (
+    Access,
     Agent,
     DecisionContext,
     GovernedSource,
     PolicySet,
     decide,
     default_policies,
+    known,
     parse_policies,
 )
 from context_builder.knowledge.services import AccessReport
@@ -104,6 +106,13 @@ class PolicyDecisions:
 
     async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
         governance = await self._policies.governance(agent.tenant)
-        decisions = decide(governance.policy_set, agent, sources, context)
         policy_set = governance.policy_set
-        return AccessReport(decisions, policy_set.version, governance.version, policy_set.reads_time)
+        decisions = decide(policy_set, agent, sources, context)
+        unread = [one for one, its in zip(sources, decisions, strict=True) if its.access is not Access.READ]
+        return AccessReport(
+            decisions,
+            policy_set.version,
+            governance.version,
+            policy_set.reads_time,
+            known(policy_set, agent, unread, context) if unread else frozenset(),
+        )

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import structlog
 from ulid import ULID
@@ -39,7 +39,14 @@ from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.request import ContextBuildRequest, Scope
 from context_builder.knowledge.revision import PackageEntry, RecordedCaller, RecordedPackage
-from context_builder.knowledge.services import KnowledgeGraph, MemoryPolicy, MetadataIndex, VectorMemory
+from context_builder.knowledge.services import (
+    KnowledgeGraph,
+    MemoryPolicy,
+    MetadataIndex,
+    SessionSensitivities,
+    VectorMemory,
+    nothing_stated,
+)
 from context_builder.knowledge.signals import PackageWeights, package_signals
 from context_builder.knowledge.sources.graph import GRAPH, GraphSource
 from context_builder.knowledge.sources.metadata import METADATA, MetadataSource
@@ -137,7 +144,8 @@ class _Built(NamedTuple):
 class PackageService:
     """Builds, serves and explains packages.
 
-    Its ``viewer`` decides what agents may see of anything else; its ``erasure`` takes erased sources out of packages.
+    ``sensitivities`` are those of sessions. Its ``viewer`` decides what agents may see of anything else; what is erased,
+    its ``erasure`` takes out of packages.
 
     Everything raises :class:`~context_builder.errors.KnowledgeError` where the database does not do what is asked.
     """
@@ -151,6 +159,7 @@ class PackageService:
         count: Callable[[str], int],
         clock: Clock,
         config: PackageConfig | None = None,
+        sensitivities: SessionSensitivities = nothing_stated,
     ) -> None:
         self._services = services
         self._record = record
@@ -167,8 +176,10 @@ class PackageService:
             MetadataSource(services.index),
         )
         self._sources = sources
-        self._access = PackageAccess(services.policy, services.prepared)
-        self.viewer = Viewer(services.index, services.policy, services.redaction, services.prepared, count, clock)
+        self._access = PackageAccess(services.policy, services.index, services.redaction, services.prepared)
+        self.viewer = Viewer(
+            services.index, services.policy, services.redaction, services.prepared, count, clock, sensitivities
+        )
         self.erasure = PackageErasure(record, cache, self.viewer, services.index)
         self._background = Background()
         self._at_once = asyncio.Semaphore(self._config.at_once)
@@ -219,7 +230,7 @@ class PackageService:
         Raises :class:`~context_builder.errors.PinnedOverBudget`.
         """
         built = await self._begun(agent, request, trace, f"cpk_{ULID()}")
-        audit = await self.audit(agent, built.package.context_package_id, of_others=False)
+        audit = await self.audit(agent, built.package.context_package_id, of_others=agent.knows_all)
         return ExplainedPackage(built.package, audit, built.draft.added_by(more))
 
     async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, package_id: str) -> _Built:
@@ -302,15 +313,8 @@ class PackageService:
             raise PackageUnknown(package_id)
         if not (of_others or recorded.caller.sub == agent.sub):
             raise AuditOfAnother(package_id)
-        audit = package_audit(found)
         intent = str(recorded.request.get("intent", ""))
-        revisions = []
-        for one in audit.revisions:
-            seen: dict[str, Any] = {"package": await self.viewer.seen_body(agent, one.package, intent)}
-            if one.graph is not None:
-                seen["graph"] = await self.viewer.seen_graph(agent, one.graph, intent)
-            revisions.append(one.model_copy(update=seen))
-        return audit.model_copy(update={"revisions": tuple(revisions)})
+        return await self.viewer.seen_audit(agent, package_audit(found), intent, of_everything=of_others)
 
     def for_turn(self, agent: Agent, scope: Scope | None, memories: TurnMemories | None = None) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope, if any, take part
@@ -381,11 +385,20 @@ class PackageService:
         """Return the package as the agent, whose view is ``view``, may see it at present."""
         if view and package.view == view:
             return package
-        return await self.viewer.seen(agent, package, await self._intent(agent.tenant, package.context_package_id))
+        recorded = await self._record.latest(agent.tenant, package.context_package_id)
+        if recorded is None:
+            return await self.viewer.seen(agent, package, "", 0)
+        denied = 0
+        if agent.knows_all:
+            denied = await self._denied(agent.tenant, package.context_package_id)
+        elif recorded.caller == RecordedCaller(agent.sub, tuple(sorted(agent.roles))):
+            denied = package.denied
+        return await self.viewer.seen(agent, package, str(recorded.request.get("intent", "")), denied)
 
-    async def _intent(self, tenant_id: str, package_id: str) -> str:
-        recorded = await self._record.latest(tenant_id, package_id)
-        return str(recorded.request.get("intent", "")) if recorded is not None else ""
+    async def _denied(self, tenant_id: str, package_id: str) -> int:
+        """Return how many sources were denied to who asked for a package, whoever may know of them."""
+        found = await self._record.audit(tenant_id, package_id)
+        return sum(one.verdict == Access.DENIED for one in package_audit(found).candidates) if found else 0
 
     async def _failed(self, tenant_id: str, request_id: str, error: BaseException) -> None:
         """Mark the request as failed, which the failure at hand must not be lost for."""

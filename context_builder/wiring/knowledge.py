@@ -88,7 +88,16 @@ async def open_packages(
     metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
     local = local_services(knowledge, memory)
     async with chosen_services(where, local, redactor_of_packages()) as services:
-        service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock(), config)
+        service = PackageService(
+            services,
+            knowledge.record,
+            PackageCache(redis),
+            metrics,
+            count,
+            SystemClock(),
+            config,
+            knowledge.store.sensitivities,
+        )
         try:
             yield service
         finally:

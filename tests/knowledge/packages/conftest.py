@@ -71,6 +71,7 @@ class Lab:
             count_tokens,
             self.clock,
             PackageConfig(retrieval_time=retrieval_time, pinned_time=pinned_time),
+            self.store.sensitivities,
         )
 
 
