@@ -111,9 +111,12 @@ def shared_words(query: str, text: str) -> float:
 
 
 class TurnMemories(NamedTuple):
-    """Holds which session a turn is of, and what tells the sensitivities that are stated of a tenant's sessions."""
+    """Holds which session a turn is of, and what tells the sensitivities that are stated of a tenant's sessions.
 
-    session_id: str
+    Without a session, what was said in the turn's own is decided about as what was said in others.
+    """
+
+    session_id: str | None
     sensitivities: SessionSensitivities
 
 
@@ -149,7 +152,7 @@ class TurnAccess:
         if self._memories is None:
             return sources
         own, sensitivities = self._memories
-        said = {one.id: one.memory for one in candidates if one.memory and one.memory.session_id != own}
+        said = {one.id: one.memory for one in candidates if one.memory and (not own or one.memory.session_id != own)}
         return sources | dict(zip(said, await memory_sources(tenant, list(said.values()), sensitivities), strict=True))
 
 

@@ -144,8 +144,8 @@ class _Built(NamedTuple):
 class PackageService:
     """Builds, serves and explains packages.
 
-    ``sensitivities`` are those of sessions. Its ``viewer`` decides what agents may see of anything else; what is erased,
-    its ``erasure`` takes out of packages.
+    ``sensitivities`` are those of sessions. Its ``viewer`` decides what agents may see of anything else, and its
+    ``erasure`` takes erased sources out of packages.
 
     Everything raises :class:`~context_builder.errors.KnowledgeError` where the database does not do what is asked.
     """

@@ -27,6 +27,7 @@ from context_builder.server.asgi.authentication import current_caller
 from context_builder.server.asgi.host_names import HostNames
 from context_builder.server.problem import not_found
 from context_builder.server.session_watch import SessionWatches
+from context_builder.session.client import JsonObject
 from context_builder.session.keys import validate_session_id
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.registry import RegisteredSession
@@ -34,22 +35,24 @@ from context_builder.storage.sql_functions import SqlFunctions
 
 
 class Knowing(NamedTuple):
-    """Says for whom a turn is, and in which scope, if any, knowledge takes part in it."""
+    """Says for whom a turn is, and in which scope, if any, knowledge takes part in it.
+
+    What was said in the session that is its ``own`` the agent sees as it is; None where there is none.
+    """
 
     agent: Agent
     scope: Scope | None
+    own: str | None
 
 
 class BuildTurn(Protocol):
-    """Builds the prompt of a session's turn of what the agent may see, knowledge included where that is asked for.
-
-    Raises :class:`~context_builder.errors.StoreError` for an unknown session.
+    """Builds the prompt of the turn of a session, whose ``state`` is as the agent may see it, knowledge included where
+    that is asked for.
     """
 
     async def __call__(
         self,
-        redis: Redis,
-        session_id: str,
+        state: JsonObject,
         query: str,
         *,
         max_prompt_tokens: int,

@@ -10,8 +10,6 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
-from redis.asyncio import Redis
-
 from context_builder.assembly.background import Background
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
@@ -31,7 +29,7 @@ from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet,
 from context_builder.server.access.local_token import LocalToken, local_token
 from context_builder.server.asgi.host_names import HostNames, is_loopback
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
-from context_builder.session.client import SessionClient
+from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
 from context_builder.storage.sql_functions import SqlFunctions
 from context_builder.wiring.app import open_builder
@@ -45,7 +43,7 @@ from context_builder.wiring.knowledge import (
     open_packages,
 )
 from context_builder.wiring.servers import open_servers
-from context_builder.wiring.session_prompt import build_for_session
+from context_builder.wiring.session_prompt import build_for_state
 from context_builder.wiring.stores import embedder_of, memory_of
 
 
@@ -175,17 +173,15 @@ def _audits(functions: SqlFunctions, retention_days: int) -> VerifyAudit:
 
 def _turns(builder: ContextBuilder, packages: PackageService, knowledge_store: KnowledgeStore) -> Any:
     async def build_turn(
-        redis: Redis,
-        session_id: str,
+        state: JsonObject,
         query: str,
         *,
         max_prompt_tokens: int,
         knowledge: Knowing,
         **named: Any,
     ) -> BuiltContext:
-        client = SessionClient(redis, session_id)
-        memories = TurnMemories(session_id, knowledge_store.sensitivities)
-        asking = builder.with_source(*packages.for_turn(*knowledge, memories))
-        return await build_for_session(client, asking, query, max_prompt_tokens=max_prompt_tokens, **named)
+        memories = TurnMemories(knowledge.own, knowledge_store.sensitivities)
+        asking = builder.with_source(*packages.for_turn(knowledge.agent, knowledge.scope, memories))
+        return await build_for_state(state, asking, query, max_prompt_tokens=max_prompt_tokens, **named)
 
     return build_turn

@@ -11,11 +11,12 @@ from fastapi import Body, Query
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError
 from context_builder.knowledge.artifact import CamelModel, check_ref
+from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
+from context_builder.server.seen_session import SeenHere, access_to_sessions
 from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
-from context_builder.server.session_messages import SessionMessages
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.messages.message import decode
 
@@ -38,13 +39,15 @@ class AcceptedAnswer(CamelModel):
 @router.get("/sessions", openapi_extra=READER)
 async def list_sessions(services: ServicesHere, caller: CallerHere) -> list[dict[str, Any]]:
     """Return every session, most recently active first."""
-    return [one.as_json() for one in await services.sessions.of_caller(caller)]
+    sessions = await services.sessions.of_caller(caller)
+    access = await access_to_sessions(services, caller, [one.session_id for one in sessions])
+    return [one.as_json() for one in sessions if access[one.session_id] is not Access.DENIED]
 
 
 @router.get("/sessions/{session_id}/state", openapi_extra=READER)
-async def session_state(session_id: SessionId, redis: OwnRedis) -> dict[str, Any]:
+async def session_state(session: SeenHere) -> dict[str, Any]:
     """Return what the session publishes; after that has expired, what it would."""
-    state = await SessionClient(redis, session_id).remembered()
+    state = await session.state()
     if state is None:
         raise not_found()
     return state
@@ -53,7 +56,7 @@ async def session_state(session_id: SessionId, redis: OwnRedis) -> dict[str, Any
 @router.get("/sessions/{session_id}/messages", openapi_extra=READER)
 async def session_messages(
     session_id: SessionId,
-    redis: OwnRedis,
+    session: SeenHere,
     services: ServicesHere,
     caller: CallerHere,
     after: Annotated[MessageId, Query(description="The id of a message: those that arrived later.")] = None,
@@ -66,7 +69,7 @@ async def session_messages(
     begin = -1 if after is None else after
     if around is not None:
         begin = max(-1, await _place(services, caller, session_id, around) - limit // 2 - 1)
-    found = await SessionMessages(redis, services.functions, caller.tenant_id).after(session_id, begin, limit)
+    found = await session.after(session_id, begin, limit)
     if found is None:
         raise not_found()
     return found
