@@ -15,7 +15,7 @@ from context_builder.errors import KnowledgeError
 from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.local import said_ref
-from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
 from context_builder.knowledge.package_request import PackageQuestion
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.services import MemoryPolicy, MetadataIndex, SessionSensitivities
@@ -92,14 +92,14 @@ def _redacted(
     """Return the ruling with the candidate as it may be shown, and as alike the query as that is."""
     if node is None:
         redacted = policy.candidate(candidate)
-        is_found_redacted = False
+        is_told = True
     elif node.content is None:
         return ruling._replace(redacted=Redacted(candidate, "withheld: it could not be had whole", withheld=True))
     else:
         shown, altered, withheld = node.redacted(policy, question.longest)
         redacted = Redacted(shown.candidate(""), altered, withheld)
-        is_found_redacted = bool(node.version) and node.sensitivity == Sensitivity.CONFIDENTIAL
-    if not redacted.altered or is_found_redacted:
+        is_told = not is_found_redacted(node)
+    if not (redacted.altered and is_told):
         return ruling._replace(redacted=redacted)
     return ruling._replace(redacted=redacted, similarity=shared_words(question.query, redacted.value.text))
 

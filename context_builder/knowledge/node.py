@@ -11,6 +11,7 @@ from urllib.parse import quote
 from context_builder.assembly.access import Redacted
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import GovernedSource
 from context_builder.knowledge.projection import projections
 
@@ -140,3 +141,8 @@ def _beginning(text: str) -> str:
     """Return the title of what was said: its beginning on one line, of whole words."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_TITLE else line[:_LONGEST_TITLE].rpartition(" ")[0] or line[:_LONGEST_TITLE]
+
+
+def is_found_redacted(node: KnowledgeNode) -> bool:
+    """Return whether a node is searched by what is shown of it redacted: confidential artifacts are."""
+    return bool(node.version) and node.sensitivity == Sensitivity.CONFIDENTIAL

@@ -322,7 +322,9 @@ class PackageService:
         source = None
         if scope is not None:
             asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
-            source = TurnKnowledgeSource(asked, agent.tenant, scope, self._config.turn_time)
+            source = TurnKnowledgeSource(
+                asked, agent.tenant, scope, self._config.turn_time, self.viewer.admission(agent, "")
+            )
         return TurnKnowledge(source, TurnAccess(self._access, agent, memories), self._services.redaction)
 
     async def warm_up(self, tenant_id: str) -> None:
@@ -422,6 +424,7 @@ class PackageService:
             tenant=agent.tenant,
             longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
             findings=Findings(asyncio.get_running_loop().create_future() if finds_alike else None),
+            admission=self.viewer.admission(agent, request.intent),
         )
         if retrieval.semantic and not finds_alike:
             self._recovery.begin(agent.tenant, request)

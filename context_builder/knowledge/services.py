@@ -6,7 +6,7 @@ Every call raises :class:`~context_builder.errors.ContextBuilderError`, and take
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -85,9 +85,15 @@ class VectorMemory(Protocol):
     """Finds nodes that are similar to an intent."""
 
     async def search(
-        self, tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int
+        self,
+        tenant_id: str,
+        intent: str,
+        asked: SemanticRetrieval,
+        scope: Scope,
+        longest: int,
+        without: Collection[str] = (),
     ) -> list[VectorDocument]:
-        """Return what is like the intent, best first."""
+        """Return what is like the intent, best first; artifacts and sessions that are left out as if not there."""
         ...
 
 

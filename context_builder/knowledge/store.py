@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+import structlog
+
 from context_builder.errors import KnowledgeRejected
-from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, StoredArtifact
+from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import passages
 from context_builder.knowledge.projection import projections
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, as_key, as_row, storable
+from context_builder.quoting import visible
+from context_builder.redaction.redactor import RedactorProtocol
 from context_builder.storage.sql_functions import SqlFunctions
+
+log = structlog.get_logger(__name__)
 
 SEPARATOR: Final = "\x1f"
 """Stands between a tenant and ``documents`` in the name of the space where its documents are searched."""
@@ -80,18 +87,26 @@ class Neighbourhood:
 class KnowledgeStore:
     """Keeps artifacts, edges and assessments. Every call raises :class:`~context_builder.errors.KnowledgeError`."""
 
-    def __init__(self, functions: SqlFunctions) -> None:
+    def __init__(self, functions: SqlFunctions, redactor: Callable[[], RedactorProtocol] | None = None) -> None:
+        """``redactor`` returns what confidential artifacts are redacted with before they are made searchable."""
         self._functions = functions
+        self._redactor = redactor
 
     @property
     def name(self) -> str:
         return self._functions.name
 
-    async def put(self, tenant_id: str, ref: str, artifact: Artifact) -> PutResult:
-        """Store the artifact: new content makes the next version; what is equal changes nothing."""
+    async def put(self, tenant_id: str, ref: str, artifact: Artifact, *, may_supersede: bool = True) -> PutResult:
+        """Store the artifact: new content makes the next version; what is equal changes nothing.
+
+        What it says to supersede stays as it is unless it ``may_supersede`` that.
+        """
         document = _document(ref)
-        described = artifact.model_dump(mode="json") | {"ref": ref}
-        rows = [_passage(document, ref, artifact, place, text) for place, text in enumerate(_searchable(artifact))]
+        described = artifact.model_dump(mode="json") | {"ref": ref, "supersedes_is_refused": not may_supersede}
+        found = artifact
+        if self._redactor is not None and artifact.sensitivity is Sensitivity.CONFIDENTIAL:
+            found = await asyncio.to_thread(_redacted, artifact, self._redactor)
+        rows = [_passage(document, ref, found, place, text) for place, text in enumerate(_searchable(found))]
         shorter = [{"words": words, "text": text} for words, text in projections(artifact.content).items()]
         made = {"projections": shorter} if shorter else {}
         answer = await self._one(
@@ -222,6 +237,17 @@ class KnowledgeStore:
 def _document(ref: str) -> str:
     """Return the session under which the passages of an artifact are remembered."""
     return as_key(ref) or ref
+
+
+def _redacted(artifact: Artifact, redactor: Callable[[], RedactorProtocol]) -> Artifact:
+    """Return what is searched of a confidential artifact: what is shown of it, or no more than its kind."""
+    try:
+        redact = redactor().redact
+        title, content, *tags = (redact(visible(text)) for text in (artifact.title, artifact.content, *artifact.tags))
+    except Exception as error:  # noqa: BLE001 a redactor of any kind; whatever stops it, the text is not searched
+        log.warning("knowledge.not_redacted", kind=type(error).__name__)
+        return artifact.model_copy(update={"title": artifact.kind.value, "content": "", "tags": ()})
+    return artifact.model_copy(update={"title": title or artifact.kind.value, "content": content, "tags": tuple(tags)})
 
 
 def _searchable(artifact: Artifact) -> list[str]:

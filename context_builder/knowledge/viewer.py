@@ -13,6 +13,7 @@ from context_builder.errors import ContextBuilderError
 from context_builder.knowledge.artifact import ENTITY_REFS, MAX_CONTENT, Sensitivity
 from context_builder.knowledge.audit import CandidateAudit, PackageAudit
 from context_builder.knowledge.governance import Access, Agent, DecisionContext, GovernedSource
+from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.services import MemoryPolicy, MetadataIndex, SessionSensitivities
@@ -167,8 +168,46 @@ class Viewer:
         kept = [one for one in graph["nodes"] if one["ref"] in joined or not one["ref"].startswith(ENTITY_REFS)]
         return {**graph, "nodes": kept, "edges": edges}
 
+    def admission(self, agent: Agent, intent: str) -> ViewerAdmission:
+        """Return what tells the sources of a package what the agent may see."""
+        return ViewerAdmission(self, agent, intent)
+
+    async def decided(self, agent: Agent, sources: Sequence[GovernedSource], intent: str) -> dict[str, Access]:
+        """Return how the agent may see each source, by its ref; nothing where no decision can be had."""
+        try:
+            report = await self._policy.decide(agent, sources, DecisionContext(intent, self._now()))
+        except ContextBuilderError:
+            return {}
+        return {one.ref: one.access for one in report.decisions}
+
+    async def begins(self, agent: Agent, refs: Sequence[str], intent: str) -> frozenset[str]:
+        """Return those of the refs that name what the agent may see, or a session that it may."""
+        nodes = await self._index.nodes(agent.tenant, list(refs), 0)
+        sessions = [ref.removeprefix(SESSION) for ref in refs if ref.startswith(SESSION)]
+        stated = await self._sensitivities(agent.tenant, sessions) if sessions else {}
+        asked = [one.governed(agent.tenant) for one in nodes.values()]
+        asked += [said_in(agent.tenant, one, stated.get(one)) for one in sessions]
+        decided = await self.decided(agent, asked, intent)
+        return frozenset(ref for ref, access in decided.items() if access is not Access.DENIED)
+
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now().wall, UTC)
+
+
+class ViewerAdmission:
+    """Implements :class:`~context_builder.knowledge.sources.query.Admission` for an agent."""
+
+    def __init__(self, viewer: Viewer, agent: Agent, intent: str) -> None:
+        self._viewer = viewer
+        self._agent = agent
+        self._intent = intent
+
+    async def access(self, nodes: Sequence[KnowledgeNode]) -> Mapping[str, Access]:
+        sources = [one.governed(self._agent.tenant) for one in nodes]
+        return await self._viewer.decided(self._agent, sources, self._intent) if sources else {}
+
+    async def begins(self, refs: Sequence[str]) -> frozenset[str]:
+        return await self._viewer.begins(self._agent, refs, self._intent)
 
 
 class KnownSources:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 
 from redis.asyncio import Redis
 
@@ -52,7 +53,7 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
 def knowledge_of(functions: SqlFunctions, *, retention_days: int) -> Knowledge:
     """Return the knowledge behind a database's functions."""
     record = PackageRecord(functions, retention_days=retention_days)
-    return Knowledge(KnowledgeStore(functions), PolicyStore(functions), record)
+    return Knowledge(KnowledgeStore(functions, redactor_of_packages), PolicyStore(functions), record)
 
 
 @asynccontextmanager
@@ -127,6 +128,7 @@ async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id:
         await analyst.close()
 
 
+@cache
 def redactor_of_packages() -> RedactorProtocol:
     """Return the redactor of confidential sources: secrets and personal data. Without the extra for these it refuses
     every text, which so is withheld: what is masked by half is not redacted."""

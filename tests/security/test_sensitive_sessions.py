@@ -51,7 +51,9 @@ async def session(api: ApiServer, redis: Redis) -> AsyncIterator[str]:
     await redis.set(f"context_builder:{name}:state", state_of(name))
     await redis.zadd(SESSIONS, {name: AT.timestamp()})
     memory = PostgresMemory(api.database_url)
-    await memory.remember(TENANT, [Memory(f"{name}:message:1", f"{SAID} ({name})", session_id=name, speaker="Ann", position=1)])
+    await memory.remember(
+        TENANT, [Memory(f"{name}:message:1", f"{SAID} ({name})", session_id=name, speaker="Ann", position=1)]
+    )
     yield name
     await memory.close()
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import compress
 from typing import Annotated, Final, Literal
 
 from fastapi import Path, Query, Response
 from pydantic import AfterValidator, Field
 
-from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel, Edge, Ref, Status, StoredArtifact
+from context_builder.knowledge.artifact import (
+    ENTITY_REFS,
+    Artifact,
+    Assessment,
+    CamelModel,
+    Edge,
+    Ref,
+    Status,
+    StoredArtifact,
+)
 from context_builder.knowledge.governance import Access
 from context_builder.knowledge.viewer import missing_source
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.governed import artifact_source, session_source
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
+from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import CallerHere, Services, ServicesHere
 from context_builder.session.keys import is_session_id
 
@@ -75,7 +87,8 @@ async def put_artifact(
     where the caller sees redacted what was said there.
     """
     await _check_change(services, caller, ref, await _current(services, caller, ref))
-    version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact)
+    hidden = await _hidden(services, caller, [artifact.supersedes] if artifact.supersedes else [])
+    version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact, may_supersede=not hidden)
     if changed:
         for work in services.after_put:
             work.start(caller.tenant_id)
@@ -101,8 +114,12 @@ async def get_artifact(
         raise not_found()
     fields = found.model_dump() | ({} if found.current else {"status": Status.SUPERSEDED})
     if access is Access.REDACTED:
-        title, content, origin = await viewer.redacted(found.title, found.content, found.source or "")
-        fields |= {"title": title, "content": content, "source": origin if found.source is not None else None}
+        written = (found.title, found.content, found.type, found.project_id, found.module_id, found.source or "")
+        title, content, kind, project, module, origin, *tags = await viewer.redacted(*written, *found.tags)
+        fields |= {"title": title, "content": content, "type": kind, "project_id": project, "module_id": module}
+        fields |= {"source": origin if found.source is not None else None, "tags": tuple(tags)}
+    if found.superseded_by and await _hidden(services, caller, [found.superseded_by]):
+        fields["superseded_by"] = None
     return ArtifactAnswer.model_construct(**fields, projection="full" if access is Access.READ else "redacted")
 
 
@@ -121,21 +138,60 @@ async def delete_artifact(ref: RefInPath, services: ServicesHere, caller: Caller
 
 @router.put("/knowledge/edges", openapi_extra=WRITER)
 async def put_edges(edges: Edges, services: ServicesHere, caller: CallerHere) -> CountAnswer:
-    """Store edges; their ends need not be there yet."""
-    return CountAnswer(count=await services.knowledge.link(caller.tenant_id, edges))
+    """Store edges; their ends need not be there yet. Those of what the caller may not see stay as they are."""
+    seen, unseen = await _of_seen(services, caller, edges)
+    return CountAnswer(count=await services.knowledge.link(caller.tenant_id, seen) + _different(unseen))
 
 
 @router.post("/knowledge/edges/delete", openapi_extra=WRITER)
 async def delete_edges(edges: Edges, services: ServicesHere, caller: CallerHere) -> CountAnswer:
-    """Delete edges, whatever their weight."""
-    return CountAnswer(count=await services.knowledge.unlink(caller.tenant_id, edges))
+    """Delete edges, whatever their weight.
+
+    One counts that was there; and any with an end that is not there for the caller, who so learns nothing of it.
+    """
+    seen, unseen = await _of_seen(services, caller, edges)
+    ends = [ref for one in seen for ref in (one.from_ref, one.to_ref)]
+    known = await services.knowledge.nodes(caller.tenant_id, list(dict.fromkeys(ends)), 0)
+    are_told = [all(ref in known or ref.startswith(ENTITY_REFS) for ref in (one.from_ref, one.to_ref)) for one in seen]
+    told = list(compress(seen, are_told))
+    untold = [one for one, is_told in zip(seen, are_told, strict=True) if not is_told]
+    if untold:
+        await services.knowledge.unlink(caller.tenant_id, untold)
+    count = await services.knowledge.unlink(caller.tenant_id, told) if told else 0
+    return CountAnswer(count=count + _different(untold) + _different(unseen))
 
 
 @router.post("/knowledge/assessments", openapi_extra=WRITER, status_code=204, response_class=Response)
 async def assess(assessment: Assessment, services: ServicesHere, caller: CallerHere) -> Response:
-    """Note what an assessor thinks of an artifact; the latest of each counts."""
+    """Note what an assessor thinks of an artifact; the latest of each counts. Of what one may not see, none does."""
+    if await _hidden(services, caller, [assessment.ref]):
+        return Response(status_code=204)
     await services.knowledge.assess(caller.tenant_id, [assessment])
     return Response(status_code=204)
+
+
+async def _hidden(services: Services, caller: Caller, refs: Sequence[str]) -> frozenset[str]:
+    """Return those of the refs that name something which the caller may not see; for admins, none."""
+    if caller.may(Role.ADMIN) or not refs:
+        return frozenset()
+    nodes = await services.knowledge.nodes(caller.tenant_id, list(dict.fromkeys(refs)), 0)
+    sources = [one.governed(caller.tenant_id) for one in nodes.values()]
+    access = await services.packages.viewer.access(caller.agent, sources) if sources else []
+    sessions = {ref: ref.removeprefix(_SESSION) for ref in refs if ref.startswith(_SESSION)}
+    of_sessions = await access_to_sessions(services, caller, dict.fromkeys(sessions.values()))
+    hidden = {one.ref for one, how in zip(sources, access, strict=True) if how is Access.DENIED}
+    return frozenset(hidden | {ref for ref, name in sessions.items() if of_sessions[name] is Access.DENIED})
+
+
+async def _of_seen(services: Services, caller: Caller, edges: Sequence[Edge]) -> tuple[list[Edge], list[Edge]]:
+    """Return the edges that name nothing which the caller may not see, and the others."""
+    hidden = await _hidden(services, caller, [ref for one in edges for ref in (one.from_ref, one.to_ref)])
+    are_seen = [hidden.isdisjoint((one.from_ref, one.to_ref)) for one in edges]
+    return list(compress(edges, are_seen)), [one for one, is_seen in zip(edges, are_seen, strict=True) if not is_seen]
+
+
+def _different(edges: Sequence[Edge]) -> int:
+    return len({(one.from_ref, one.to_ref, one.type) for one in edges})
 
 
 async def _current(services: Services, caller: Caller, ref: str) -> StoredArtifact | None:

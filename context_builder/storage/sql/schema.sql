@@ -32,7 +32,8 @@ CREATE TABLE context_artifacts (
     source text,
     supersedes text,
     created_at timestamp with time zone NOT NULL DEFAULT now(),
-    updated_at timestamp with time zone NOT NULL DEFAULT now()
+    updated_at timestamp with time zone NOT NULL DEFAULT now(),
+    supersedes_is_refused boolean
 );
 CREATE TABLE context_assessments (
     tenant_id text NOT NULL,
