@@ -181,10 +181,14 @@ class Viewer:
         return {one.ref: one.access for one in report.decisions}
 
     async def begins(self, agent: Agent, refs: Sequence[str], intent: str) -> frozenset[str]:
-        """Return those of the refs that name what the agent may see, or a session that it may."""
-        nodes = await self._index.nodes(agent.tenant, list(refs), 0)
+        """Return those of the refs that name what the agent may see, or a session that it may; none where that cannot
+        be told."""
         sessions = [ref.removeprefix(SESSION) for ref in refs if ref.startswith(SESSION)]
-        stated = await self._sensitivities(agent.tenant, sessions) if sessions else {}
+        try:
+            nodes = await self._index.nodes(agent.tenant, list(refs), 0)
+            stated = await self._sensitivities(agent.tenant, sessions) if sessions else {}
+        except ContextBuilderError:
+            return frozenset()
         asked = [one.governed(agent.tenant) for one in nodes.values()]
         asked += [said_in(agent.tenant, one, stated.get(one)) for one in sessions]
         decided = await self.decided(agent, asked, intent)

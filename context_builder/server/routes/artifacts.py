@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
 from typing import Annotated, Final, Literal
 
 from fastapi import Path, Query, Response
 from pydantic import AfterValidator, Field
 
 from context_builder.knowledge.artifact import (
-    ENTITY_REFS,
     Artifact,
     Assessment,
     CamelModel,
@@ -20,6 +18,7 @@ from context_builder.knowledge.artifact import (
     StoredArtifact,
 )
 from context_builder.knowledge.governance import Access
+from context_builder.knowledge.store import SEPARATOR
 from context_builder.knowledge.viewer import missing_source
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.governed import artifact_source, session_source
@@ -139,26 +138,13 @@ async def delete_artifact(ref: RefInPath, services: ServicesHere, caller: Caller
 @router.put("/knowledge/edges", openapi_extra=WRITER)
 async def put_edges(edges: Edges, services: ServicesHere, caller: CallerHere) -> CountAnswer:
     """Store edges; their ends need not be there yet. Those of what the caller may not see stay as they are."""
-    seen, unseen = await _of_seen(services, caller, edges)
-    return CountAnswer(count=await services.knowledge.link(caller.tenant_id, seen) + _different(unseen))
+    return CountAnswer(count=await services.knowledge.link(caller.tenant_id, await _own(services, caller, edges)))
 
 
 @router.post("/knowledge/edges/delete", openapi_extra=WRITER)
 async def delete_edges(edges: Edges, services: ServicesHere, caller: CallerHere) -> CountAnswer:
-    """Delete edges, whatever their weight.
-
-    One counts that was there; and any with an end that is not there for the caller, who so learns nothing of it.
-    """
-    seen, unseen = await _of_seen(services, caller, edges)
-    ends = [ref for one in seen for ref in (one.from_ref, one.to_ref)]
-    known = await services.knowledge.nodes(caller.tenant_id, list(dict.fromkeys(ends)), 0)
-    are_told = [all(ref in known or ref.startswith(ENTITY_REFS) for ref in (one.from_ref, one.to_ref)) for one in seen]
-    told = list(compress(seen, are_told))
-    untold = [one for one, is_told in zip(seen, are_told, strict=True) if not is_told]
-    if untold:
-        await services.knowledge.unlink(caller.tenant_id, untold)
-    count = await services.knowledge.unlink(caller.tenant_id, told) if told else 0
-    return CountAnswer(count=count + _different(untold) + _different(unseen))
+    """Delete edges, whatever their weight; those of what the caller may not see stay as they are."""
+    return CountAnswer(count=await services.knowledge.unlink(caller.tenant_id, await _own(services, caller, edges)))
 
 
 @router.post("/knowledge/assessments", openapi_extra=WRITER, status_code=204, response_class=Response)
@@ -183,15 +169,21 @@ async def _hidden(services: Services, caller: Caller, refs: Sequence[str]) -> fr
     return frozenset(hidden | {ref for ref, name in sessions.items() if of_sessions[name] is Access.DENIED})
 
 
-async def _of_seen(services: Services, caller: Caller, edges: Sequence[Edge]) -> tuple[list[Edge], list[Edge]]:
-    """Return the edges that name nothing which the caller may not see, and the others."""
+async def _own(services: Services, caller: Caller, edges: Sequence[Edge]) -> list[Edge]:
+    """Return the edges with an end that never is there in place of each that the caller may not see.
+
+    So they join nothing, and are stored, deleted and counted as those of an end that is not there yet.
+    """
     hidden = await _hidden(services, caller, [ref for one in edges for ref in (one.from_ref, one.to_ref)])
-    are_seen = [hidden.isdisjoint((one.from_ref, one.to_ref)) for one in edges]
-    return list(compress(edges, are_seen)), [one for one, is_seen in zip(edges, are_seen, strict=True) if not is_seen]
-
-
-def _different(edges: Sequence[Edge]) -> int:
-    return len({(one.from_ref, one.to_ref, one.type) for one in edges})
+    if not hidden:
+        return list(edges)
+    ends = {ref: f"{ref}{SEPARATOR}" for ref in hidden}
+    return [
+        one.model_copy(
+            update={"from_ref": ends.get(one.from_ref, one.from_ref), "to_ref": ends.get(one.to_ref, one.to_ref)}
+        )
+        for one in edges
+    ]
 
 
 async def _current(services: Services, caller: Caller, ref: str) -> StoredArtifact | None:
