@@ -12,7 +12,9 @@ from context_builder.redaction.secret_patterns import secrets_in
 from context_builder.redaction.secret_values import is_like_a_password, is_mixed, is_random
 
 _OPENERS: Final = (":", "|", ">", "|-", ">-", "|+", ">+")
-_OPENED: Final = re.compile(r"(?:\\{0,3}[\"'`]|[\])]){0,3}\s{0,4}(?::\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$")
+_OPENED: Final = re.compile(
+    r"(?:\\{0,3}[\"'`]|[\])]){0,3}(?:\s(?:is|was))?\s{0,4}(?::\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$"
+)
 _OPENING: Final = 200
 """Characters at the end of a line in which the name of the value below is looked for."""
 
@@ -101,8 +103,8 @@ def _is_rest(match: re.Match[str]) -> bool:
 
 def _name_at_end(line: str) -> NameKind:
     """Return what the name at the end of a line says of the value below it."""
-    kinds = [kind_of_name(name.group()) for name in NAME.finditer(line) if _OPENED.match(line, name.end())]
-    return kinds[-1] if kinds else NameKind.UNKNOWN
+    opened = (name.group() for name in NAME.finditer(line) if _OPENED.match(line, name.end()))
+    return max(map(kind_of_name, opened), default=NameKind.UNKNOWN)
 
 
 def _is_base64(value: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from html import unescape
-from itertools import chain, repeat
+from itertools import chain, groupby, repeat
 from typing import Final, NamedTuple
 from unicodedata import category, normalize
 
@@ -29,9 +29,12 @@ _ESCAPE: Final = re.compile(
     r"|%([2-7][0-9A-Fa-f])|&#[xX]0{0,4}([0-9A-Fa-f]{2,6});?|&#0{0,4}(?P<decimal>\d{2,6});?|(?P<named>&[A-Za-z]{2,8};)"
 )
 _HEX: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:0x)?[0-9A-Fa-f]{2}(?:(?:[ :,-]|, ?0x|0x)?[0-9A-Fa-f]{2}){5,4000}(?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9])(?:(?:0x)?(?:[0-9A-Fa-f]{2}){6,4000}"
+    r"|(?:0x)?[0-9A-Fa-f]{2}(?:[ :,-]{1,2}(?:0x)?[0-9A-Fa-f]{2}){5,4000})"
+    r"(?![A-Za-z0-9])"
 )
-_HEX_SIGNS: Final = re.compile("0x|[ :,-]")
+_HEX_PAIR: Final = re.compile("[0-9A-Fa-f]{2}")
+_LEAST_OF_HEX: Final = 6
 _ROUNDS: Final = 3
 """Escapes within escapes that are decoded."""
 
@@ -160,9 +163,12 @@ def _char_of(escape: re.Match[str]) -> str:
 def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield what is written in hexadecimal digits, where that is readable text."""
     for digits in _HEX.finditer(text):
-        decoded = bytes.fromhex(_HEX_SIGNS.sub("", digits.group()))
-        if decoded.isascii() and (plain := decoded.decode("ascii")).isprintable():
-            yield *digits.span(), plain
+        pairs = list(_HEX_PAIR.finditer(digits.group()))
+        for is_read, group in groupby(pairs, lambda pair: 0x20 <= int(pair.group(), 16) < 0x7F):
+            run = list(group)
+            if is_read and len(run) >= _LEAST_OF_HEX:
+                plain = "".join(chr(int(pair.group(), 16)) for pair in run)
+                yield digits.start() + run[0].start(), digits.start() + run[-1].end(), plain
 
 
 def _latin(text: str) -> Iterator[tuple[int, int, str]]:
