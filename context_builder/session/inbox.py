@@ -14,6 +14,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.messages.message import MAX_NUMBER, Message, decode
 from context_builder.session.store.commit_history import CommitHistory, position_after
 from context_builder.session.store.dead_letters import DeadLetter
+from context_builder.session.store.delivery import CutDelivery
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis_availability import until_available
 from context_builder.values import value
@@ -127,6 +128,8 @@ class Inbox:
         decoded = []
         for raw in deliveries:
             try:
+                if isinstance(raw, CutDelivery):
+                    raise MessageError(f"larger than {self._rules.max_message_bytes} bytes")
                 message = decode(raw, now, max_bytes=self._rules.max_message_bytes)
                 decoded.append(Decoded(raw, message, message.identity))
             except MessageError as error:

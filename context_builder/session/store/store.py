@@ -14,6 +14,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FENCE, FORGOTTEN, SUMMARY_SEQS, Keys
 from context_builder.session.store.commit import Commit, Committed, HeldRevision, Lists, StoredSession
 from context_builder.session.store.commit_arguments import CommitArguments, commit_keys, constant_arguments
+from context_builder.session.store.delivery import WHOLE_BYTES
 from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.list_reader import ListRead, ListReader
@@ -161,8 +162,13 @@ class SessionStore:
             return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
 
     async def read_input(self) -> ListRead:
-        """Return the oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
-        return await self._list_reader.read(self.keys.input, self.keys.checkpoint, self._rules.read_batch, "right")
+        """Return the oldest deliveries, oldest first; they stay in the list until a commit acknowledges them.
+
+        One that is too large for a message, and to be kept whole, is cut.
+        """
+        largest = max(WHOLE_BYTES, self._rules.max_message_bytes)
+        read, count = self._list_reader.read, self._rules.read_batch
+        return await read(self.keys.input, self.keys.checkpoint, count, "right", largest=largest)
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         """Return which of the identities were taken in before."""
