@@ -76,7 +76,7 @@ class MissingExtra(SettingError):
 
 
 class SessionIdError(ContextBuilderError):
-    """Raised for a session id outside ``[A-Za-z0-9._-]{1,128}``."""
+    """Raised for a session id that :func:`~context_builder.session.keys.is_session_id` refuses."""
 
 
 class MessageError(ContextBuilderError):

@@ -19,6 +19,7 @@ from context_builder.cli.completion import session_ids
 from context_builder.cli.view.palette import plain
 from context_builder.errors import ContextBuilderError, SessionOwned, SettingError, StoreError
 from context_builder.session.client import SessionClient
+from context_builder.session.keys import SESSION_ID_RULE
 
 if TYPE_CHECKING:
     from context_builder.session.store.registry import RegisteredSession
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 SESSION_ID = Annotated[
     str,
-    typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -", autocompletion=session_ids),
+    typer.Argument(help=f"Name of the conversation: {SESSION_ID_RULE}", autocompletion=session_ids),
 ]
 
 T = TypeVar("T")

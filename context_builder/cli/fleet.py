@@ -131,6 +131,7 @@ def status(
 async def _status(*, as_json: bool, each: bool) -> None:
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.status import FleetServer, fleet_status
+    from context_builder.session.keys import SESSION_ID_RULE
     from context_builder.wiring.app import open_redis_and_url
 
     async with AsyncExitStack() as stack:
@@ -170,7 +171,11 @@ async def _status(*, as_json: bool, each: bool) -> None:
             listed.add_row(plain(session.session_id, 128), *where, str(session.waiting))
         Console().print(listed)
     for name in found.away:
-        typer.echo(f"Redis at {plain(name, 60)} does not answer: its sessions stand still until it is back")
+        typer.echo(f"Redis at {plain(name, 60)} does not serve: its sessions stand still until it does")
+    for fault in found.faults:
+        typer.echo(plain(f"a session stands still: {fault}; delete or rename the key"))
+    for name in found.unusable:
+        typer.echo(plain(f"context_builder:{name}:input is read by nobody: a session id is {SESSION_ID_RULE}"))
     typer.echo(
         f"{found.sleeping} asleep, {found.elsewhere} run by other processes, {found.unowned} with messages and no owner"
     )

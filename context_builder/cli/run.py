@@ -152,9 +152,10 @@ def record(
 
 
 async def _record(session_id: str, file: Path | None, *, takeover: bool, wait: bool) -> None:
+    from context_builder.recording.folder import file_name
     from context_builder.session.keys import validate_session_id
     from context_builder.wiring.app import recording_of
 
     validate_session_id(session_id)
-    file = file or recording_of(session_id, await settings_for(session_id)) or Path(f"{session_id}.jsonl")
+    file = file or recording_of(session_id, await settings_for(session_id)) or Path(file_name(session_id))
     await serve(session_id, file, takeover=takeover, wait=wait)

@@ -17,9 +17,9 @@ from redis.asyncio.client import PubSub
 from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
 
-from context_builder.errors import SessionIdError, StoreError, StoreUnavailable
+from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.session.host.arrivals import DEAF_AFTER, Arrivals
-from context_builder.session.keys import ARRIVALS, Keys, validate_session_id
+from context_builder.session.keys import ARRIVALS, SESSION_ID_RULE, Keys, is_session_id, split_key
 from context_builder.storage.redis_availability import translated
 
 SCANNED: Final = 20_000
@@ -45,6 +45,12 @@ COALESCE: Final = 0.02
 """Seconds in which sessions that are told of are started together."""
 
 RECONNECT: Final = 0.5
+
+MOST_REFUSED: Final = 1_000
+"""Ids that no session can have, told once each."""
+
+SHOWN: Final = 128
+"""Characters of such an id in the log."""
 
 _LISTS: Final = ("input", "pending", "outbox")
 """A session with one of these lists has something to do."""
@@ -75,6 +81,7 @@ class Discovery:
         self._start = start
         self._here = here
         self._found: set[str] = set()
+        self._refused: set[str] = set()
         self._wake = asyncio.Event()
         self._wakes_later = False
         self._asked: dict[str, float] = {}
@@ -91,13 +98,21 @@ class Discovery:
             tasks.create_task(self._hand_on(), name="fleet.hand_on")
 
     def find(self, session_id: str) -> None:
-        """Note that the session may have something to do; an id that no session can have is left alone."""
-        with suppress(SessionIdError):
-            self._found.add(validate_session_id(session_id))
-            if session_id in self._owned:
-                self._wake_later()
-            else:
-                self._wake.set()
+        """Note that the session may have something to do; an id that no session can have is told once."""
+        if not is_session_id(session_id):
+            self._refuse(session_id)
+            return
+        self._found.add(session_id)
+        if session_id in self._owned:
+            self._wake_later()
+        else:
+            self._wake.set()
+
+    def _refuse(self, session_id: str) -> None:
+        if session_id not in self._refused and len(self._refused) < MOST_REFUSED:
+            self._refused.add(session_id)
+            advice = f"its messages wait for ever: a session id is {SESSION_ID_RULE}"
+            log.error("fleet.unusable_session_id", session_id=session_id[:SHOWN], advice=advice)
 
     def _wake_later(self) -> None:
         if not self._wakes_later:
@@ -127,8 +142,13 @@ class Discovery:
                 self.find(data.decode(errors="replace"))
 
     def _pushed(self, key: str) -> None:
-        if session_id := _session_of(key):
-            self.find(session_id)
+        self._look_at(key.encode())
+
+    def _look_at(self, key: bytes) -> None:
+        """Find the session that has one of :data:`_LISTS` under this key."""
+        parts = split_key(key)
+        if parts is not None and parts[1] in _LISTS:
+            self.find(parts[0])
 
     async def _watch_arrivals(self) -> None:
         """Tell when Redis begins to report pushes, or no longer does, and scan for what was pushed before."""
@@ -165,8 +185,7 @@ class Discovery:
                 answer: Any = await self._redis.scan(cursor, match="context_builder:*:[ipo]*", count=SCAN_PART)
             cursor, keys = answer
             for key in keys:
-                if session_id := _session_of(key.decode(errors="replace")):
-                    self.find(session_id)
+                self._look_at(key)
             looked_at += SCAN_PART
             if not cursor or (looked_at >= SCANNED and not whole):
                 return int(cursor)
@@ -202,9 +221,3 @@ class Discovery:
                 pipe.exists(Keys(session_id).owner)
             owned = await pipe.execute()
         return {session_id for session_id, is_owned in zip(session_ids, owned, strict=True) if is_owned}
-
-
-def _session_of(key: str) -> str | None:
-    """Return the session that has one of :data:`_LISTS` under this key."""
-    parts = key.split(":")
-    return parts[1] if len(parts) == 3 and parts[0] == "context_builder" and parts[2] in _LISTS else None

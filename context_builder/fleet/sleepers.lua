@@ -22,8 +22,8 @@ for i = 1, #looked_at, 2 do
       or redis.call('EXISTS', 'context_builder:' .. id .. ':checkpoint') == 0 then -- somebody runs it, or has forgotten it
     redis.call('ZREM', sleepers, id)
   else
-    local state = redis.call('GET', 'conversation_state:' .. id)
-    if state then
+    local state = redis.pcall('GET', 'conversation_state:' .. id)
+    if type(state) == 'string' then
       local since = string.format('"time_since_last_message":%.3f', math.max(0, now - tonumber(looked_at[i + 1])))
       state = string.gsub(state, '"time_since_last_message":[^,}]*', since, 1)
       redis.call('SET', 'conversation_state:' .. id, state, 'PX', ttl_ms)

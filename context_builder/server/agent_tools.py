@@ -30,7 +30,7 @@ from context_builder.server.services import Services
 from context_builder.server.session_points import explained_points
 from context_builder.server.trace import current_trace
 from context_builder.session.client import JsonObject, SessionClient
-from context_builder.session.keys import validate_session_id
+from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 
 log = structlog.get_logger(__name__)
 
@@ -181,7 +181,7 @@ def _told() -> Iterator[None]:
     except Problem as problem:
         raise ToolError(problem.detail) from None
     except SessionIdError:
-        raise ToolError("a session id is 1 to 128 of A-Z a-z 0-9 . _ -") from None
+        raise ToolError(f"a session id is {SESSION_ID_RULE}") from None
     except ValidationError as error:
         raise ToolError(invalid(error.errors()).detail) from None
     except ContextBuilderError as error:

@@ -27,7 +27,7 @@ from context_builder.server.asgi.authentication import current_caller
 from context_builder.server.asgi.host_names import HostNames
 from context_builder.server.problem import not_found
 from context_builder.server.session_watch import SessionWatches
-from context_builder.session.keys import validate_session_id
+from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.registry import RegisteredSession
 from context_builder.storage.sql_functions import SqlFunctions
@@ -122,7 +122,7 @@ def _session_id(value: str) -> str:
     try:
         return validate_session_id(value)
     except SessionIdError:
-        raise ValueError("a session id is 1 to 128 of A-Z a-z 0-9 . _ -") from None
+        raise ValueError(f"a session id is {SESSION_ID_RULE}") from None
 
 
 async def _services(request: Request) -> Services:
@@ -138,7 +138,7 @@ ServicesHere = Annotated[Services, Depends(_services)]
 CallerHere = Annotated[Caller, Depends(_caller)]
 
 
-SessionId = Annotated[str, AfterValidator(_session_id), Path(description="1 to 128 of A-Z a-z 0-9 . _ -")]
+SessionId = Annotated[str, AfterValidator(_session_id), Path(description=f"{SESSION_ID_RULE}, percent-encoded")]
 
 
 async def _own_redis(session_id: SessionId, services: ServicesHere, caller: CallerHere) -> Redis:

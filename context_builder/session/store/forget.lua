@@ -12,7 +12,8 @@ local before = redis.call('HGET', KEYS[4], ARGV[4])
 redis.call('HSET', KEYS[4], ARGV[4], string.sub(before and ARGV[5] .. ' ' .. before or ARGV[5], 1, ARGV[6]))
 redis.call('ZREM', KEYS[2], ARGV[3])
 redis.call('HDEL', KEYS[3], ARGV[3])
-for _, id in ipairs(redis.call('SMEMBERS', KEYS[5])) do
+local packages = redis.pcall('SMEMBERS', KEYS[5])
+for _, id in ipairs(packages) do -- none where somebody made something else of the key
   redis.call('DEL', ARGV[7] .. id)
 end
 redis.call('DEL', KEYS[5])

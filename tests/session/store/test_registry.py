@@ -85,9 +85,9 @@ async def test_that_a_session_has_ended_is_known_also_when_its_state_has_expired
 
 async def test_keys_that_only_look_like_a_session_are_left_out(live: Live, catalog: SessionRegistry) -> None:
     await live.redis.lpush("context_builder:with space:input", b"x")
-    await live.redis.lpush("context_builder:a:b:input", b"x")
+    await live.redis.lpush("context_builder::input", b"x")
     assert await catalog.sessions() == []
-    await live.redis.delete("context_builder:with space:input", "context_builder:a:b:input")
+    await live.redis.delete("context_builder:with space:input", "context_builder::input")
 
 
 async def test_an_outlived_session_is_swept_whole(live: Live, catalog: SessionRegistry) -> None:
