@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from context_builder.cli.command import print_json, quick_loop, run, settings_in_force
+from context_builder.cli.command import announce, print_json, quick_loop, run, settings_in_force
 from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, sweep_hourly
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
@@ -84,7 +84,7 @@ async def _work() -> None:
         with stopping_signals(stop.set):
             await check_servers(apps)
             workers = await stack.enter_async_context(open_workers(apps, meter))
-            typer.echo(banner(workers[0].name, apps))
+            announce(banner(workers[0].name, apps))
             if settings.process.http_port is not None:
                 require_extra("server", "uvicorn", "HTTP_PORT")
                 from context_builder.server.health import serve_http

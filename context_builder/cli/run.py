@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import structlog
 import typer
 
-from context_builder.cli.command import SESSION_ID, run, settings_for
+from context_builder.cli.command import SESSION_ID, announce, run, settings_for
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.extras import require_extra
 from context_builder.session.failures import lone_failure_itself
@@ -63,9 +63,9 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
         session = app.session(session_id, record=record)
         with stopping_signals(session.stop):
             await app.check()
-            typer.echo(banner(session_id, app))
+            announce(banner(session_id, app))
             if kept_in := record or recording_of(session_id, settings):
-                typer.echo(f"  Recorded {kept_in}, what people say included")
+                announce(f"  Recorded {kept_in}, what people say included")
             if settings.process.http_port is not None:
                 require_extra("server", "uvicorn", "HTTP_PORT")
                 from context_builder.server.health import serve_http
@@ -75,7 +75,7 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
             async with beside(app.warm_up(), sweep_hourly(app, spared=session_id)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session.told_to_stop)
             if app.redis_is.embedded:
-                typer.echo("The embedded servers go on running; `context-builder engines stop` stops them.")
+                announce("The embedded servers go on running; `context-builder engines stop` stops them.")
 
 
 def banner(session_id: str, app: App) -> str:

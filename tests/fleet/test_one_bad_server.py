@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from context_builder.session.keys import SESSIONS, Keys
-from tests.fleet.conftest import StartWorker
+from tests.fleet.conftest import AWAY, StartWorker
 from tests.fleet.test_servers import second, second_server, status, urls
 from tests.fleet.watching import Fleet, ready, said
+from tests.services.daemon import UnheardDaemon
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 
@@ -46,7 +48,7 @@ async def test_a_server_that_begins_to_ask_for_a_password_stops_its_own_sessions
 
 
 async def test_keys_of_another_type_are_named_and_stop_no_other_session(
-    start_worker: StartWorker, fleet: Fleet, tmp_path: object
+    start_worker: StartWorker, fleet: Fleet
 ) -> None:
     await fleet.redis.set(Keys("broken").input, "a mistake")
     await fleet.redis.set("conversation_state:asleep", "")
@@ -83,3 +85,19 @@ async def test_an_id_that_no_session_can_have_is_named(start_worker: StartWorker
 
 def worker_url(fleet: Fleet) -> str:
     return f"redis://127.0.0.1:{fleet.redis.connection_pool.connection_kwargs['port']}/0"
+
+
+async def test_a_fleet_goes_on_though_nobody_reads_its_log(
+    redis_server: RedisServer, fleet: Fleet, tmp_path: Path
+) -> None:
+    settings = {**AWAY, "redis_url": redis_server.url, "feed_memory": "false", "log_level": "debug"}
+    with UnheardDaemon(tmp_path, "fleet", **settings) as worker:
+        await fleet.say("monday", "tuesday")
+        await fleet.hears("monday", "tuesday")
+        await fleet.redis.set(Keys("monday").pending, "a mistake")  # which is worth a line
+        await fleet.say("monday", "wednesday")
+        await fleet.hears("wednesday")
+        await fleet.redis.delete(Keys("monday").pending)
+        await fleet.hears("monday")
+        code, _ = await asyncio.to_thread(worker.stop)
+    assert code == 0
