@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol
 
+from context_builder.engines.home import write_private
 from context_builder.errors import EngineError
 
 LOOPBACK: Final = "127.0.0.1"
@@ -27,9 +29,20 @@ def listen(host: str, port: int) -> socket.socket:
         raise EngineError(f"cannot listen on {host}:{port}: {reason}") from None
 
 
-def choose_port(standard: int) -> int:
-    """Return the standard port when nothing listens on it, else one that is free now."""
-    return standard if _is_free(standard) else free_port()
+def choose_port(standard: int, kept: Path) -> int:
+    """Return the port that an engine had last, as long as it is free: others may know it. Else it is the standard port,
+    or one that is free now.
+    """
+    try:
+        last = int(kept.read_text())
+    except (OSError, ValueError):
+        last = standard
+    return next((port for port in (last, standard) if 0 < port < 65_536 and _is_free(port)), 0) or free_port()
+
+
+def keep_port(kept: Path, port: int) -> None:
+    """Note the port that an engine has, for its next start."""
+    write_private(kept, str(port))
 
 
 def free_port() -> int:

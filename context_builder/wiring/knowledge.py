@@ -29,7 +29,7 @@ from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.builders import UNNAMED_MODEL
-from context_builder.wiring.embedded import database_url, home_of, require_postgres
+from context_builder.wiring.embedded import embedded_database, home_of, require_postgres
 from context_builder.wiring.knowledge_services import chosen_services
 
 
@@ -67,8 +67,8 @@ async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
         functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, connections=where.connections)
     else:
         require_postgres()
-        url = await database_url(home_of(settings))
-        functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, connections=where.connections)
+        database = await embedded_database(home_of(settings))
+        functions = PostgresFunctions(database, KNOWLEDGE_ERRORS, connections=where.connections)
     try:
         yield functions
     finally:
