@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
+import orjson
+import psutil
 import pytest
 
 from context_builder.session.keys import SESSIONS, Keys
 from tests.fleet.conftest import AWAY, StartWorker
 from tests.fleet.test_servers import second, second_server, status, urls
 from tests.fleet.watching import Fleet, ready, said
-from tests.services.daemon import UnheardDaemon
+from tests.services.daemon import Daemon, UnheardDaemon
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 
@@ -101,3 +104,27 @@ async def test_a_fleet_goes_on_though_nobody_reads_its_log(
         await fleet.hears("monday")
         code, _ = await asyncio.to_thread(worker.stop)
     assert code == 0
+
+
+async def test_a_fleet_goes_on_when_its_analysis_process_is_killed(start_worker: StartWorker, fleet: Fleet) -> None:
+    worker = start_worker(domain_inference_interval=1)
+    await ready(worker)
+    long = "Helicase unwinds the double helix. " * 400  # which no loop reads by itself
+    await fleet.say("first", text=long)
+    for name in ("second", "third"):
+        for process in await wait_until(lambda: _analysis(worker), "the analysis process runs", timeout=30):
+            process.kill()
+        await fleet.say(name, text=long)
+        await fleet.hears(name, within=5)
+        await wait_until(partial(_has_keywords, fleet, name), f"{name} has keywords", timeout=20)
+    assert worker.process.poll() is None, worker.output
+
+
+def _analysis(worker: Daemon) -> list[psutil.Process]:
+    children = psutil.Process(worker.process.pid).children(recursive=True)
+    return [one for one in children if "spawn_main" in " ".join(one.cmdline()) and one.status() != psutil.STATUS_ZOMBIE]
+
+
+async def _has_keywords(fleet: Fleet, session_id: str) -> bool:
+    state = orjson.loads(await fleet.redis.get(Keys(session_id).state) or b"{}")
+    return bool(state.get("current_keywords"))

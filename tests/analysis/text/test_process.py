@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from context_builder.analysis.analyst import SummaryRequest
+from context_builder.analysis.text import process as analysis_process
 from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.analysis.text.process import AnalysisProcess
 from tests.analysis.text.test_analyst import backlog
@@ -80,3 +81,12 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     parent.wait()
     with suppress(psutil.NoSuchProcess):
         left.wait(10)
+
+
+def test_one_that_stands_still_is_replaced(process: AnalysisProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen = process.submit(os.getpid).result()
+    monkeypatch.setattr(analysis_process, "FROZEN_SECONDS", 0.5)
+    os.kill(frozen, signal.SIGSTOP)
+    with pytest.raises(BrokenProcessPool):
+        process.submit(os.getpid).result(20)
+    assert process.submit(os.getpid).result(20) != frozen
