@@ -11,8 +11,8 @@ local present = redis.call('GET', keeper)
 if present and present ~= worker then
   return {0, 0, {}}
 end
+redis.call('ZREMRANGEBYSCORE', sleepers, '-inf', '(' .. (now - longest)) -- first, so that a Redis that is full goes on
 redis.call('SET', keeper, worker, 'PX', keeper_ms)
-redis.call('ZREMRANGEBYSCORE', sleepers, '-inf', '(' .. (now - longest))
 
 local lost = {}
 local looked_at = redis.call('ZRANGE', sleepers, ARGV[6], ARGV[7], 'WITHSCORES')

@@ -15,11 +15,13 @@ for _, field in ipairs(redis.call('HKEYS', KEYS[8])) do
   end
 end
 local summary = redis.call('HGET', KEYS[8], 'summary')
-if summary then
-  redis.call('HSET', KEYS[3], ARGV[1], cjson.decode(summary).seq)
-end
+local seq = summary and cjson.decode(summary).seq
+-- Deletes come first: a Redis that is full refuses a script only at its first command that may need memory.
 for i = 8, #KEYS do
   redis.call('DEL', KEYS[i])
 end
 redis.call('ZREM', KEYS[2], ARGV[1])
+if seq then
+  redis.call('HSET', KEYS[3], ARGV[1], seq)
+end
 return 1
