@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -115,12 +114,16 @@ async def sweep_hourly(app: App, *, spared: str = "") -> None:
     """Delete sessions that outlived their retention, now and every hour, but not the one named ``spared``."""
     from context_builder.errors import StoreError
     from context_builder.session.store.registry import SessionRegistry
+    from context_builder.storage.redis_clock import redis_time
 
     log = structlog.get_logger(__name__)
     registry, retention = SessionRegistry(app.redis), app.settings.process.session_retention
+    keep_last = app.settings.session.summary_keep_last
     while True:
         try:
-            if swept := await registry.sweep(time.time() - retention, spared=spared):
+            if swept := await registry.sweep(
+                await redis_time(app.redis) - retention, spared=spared, keep_last=keep_last
+            ):
                 log.info("sweep.done", sessions=len(swept))
         except StoreError as error:
             log.warning("sweep.failed", error=str(error))

@@ -120,8 +120,10 @@ class FleetWorker:
         self._meter = meter
         self._docket = open_docket(url)
         self._sleepers = Sleepers(redis, self.name, rules.conversation_state_ttl)
-        self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep)
-        self._discovery = Discovery(redis, config.scan, self._start, self._runner.__contains__, arrivals)
+        self._waiting = 0
+        self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep, lambda: self._waiting)
+        here, keep_last = self._runner.__contains__, rules.summary_keep_last
+        self._discovery = Discovery(redis, config.scan, self._start, here, arrivals, keep_last=keep_last)
         self._ending: asyncio.Task[None] | None = None
 
     @property
@@ -196,6 +198,8 @@ class FleetWorker:
             try:
                 async with translated():
                     await self._redis.set(WORKLOAD + self.name, orjson.dumps(workload.as_json()), px=WORKLOAD_MS)
+                    is_full = len(self._runner) >= self._config.concurrency
+                    self._waiting = await self._count_waiting() if is_full else 0
             except StoreUnavailable as error:
                 vain += 1
                 if vain == AWAY_AFTER:
@@ -207,6 +211,12 @@ class FleetWorker:
                     log.info("fleet.server_back", server=self.server)
                 vain = 0
             await asyncio.sleep(HEARTBEAT.total_seconds())
+
+    async def _count_waiting(self) -> int:
+        """Return how many sessions no worker has a place for: docket's entries that were given to none."""
+        stream, group = self._docket.stream_key, self._docket.worker_group_name
+        entries, given = await self._redis.xlen(stream), await self._redis.xpending(stream, group)
+        return max(0, int(entries) - int(given["pending"]))
 
     async def _start(self, session_ids: Collection[str]) -> None:
         """Give docket the sessions; those that it has already stay as they are."""

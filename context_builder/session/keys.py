@@ -15,7 +15,7 @@ FENCE: Final = "context_builder:fence"
 """Hash of the counter that fencing tokens come from. No expiry: a token must never be given out twice."""
 
 SESSIONS: Final = "context_builder:sessions"
-"""Sorted set of session ids by the time of their last message. No expiry: it is how sessions that
+"""Sorted set of session ids by the time of their last message on Redis' clock. No expiry: it is how sessions that
 outlived their retention are found; a swept or forgotten session leaves it."""
 
 SUMMARY_SEQS: Final = "context_builder:summary_seqs"

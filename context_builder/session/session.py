@@ -126,11 +126,16 @@ class Session:
         return self.ready.is_set() and not self.told_to_stop.is_set() and not self._committer.is_late(self._rules.tick)
 
     def is_idle(self, seconds: float) -> bool:
-        """Return whether nobody has spoken for so long, and nothing of the session waits, be it for a summary."""
+        """Return whether nobody has spoken for so long, and nothing waits but for a receiver that is away."""
         if not self.ready.is_set() or self._inbox.waiting or not self._events.empty():
             return False
-        silent_for = self.conversation.silent_for(self._clock.now())
-        return silent_for >= seconds and self.conversation.is_settled and self.relays.are_done
+        is_done = self.relays.are_done or self.relays.are_away
+        return self.silent_for >= seconds and self.conversation.is_settled and is_done
+
+    @property
+    def silent_for(self) -> float:
+        """Return the seconds since somebody spoke."""
+        return self.conversation.silent_for(self._clock.now())
 
     def stop(self) -> None:
         """Finish the commit under way and leave; the next run continues the rest."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -15,7 +16,6 @@ from context_builder.session.store.registry import SessionRegistry
 from tests.services.waiting import wait_until
 from tests.session.conftest import HOSTED_TOO
 from tests.session.live import Live
-from tests.session.saying import START
 from tests.session.store.test_registry import LATER, ended
 
 pytestmark = pytest.mark.engines
@@ -77,7 +77,7 @@ async def test_a_running_session_keeps_its_lease_and_its_silence_clock(live: Liv
 
 async def test_the_silence_clocks_of_sleepers_are_kept(live: Live) -> None:
     await ended(live)
-    await live.redis.zadd(SLEEPERS, {"monday": START})
+    await live.redis.zadd(SLEEPERS, {"monday": time.time()})
     sleepers = Sleepers(live.redis, "worker", 10)
     lost: list[str] = []
 

@@ -24,7 +24,7 @@ local from_revision, from_writer, to_revision, from_mark, mark = take(), take(),
 local state_json, state_length, state_mark, state_edits = take(), tonumber(take()), take(), tonumber(take())
 local state_edits_at = at
 at = at + 3 * state_edits
-local conversation_json, active_at = take(), take()
+local conversation_json, silent_for = take(), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
 local from_position, to_position = take(), take()
 local pending_trimmed, pending_left, rewrite = tonumber(take()), tonumber(take()), take()
@@ -128,7 +128,9 @@ if not written and to_revision ~= from_revision then
     end
     redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
   end
-  redis.call('ZADD', sessions, active_at, session_id)
+  -- By this clock, which is the same for all, and never back: a process whose own was wrong may have written before.
+  local now, before = tonumber(redis.call('TIME')[1]), tonumber(redis.call('ZSCORE', sessions, session_id) or 0)
+  redis.call('ZADD', sessions, before <= now and math.max(before, now - silent_for) or now, session_id)
   -- Last, because Redis does not take back what a script wrote before one of its commands failed: until here
   -- the deliveries are still in the input, and the same commit may be sent again.
   if acknowledged > 0 then

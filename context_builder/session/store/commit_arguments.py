@@ -77,7 +77,7 @@ class CommitArguments(NamedTuple):
             self.lineage.latest.mark,
             *(self.patch.arguments() if self.patch else (b"", 0, b"", 0)),
             commit.conversation_state,
-            commit.active_at,
+            commit.silent_for,
             len(self.acknowledged),
             *self._digests(),
             commit.begin,

@@ -187,17 +187,18 @@ class SessionRegistry:
             marked: Any = self._client.hget(FORGOTTEN, Keys(session_id).forgotten_field)
             return cast("bytes | None", await marked)
 
-    async def sweep(self, before: float, *, spared: str = "") -> list[str]:
+    async def sweep(self, before: float, *, spared: str = "", keep_last: int = 0) -> list[str]:
         """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; return their ids.
 
-        ``spared`` is the one that this process is about to run. One that cannot be swept is told, and left.
+        ``spared`` is the one that this process is about to run; ``keep_last`` messages, which summaries leave in the
+        buffer, go with their session. One that cannot be swept is told, and left.
         """
         async with translated():
             outlived: list[Any] = await self._client.zrange(SESSIONS, "-inf", before, byscore=True)
         swept = []
         for name in filter(is_session_id, map(_decoded, outlived)):
             try:
-                if name != spared and await self._sweep_one(name, before):
+                if name != spared and await self._sweep_one(name, before, keep_last):
                     swept.append(name)
             except StoreError as error:
                 if isinstance(error, StoreUnavailable) and not isinstance(error, WrongKeyType):
@@ -205,13 +206,13 @@ class SessionRegistry:
                 log.warning("sweep.left", session_id=name, error=str(error))
         return swept
 
-    async def _sweep_one(self, session_id: str, before: float) -> bool:
+    async def _sweep_one(self, session_id: str, before: float, keep_last: int) -> bool:
         keys = Keys(session_id)
         waiting = [keys.input, keys.pending, keys.outbox, keys.memory_outbox]
         first = [keys.owner, SESSIONS, SUMMARY_SEQS, *waiting, keys.checkpoint]
         others = [key for key in keys.all() if key not in first]
         async with translated():
-            return bool(await self._sweep(keys=[*first, *others], args=[session_id, before]))
+            return bool(await self._sweep(keys=[*first, *others], args=[session_id, before, keep_last]))
 
 
 _ANSWERS: Final = 6

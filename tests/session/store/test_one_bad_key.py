@@ -14,11 +14,10 @@ from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.registry import SessionRegistry
 from tests.session.live import Live
 from tests.session.saying import START
-from tests.session.store.test_registry import ended
+from tests.session.store.test_registry import LATER, ended
 
 pytestmark = pytest.mark.engines
 
-LATER = START + 8 * 86_400
 KEYS = Keys("broken")
 COUNTED = [KEYS.input, KEYS.checkpoint, KEYS.pending, KEYS.outbox, KEYS.memory_outbox, KEYS.owner]
 

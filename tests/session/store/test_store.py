@@ -45,7 +45,7 @@ ROW = SummaryRow(
     domains_covered=[],
 )
 PART = MemoryBatch("monday", [Memory("monday:message:1", "hello", session_id="monday")], ["monday:point:1:0"])
-REFRESH = Commit(conversation_state=b"{}", active_at=1.0)
+REFRESH = Commit(conversation_state=b"{}", silent_for=1.0)
 WRITE = replace(REFRESH, state=PublishedState(b'{"a":1', Publication().take(), b"}"), head=b"{}", order=b"[]")
 
 
