@@ -71,6 +71,7 @@ async def _work() -> None:
     settings = settings_in_force()
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.garbage import collect_seldom
+    from context_builder.fleet.room import raise_open_files, tell_room
     from context_builder.fleet.worker import run_workers
     from context_builder.fleet.workload import WorkloadMeter
     from context_builder.wiring.fleet import check_servers, open_apps, open_workers
@@ -83,6 +84,9 @@ async def _work() -> None:
     async with sending_spans(settings, "fleet"), open_apps(settings) as apps, AsyncExitStack() as stack:
         with stopping_signals(stop.set):
             await check_servers(apps)
+            files = raise_open_files()
+            for app in apps:
+                await tell_room(app.redis, app.settings.redis.server_name, files)
             workers = await stack.enter_async_context(open_workers(apps, meter))
             announce(banner(workers[0].name, apps))
             if settings.process.http_port is not None:

@@ -57,19 +57,17 @@ class Sleepers:
     async def add(self, session_id: str, silent_for: float) -> None:
         """Note that the session, in which somebody spoke so many seconds ago, sleeps."""
         now = await redis_time(self._redis)
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.zadd(SLEEPERS, {session_id: now - silent_for})
-            pipe.expire(SLEEPERS, int(KEPT))
-            await pipe.execute()
+        async with translated():  # one by one, because a pipeline takes a connection, and many sleep together
+            await self._redis.zadd(SLEEPERS, {session_id: now - silent_for})
+            await self._redis.expire(SLEEPERS, int(KEPT))
 
     async def postpone(self, session_id: str) -> None:
         """Let nobody run the session for what its receivers did not take, for :data:`TRY_AGAIN` seconds."""
         seconds = int(await redis_time(self._redis))
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.zremrangebyscore(POSTPONED, "-inf", seconds)
-            pipe.zadd(POSTPONED, {session_id: seconds + TRY_AGAIN})
-            pipe.expire(POSTPONED, int(KEPT))
-            await pipe.execute()
+        async with translated():
+            await self._redis.zremrangebyscore(POSTPONED, "-inf", seconds)
+            await self._redis.zadd(POSTPONED, {session_id: seconds + TRY_AGAIN})
+            await self._redis.expire(POSTPONED, int(KEPT))
 
     async def keep_fresh(self, wake: Callable[[Collection[str]], Awaitable[None]]) -> None:
         """Refresh conversation states for ever, unless another worker does.

@@ -21,7 +21,7 @@ import structlog
 from docket import Docket, Retry, Worker
 from docket.dependencies import CompletionHandler, TaskOutcome
 from docket.execution import Execution
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 
 from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.fleet.config import FleetConfig
@@ -52,8 +52,9 @@ LEAVE: Final = 5.0
 POLL: Final = timedelta(milliseconds=100)
 HEARTBEAT: Final = timedelta(seconds=1)
 MISSED_HEARTBEATS: Final = 3
-CONNECTIONS: Final = 10_000
-"""Connections that docket may open, one a task for moments: where it may open no more it takes Redis to be away."""
+CONNECTIONS: Final = 32
+"""Connections that docket may open for commands, and as many for subscriptions. Each task uses one for moments, but a
+thousand that begin together would open a thousand: more than Redis (``maxclients``) or the process (open files) has."""
 
 BATCH: Final = 100
 """Sessions that a worker takes at once, so that several share what comes at once."""
@@ -81,17 +82,20 @@ def worker_name(host: str, pid: int | str) -> str:
 
 
 def open_docket(url: str) -> Docket:
-    """Return the fleet's docket on the Redis at ``url``, to be entered."""
-    return Docket(NAME, _with_room(url), heartbeat_interval=HEARTBEAT, missed_heartbeats=MISSED_HEARTBEATS)
+    """Return the fleet's docket on the Redis at ``url``, to be entered. It opens few connections, and waits for one."""
+    docket = Docket(NAME, url, heartbeat_interval=HEARTBEAT, missed_heartbeats=MISSED_HEARTBEATS)
+    connection: Any = docket._redis
+    made = connection._connection_pool_from_url
 
+    async def bounded(**options: Any) -> ConnectionPool:
+        pool: ConnectionPool = await made(**options)
+        if type(pool) is not ConnectionPool:
+            return pool  # Sentinel's
+        kwargs = {"connection_class": pool.connection_class, **pool.connection_kwargs}
+        return BlockingConnectionPool(max_connections=min(CONNECTIONS, pool.max_connections), **kwargs)
 
-def _with_room(url: str) -> str:
-    """Return the URL with a pool that is large enough, unless it names one."""
-    address, _, query = url.partition("?")
-    options = query.split("&") if query else []
-    if "+" in address.partition("://")[0] or any(one.startswith("max_connections=") for one in options):
-        return url
-    return f"{address}?{'&'.join((*options, f'max_connections={CONNECTIONS}'))}"
+    connection._connection_pool_from_url = bounded
+    return docket
 
 
 class FleetWorker:

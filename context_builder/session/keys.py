@@ -129,6 +129,7 @@ class Keys:
     ``owner``             string  the lease: fencing token and holder                         LEASE_TIME
     ``control``           string  what another process asks of the owner                      10 min
     ``packages``          set     ids of cached packages that show what was said              as they
+    ``recordings``        set     where it is recorded: machines and files                    session
     ``agent_items``       list    what the OpenAI Agents SDK keeps of it                      1 week
     ===================== ======= =========================================================== ==========
 
@@ -219,6 +220,10 @@ class Keys:
         return self._key("packages")
 
     @property
+    def recordings(self) -> str:
+        return self._key("recordings")
+
+    @property
     def agent_items(self) -> str:
         return self._key("agent_items")
 
@@ -239,5 +244,6 @@ class Keys:
             self.memory_dead,
             self.owner,
             self.control,
+            self.recordings,
             self.agent_items,
         )

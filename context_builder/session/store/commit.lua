@@ -129,8 +129,10 @@ if not written and to_revision ~= from_revision then
     redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
   end
   -- By this clock, which is the same for all, and never back: a process whose own was wrong may have written before.
-  local now, before = tonumber(redis.call('TIME')[1]), tonumber(redis.call('ZSCORE', sessions, session_id) or 0)
-  redis.call('ZADD', sessions, before <= now and math.max(before, now - silent_for) or now, session_id)
+  local time, before = redis.call('TIME'), tonumber(redis.call('ZSCORE', sessions, session_id) or 0)
+  local now = time[1] + time[2] / 1000000
+  local spoke_at = before <= now and math.max(before, now - silent_for) or now
+  redis.call('ZADD', sessions, string.format('%.6f', spoke_at), session_id)
   -- Last, because Redis does not take back what a script wrote before one of its commands failed: until here
   -- the deliveries are still in the input, and the same commit may be sent again.
   if acknowledged > 0 then

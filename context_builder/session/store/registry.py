@@ -181,6 +181,15 @@ class SessionRegistry:
         async with translated():
             return int(await self._forget(keys=[*named, *others], args=args))
 
+    async def recordings(self, session_id: str) -> set[str]:
+        """Return where the session was recorded: machines and files."""
+        try:
+            async with translated():
+                places: Any = await cast("Any", self._client.smembers(Keys(session_id).recordings))
+        except WrongKeyType:
+            return set()
+        return set(map(_decoded, places))
+
     async def mark(self, session_id: str) -> bytes | None:
         """Return the mark that was left when the session was last forgotten, if it was."""
         async with translated():

@@ -39,6 +39,7 @@ RELEASE_TIMEOUT: Final = 0.5
 """Seconds; who stops is waited for."""
 
 TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
+TOMBSTONE_IN_PART: Final = orjson.dumps({"token": 0, "forgotten": True, "in_part": True})
 TOMBSTONE_MS: Final = 60_000
 
 
@@ -192,6 +193,16 @@ class SessionStore:
         if (read.revision, read.by) != (latest.revision, latest.by):
             raise StoreUnavailable("Redis has fallen back")
         return read.items
+
+    async def note_recording(self, place: str) -> None:
+        """Note where the session is recorded, so that who forgets it knows."""
+        async with translated():
+            await _answer(self._client.sadd(self.keys.recordings, place))
+
+    async def forgotten_in_part(self) -> None:
+        """Tell who forgot the session that something of it may still be delivered."""
+        async with translated(RELEASE_TIMEOUT):
+            await self._client.set(self.keys.owner, TOMBSTONE_IN_PART, px=TOMBSTONE_MS, xx=True)
 
     async def clear_request(self) -> None:
         async with translated():
