@@ -200,9 +200,10 @@ class SessionStore:
             await _answer(self._client.sadd(self.keys.recordings, place))
 
     async def forgotten_in_part(self) -> None:
-        """Tell who forgot the session that something of it may still be delivered."""
+        """Tell who forgot the session that something of it may still be delivered, unless it was begun anew."""
         async with translated(RELEASE_TIMEOUT):
-            await self._client.set(self.keys.owner, TOMBSTONE_IN_PART, px=TOMBSTONE_MS, xx=True)
+            args = [TOMBSTONE, TOMBSTONE_IN_PART, TOMBSTONE_MS]
+            await script(self._client, "in_part")(keys=[self.keys.owner], args=args)
 
     async def clear_request(self) -> None:
         async with translated():

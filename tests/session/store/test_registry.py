@@ -295,3 +295,20 @@ async def test_a_session_of_which_only_messages_are_left_that_a_summary_leaves_i
     assert await catalog.sweep(LATER, keep_last=1) == []
     assert await catalog.sweep(LATER, keep_last=2) == ["monday"]
     assert not await live.redis.exists(KEYS.checkpoint)
+
+
+async def test_who_forgot_a_session_in_part_is_told_so_and_who_began_it_anew_keeps_it(
+    live: Live, catalog: SessionRegistry
+) -> None:
+    session = await live.start()
+    await catalog.forget("monday")
+    await session._store.forgotten_in_part()
+    with pytest.raises(LeaseLost):
+        await live.gone(session)
+    assert await catalog.owner("monday") == {"token": 0, "forgotten": True, "in_part": True}
+    assert not await is_left(catalog, "monday", 1.0)
+    anew = await live.start()
+    lease = await live.redis.get(KEYS.owner)
+    await session._store.forgotten_in_part()
+    assert await live.redis.get(KEYS.owner) == lease
+    await live.stop(anew)
