@@ -22,6 +22,7 @@ def setting(default: Any, name: str, description: str) -> Any:
 
 Seconds = Annotated[float, Field(gt=0, le=10 * 365 * 86400, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 ModelName = Annotated[str, Field(min_length=1)]

@@ -78,7 +78,7 @@ class MissingExtra(SettingError):
 
 
 class SessionIdError(ContextBuilderError):
-    """Raised for a session id outside ``[A-Za-z0-9._-]{1,128}``."""
+    """Raised for a session id that :func:`~context_builder.session.keys.is_session_id` refuses."""
 
 
 class MessageError(ContextBuilderError):
@@ -101,6 +101,9 @@ class PolicyError(ContextBuilderError):
         self.line = line
         self.column = column
         self.message = message
+
+    def __reduce__(self) -> tuple[type[PolicyError], tuple[str, int, int, str]]:
+        return type(self), (self.name, self.line, self.column, self.message)  # it comes from another process, too
 
 
 class EngineError(ContextBuilderError):
@@ -269,6 +272,10 @@ class AuditAnchorError(KnowledgeError):
 
 class KnowledgeRejected(KnowledgeError):
     """Raised when the knowledge store refuses a request for good."""
+
+
+class ArtifactChanged(KnowledgeError):
+    """Raised when an artifact is to be stored over one that others have changed meanwhile."""
 
 
 class KnowledgeDataRejected(KnowledgeRejected):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
-from typing import Final, Literal
+from typing import Final, Literal, TextIO, cast
 
 import structlog
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
+
+from context_builder.log_sink import LogSink
 
 _MOST_CAUSES: Final = 10
 
@@ -20,7 +22,10 @@ def configure(
     level: Literal["debug", "info", "warning", "error"] = "info",
     form: Literal["auto", "console", "json"] = "auto",
 ) -> None:
-    """Send events of at least ``level`` to standard error; ``auto`` asks whether that is a terminal."""
+    """Send events of at least ``level`` to standard error; ``auto`` asks whether that is a terminal.
+
+    What reads there may stand still or go away.
+    """
     readable = form == "console" or (form == "auto" and sys.stderr.isatty())
     as_lines: list[structlog.typing.Processor] = [_harmless, _EXCEPTIONS, structlog.dev.ConsoleRenderer()]
     as_json: list[structlog.typing.Processor] = [_EXCEPTIONS, structlog.processors.JSONRenderer()]
@@ -32,7 +37,7 @@ def configure(
             *(as_lines if readable else as_json),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", LogSink(sys.stderr))),
     )
     set_on_retry_hooks([_tell_of_retry])
 

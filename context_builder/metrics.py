@@ -8,6 +8,9 @@ _LATENCY = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 _MODEL_LATENCY = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 MESSAGES = Counter("context_builder_messages_total", "Deliveries read, by what became of them.", ["outcome"])
+TIMESTAMPS_AHEAD = Counter(
+    "context_builder_timestamps_ahead_total", "Messages whose timestamp was more than a day ahead, and counted as now."
+)
 COMMIT_SECONDS = Histogram(
     "context_builder_commit_seconds", "One commit, from its first try until Redis took it.", buckets=_LATENCY
 )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from context_builder.archive.archive import COLUMNS, KEY, MIGRATIONS, SAME_BY, TABLE, SummaryRow, as_record
 from context_builder.errors import ArchiveRejected
-from context_builder.storage.postgres import TIMEOUT, PostgresPool
+from context_builder.storage.postgres import TIMEOUT, MovingDatabase, PostgresPool
 from context_builder.storage.store_errors import ARCHIVE_ERRORS
 
 _MAX_CONNECTIONS: Final = 2
@@ -35,7 +35,7 @@ _MAY_WRITE: Final = f"SELECT has_table_privilege('{TABLE}', 'INSERT')"
 class PostgresArchive:
     """Keeps summaries at ``url``. See :class:`~context_builder.archive.archive.Archive`."""
 
-    def __init__(self, url: str, *, timeout: float = TIMEOUT) -> None:
+    def __init__(self, url: str | MovingDatabase, *, timeout: float = TIMEOUT) -> None:
         self._pool = PostgresPool(url, ARCHIVE_ERRORS, max_connections=_MAX_CONNECTIONS, timeout=timeout)
 
     @property

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from context_builder.assembly.candidate import Candidate
+
+T = TypeVar("T")
 
 
 class Access(StrEnum):
@@ -19,11 +21,25 @@ class Access(StrEnum):
     DENIED = "denied"
 
 
+class Redacted(NamedTuple, Generic[T]):
+    """Holds a value as it may be shown, what was done to it, and whether a mark stands for some of it."""
+
+    value: T
+    altered: str = ""
+    withheld: bool = False
+
+
 class Ruling(NamedTuple):
-    """Holds how one candidate may be seen, and why; the reason quotes nothing of it."""
+    """Holds how one candidate may be seen, and why; the reason quotes nothing of it.
+
+    ``redacted`` is the candidate as it may be shown, where the policy redacts it itself; ``similarity`` that to the
+    query, where only what is shown may tell it.
+    """
 
     access: Access
     reason: str = ""
+    redacted: Redacted[Candidate] | None = None
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,10 @@ class Pipeline:
             retrieved = await self._retriever.retrieve(request.query(), request.strategies(now))
             if self._access is not None:
                 retrieved = await self._governed(self._access, request, retrieved, now)
-            assembled = self.assembled(request, retrieved, now)
+            if self._access is None:
+                assembled = self.assembled(request, retrieved, now)
+            else:  # other tenants' callers wait on the same loop
+                assembled = await asyncio.to_thread(self.assembled, request, retrieved, now)
             request.finish(assembled, retrieved, now)
             with span("recording"):
                 self._record(assembled, request.limit)
@@ -174,7 +177,7 @@ class Pipeline:
     def governed(self, retriever: Retriever, access: AccessPolicy, policy: RedactionPolicy) -> Pipeline:
         """Return a pipeline that asks ``retriever`` and caches nothing: what it shows is for one reader alone.
 
-        What ``access`` lets be seen redacted only is redacted by ``policy``.
+        What ``access`` lets be seen redacted only is redacted by ``policy``, where it has not been already.
         """
         changed = copy.copy(self)
         changed._retriever = retriever
@@ -238,9 +241,14 @@ class Pipeline:
     ) -> Item | None:
         """Return the candidate as it may be shown; None where it may not be."""
         is_governed = retrieved.is_redacted(given.id)
-        if redacts_all or is_governed:
-            policy = self._governed_policy if is_governed else self._policy
+        ruled = retrieved.rulings[given.id].redacted if is_governed else None
+        if ruled is not None and not redacts_all:
+            shown, altered, withheld = given, ruled.altered, ruled.withheld
+        elif redacts_all or is_governed:
+            policy = self._governed_policy if is_governed and ruled is None else self._policy
             shown, altered, withheld = policy.candidate(given)
+            if ruled is not None:
+                altered, withheld = altered or ruled.altered, withheld or ruled.withheld
         else:
             shown, altered, withheld = given, "", False
         if altered:

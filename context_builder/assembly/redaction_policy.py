@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from threading import Lock
+from typing import Any, Final
 
+from context_builder.assembly.access import Redacted
 from context_builder.assembly.budget.message_tokens import Message
-from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.candidate import Candidate, label_of
 from context_builder.assembly.turn import Turn
+from context_builder.quoting import visible
 from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol, redact_nested
-
-T = TypeVar("T")
 
 WITHHELD: Final = "[withheld: it could not be redacted]"
 
-_CACHED_TEXTS: Final = 4_096
+_CACHED_CHARS: Final = 4_000_000
+"""Characters of texts whose redaction is remembered, and of what became of them."""
+
+_LONGEST_CACHED: Final = 1_000_000
+_OWN_CHARS: Final = 200
+"""What a remembered text takes beside its characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +38,8 @@ class RedactedText:
         return WITHHELD if self.text is None else self.text
 
 
-class Redacted(NamedTuple, Generic[T]):
-    """Holds a value as it may be shown, what was done to it, and whether a mark stands for some of it."""
-
-    value: T
-    altered: str = ""
-    withheld: bool = False
+def _size(text: str, redacted: RedactedText) -> int:
+    return _OWN_CHARS + len(text) + len(redacted.shown)
 
 
 class RedactionPolicy:
@@ -49,16 +51,32 @@ class RedactionPolicy:
     def __init__(self, redactor: RedactorProtocol) -> None:
         self.is_free = isinstance(redactor, NoopRedactor)
         self._redactor = redactor
-        self._redacted_text = lru_cache(maxsize=_CACHED_TEXTS)(self._ask)
+        self._known: OrderedDict[str, RedactedText] = OrderedDict()
+        self._known_chars = 0
+        self._lock = Lock()
 
     def text(self, text: str) -> RedactedText:
         """Return one text as it may be shown."""
         if self.is_free:
             return RedactedText(text)
-        redacted = self._redacted_text(text)
-        if redacted.text is None:
-            self._redacted_text.cache_clear()  # the next turn asks again: the failure may have passed
+        with self._lock:
+            if (known := self._known.get(text)) is not None:
+                self._known.move_to_end(text)
+                return known
+        redacted = self._ask(text)
+        if redacted.text is not None:  # else the next turn asks again: the failure may have passed
+            self._remember(text, redacted)
         return redacted
+
+    def _remember(self, text: str, redacted: RedactedText) -> None:
+        if len(text) > _LONGEST_CACHED:
+            return
+        with self._lock:
+            if text not in self._known:
+                self._known[text] = redacted
+                self._known_chars += _size(text, redacted)
+            while self._known_chars > _CACHED_CHARS:
+                self._known_chars -= _size(*self._known.popitem(last=False))
 
     def message(self, message: Message) -> Redacted[Message]:
         """Return a chat message as it may be shown: all texts but its role are redacted."""
@@ -87,9 +105,10 @@ class RedactionPolicy:
             return Redacted(candidate)
         redacted = self.mapping({name: getattr(candidate, name) for name in ("text", "label", "speaker", "metadata")})
         shown = replace(candidate, **redacted.value)
-        if candidate.projections:
-            shorter = [self.text(text).text for text in candidate.projections]
-            shown = replace(shown, projections=tuple(text for text in shorter if text is not None))
+        if candidate.label == label_of(candidate.metadata, candidate.speaker, candidate.time):
+            shown = replace(shown, label=label_of(shown.metadata, shown.speaker, shown.time))  # it may have been cut
+        if redacted.altered:
+            shown = replace(shown, projections=())  # they were cut out of the text as it was
         return Redacted(shown, redacted.altered, redacted.withheld)
 
     def turn(self, turn: Turn) -> Turn:
@@ -99,6 +118,7 @@ class RedactionPolicy:
 
     def _ask(self, text: str) -> RedactedText:
         try:
+            text = visible(text)  # as it will be shown: what hides a secret from the redactor is gone there, too
             redacted = self._redactor.redact(text)
         except Exception as error:  # noqa: BLE001 a redactor of any kind; whatever stops it, the text stays here
             return RedactedText(None, f"withheld: the redactor failed with {type(error).__name__}")

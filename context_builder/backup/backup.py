@@ -34,7 +34,7 @@ async def back_up(path: Path, servers: SessionServers, url: str, told: Callable[
         before = [await read_shared(server.redis) for server in servers]
         with writer.member(SESSIONS) as stream:
             for number, server in enumerate(servers):
-                async for line in session_lines(server.redis, number, told=counted):
+                async for line in session_lines(server.redis, number, told=counted, left_out=told):
                     stream.write(line)
         told(f"sessions: {count}")
         described: dict[str, Any] = {}

@@ -30,7 +30,10 @@ _LARGEST: Final = 2**53
 
 @dataclass(slots=True)
 class SessionPosition:
-    """Tells how far the database may be ahead of a session's copy: its highest message, summary and point."""
+    """Tells how far the database may be ahead of a session's copy: its highest message, summary and point.
+
+    Where the checkpoint cannot be read, nothing in the database counts as ahead of it.
+    """
 
     message: int = 0
     summary: int = 0
@@ -38,20 +41,37 @@ class SessionPosition:
 
     def look(self, checkpoint: Mapping[bytes, bytes]) -> None:
         """Take them from some of the checkpoint's fields."""
-        if head := checkpoint.get(b"head"):
-            self.message = int(orjson.loads(head)["last_id"])
-        if summary := checkpoint.get(b"summary"):
-            ledger = orjson.loads(summary)
-            self.summary = int(ledger["seq"])
-            self.point = int(ledger["next_point"]) - 1
+        try:
+            if head := checkpoint.get(b"head"):
+                self.message = int(orjson.loads(head)["last_id"])
+            if summary := checkpoint.get(b"summary"):
+                ledger = orjson.loads(summary)
+                self.summary = int(ledger["seq"])
+                self.point = int(ledger["next_point"]) - 1
+        except (ValueError, TypeError, KeyError):
+            self.is_unknown()
+
+    def is_unknown(self) -> None:
+        """Let nothing in the database count as ahead."""
+        self.message = self.summary = self.point = _LARGEST - 1
 
 
-async def session_lines(redis: Redis, server: int, *, told: Callable[[str], None]) -> AsyncIterator[bytes]:
-    """Yield the lines of every session of a Redis; each session is as it was at one moment, and goes on meanwhile."""
+async def session_lines(
+    redis: Redis, server: int, *, told: Callable[[str], None], left_out: Callable[[str], None]
+) -> AsyncIterator[bytes]:
+    """Yield the lines of every session of a Redis; each session is as it was at one moment, and goes on meanwhile.
+
+    ``told`` is given each session's id, and ``left_out`` what is said of a key that somebody made another type.
+    """
     for session in await SessionRegistry(redis).sessions():
         snapshot = await take_snapshot(redis, session.session_id)
         try:
             header, at = snapshot.header, SessionPosition(summary=snapshot.header.summary_seq or 0)
+            for name, kind in snapshot.left_out.items():
+                key = getattr(Keys(session.session_id), name)
+                left_out(f"left out {key}: it is a {kind}, not a {KEPT[name]}")
+            if "checkpoint" in snapshot.left_out:
+                at.is_unknown()
             yield _line(
                 session=header.session_id,
                 server=server,

@@ -26,6 +26,8 @@ MIGRATIONS_TABLE: Final = "context_builder_migrations"
 MEMORIES_TABLE: Final = "context_memories"
 """Its triggers keep counts and edges of what is in it; these have tables of their own, which are backed up, too."""
 
+_OWN: Final = frozenset({"context_access_calls", "context_access_secrets", "context_package_retention"})
+
 DAYS_MOST: Final = 5_000
 _CREATED: Final = re.compile(r"^CREATE TABLE IF NOT EXISTS (\w+)", re.MULTILINE)
 
@@ -41,8 +43,8 @@ class Table:
 
 
 def names() -> list[str]:
-    """Return the names of all tables that the migrations make."""
-    return sorted({name for sql in migrations().values() for name in _CREATED.findall(sql)})
+    """Return the names of all tables that the migrations make, but for what is each database's own."""
+    return sorted({name for sql in migrations().values() for name in _CREATED.findall(sql)} - _OWN)
 
 
 @asynccontextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
@@ -19,6 +20,7 @@ from context_builder.cli.completion import session_ids
 from context_builder.cli.view.palette import plain
 from context_builder.errors import ContextBuilderError, SessionOwned, SettingError, StoreError
 from context_builder.session.client import SessionClient
+from context_builder.session.keys import SESSION_ID_RULE
 
 if TYPE_CHECKING:
     from context_builder.session.store.registry import RegisteredSession
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 SESSION_ID = Annotated[
     str,
-    typer.Argument(help="Name of the conversation: 1 to 128 of A-Z a-z 0-9 . _ -", autocompletion=session_ids),
+    typer.Argument(help=f"Name of the conversation: {SESSION_ID_RULE}", autocompletion=session_ids),
 ]
 
 T = TypeVar("T")
@@ -114,6 +116,15 @@ def confirm(question: str, *, yes: bool) -> None:
 def live_console() -> Console:
     """Return a console for live views, which only a terminal shows; FORCE_COLOR makes none of a pipe."""
     return Console(force_terminal=sys.stdout.isatty())
+
+
+def announce(text: str) -> None:
+    """Print a line of a process that goes on, also when nobody reads it any more."""
+    try:
+        typer.echo(text)
+    except OSError:  # what Python still holds of it would be an error again when it ends
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: object, default: Callable[[Any], object] | None = None) -> None:

@@ -109,7 +109,7 @@ async def _demo_with_page(speed: float) -> None:
     with stopping_signals(stop.set):
         async with open_app(settings) as app, open_services(settings) as opened, asyncio.TaskGroup() as tasks:
             session = app.session(f"demo-{secrets.token_hex(3)}")
-            code = await logins_of(opened.services).new_code()
+            code = await logins_of(opened.services).new_code() if sys.stdout.isatty() else None
             where = page_address(f"http://127.0.0.1:{port}", code)
             tasks.create_task(
                 _played(session, SessionClient(app.redis, session.session_id), stop, speed), name="demo.play"

@@ -145,6 +145,16 @@ async def _pushes(app: App) -> CheckAnswer:
     return CheckAnswer(found, f"redis-cli CONFIG SET notify-keyspace-events {EVENTS_NEEDED}")
 
 
+async def _sessions(app: App) -> CheckAnswer:
+    from context_builder.cli.sessions import concerns
+    from context_builder.session.servers import SessionServer, SessionServers
+
+    here = SessionServer(app.redis_is.what, app.redis, app.settings.memory.tenant_id)
+    found = await SessionServers([here]).find_all()
+    wrong = [*concerns(found)]
+    return CheckAnswer(f"{app.redis_is.what} holds {len(found.sessions)}", "\n".join(wrong), ok=not wrong)
+
+
 async def _model(app: App) -> CheckAnswer:
     from context_builder.analysis.analyst import AnalystMessage
 
@@ -242,18 +252,20 @@ async def _clock(app: App) -> CheckAnswer:
 CHECKS: Final = {
     "redis": _redis,
     "pushes": _pushes,
+    "sessions": _sessions,
     "model": _model,
     "archive": _archive,
     "memory": _memory,
     "embedder": _embedder,
     "clock": _clock,
 }
-OF_EACH_SERVER: Final = ("redis", "pushes", "clock")
+OF_EACH_SERVER: Final = ("redis", "pushes", "sessions", "clock")
 """What is checked of each of REDIS_URLS."""
 
 ADVICE: Final = {
     "redis": "check REDIS_URL, REDIS_URLS, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
     "pushes": "check REDIS_URL, REDIS_URLS, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
+    "sessions": "check REDIS_URL, REDIS_URLS, or REDIS_HOST, REDIS_PORT and REDIS_PASSWORD",
     "model": "check OPENAI_API_KEY and OPENAI_BASE_URL, and the names of the models",
     "archive": "check SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL; `context-builder migrate` makes the table",
     "memory": "`context-builder migrate` makes its tables; with SomaBrain, check SA01_SOMA_BASE_URL",

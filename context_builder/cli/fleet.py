@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from context_builder.cli.command import print_json, quick_loop, run, settings_in_force
+from context_builder.cli.command import announce, print_json, quick_loop, run, settings_in_force
 from context_builder.cli.run import SWITCH_INTERVAL, beside, part_lines, sweep_hourly
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.cli.view.palette import plain
@@ -71,6 +71,7 @@ async def _work() -> None:
     settings = settings_in_force()
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.garbage import collect_seldom
+    from context_builder.fleet.room import raise_open_files, tell_room
     from context_builder.fleet.worker import run_workers
     from context_builder.fleet.workload import WorkloadMeter
     from context_builder.wiring.fleet import check_servers, open_apps, open_workers
@@ -83,8 +84,11 @@ async def _work() -> None:
     async with sending_spans(settings, "fleet"), open_apps(settings) as apps, AsyncExitStack() as stack:
         with stopping_signals(stop.set):
             await check_servers(apps)
+            files = raise_open_files()
+            for app in apps:
+                await tell_room(app.redis, app.settings.redis.server_name, files)
             workers = await stack.enter_async_context(open_workers(apps, meter))
-            typer.echo(banner(workers[0].name, apps))
+            announce(banner(workers[0].name, apps))
             if settings.process.http_port is not None:
                 require_extra("server", "uvicorn", "HTTP_PORT")
                 from context_builder.server.health import serve_http
@@ -131,6 +135,7 @@ def status(
 async def _status(*, as_json: bool, each: bool) -> None:
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.status import FleetServer, fleet_status
+    from context_builder.session.keys import SESSION_ID_RULE
     from context_builder.wiring.app import open_redis_and_url
 
     async with AsyncExitStack() as stack:
@@ -170,7 +175,11 @@ async def _status(*, as_json: bool, each: bool) -> None:
             listed.add_row(plain(session.session_id, 128), *where, str(session.waiting))
         Console().print(listed)
     for name in found.away:
-        typer.echo(f"Redis at {plain(name, 60)} does not answer: its sessions stand still until it is back")
+        typer.echo(f"Redis at {plain(name, 60)} does not serve: its sessions stand still until it does")
+    for fault in found.faults:
+        typer.echo(plain(f"a session stands still: {fault}; delete or rename the key"))
+    for name in found.unusable:
+        typer.echo(plain(f"context_builder:{name}:input is read by nobody: a session id is {SESSION_ID_RULE}"))
     typer.echo(
         f"{found.sleeping} asleep, {found.elsewhere} run by other processes, {found.unowned} with messages and no owner"
     )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import TYPE_CHECKING, Annotated, Final
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from context_builder.cli.command import SESSION_ID, confirm, no_session, run, settings_for, settings_in_force
-from context_builder.errors import MemoryRejected, StoreUnavailable
+from context_builder.errors import MemoryRejected, MemoryUnavailable, RecordingError, StoreUnavailable
 
 if TYPE_CHECKING:
     from context_builder.archive.archive import Archive
@@ -18,6 +21,12 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN: Final = 0.05
 """Seconds."""
+
+STEP: Final = 2_000
+"""Memories that are deleted at once; fewer where the database does not do that in time."""
+
+SMALLEST_STEP: Final = 100
+"""A database that cannot delete so few is away."""
 
 LOST_BY_REDIS: Final = 3.0
 """Seconds within which a Redis that writes to disk every second may still lose what it was told, should power fail."""
@@ -29,6 +38,9 @@ def forget(
 ) -> None:
     """Delete a session everywhere: in Redis, in the archive and in the long-term memory.
 
+    Memories are deleted in steps: when the command is interrupted, run it again. If something may be left, the exit
+    status is 1, and the message says what, and where.
+
     Example:
 
         context-builder forget session-123 --yes
@@ -39,7 +51,7 @@ def forget(
 
 async def _forget(session_id: str) -> None:
     from context_builder.memory.memory import TenantMemory
-    from context_builder.recording.file import delete
+    from context_builder.recording.file import delete, place_of
     from context_builder.session.store.lease import describe, has_died
     from context_builder.session.store.registry import SessionRegistry
     from context_builder.wiring.app import open_archive, open_memory, recording_of
@@ -53,6 +65,8 @@ async def _forget(session_id: str) -> None:
         delivered = Delivered(session_id, archive, TenantMemory(store, settings.memory.tenant_id) if store else None)
         await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
         owner = await catalog.owner(session_id)
+        places = await catalog.recordings(session_id)
+        late = ""
         before = await catalog.mark(session_id)
         for other in tenants:  # packages that show what was said may be cached there
             if other.name != settings.redis.server_name:
@@ -66,13 +80,18 @@ async def _forget(session_id: str) -> None:
             typer.echo(f"Waiting until {describe(owner)} leaves …", err=True)
             if not (has_died(owner) or await is_left(catalog, session_id, settings.session.lease)):
                 risk = "it will not restore the session, but may still deliver what it was delivering"
-                typer.echo(f"{describe(owner)} does not answer; should it wake up, {risk}", err=True)
+                late = f"{describe(owner)} did not say that it has left; {risk}: run forget again later"
             await delivered.forget()
         recording = recording_of(session_id, settings)
         was_recorded = recording is not None and delete(recording)
         if keys:
             typer.echo(f"Watching {LOST_BY_REDIS:g} s that Redis does not bring it back …", err=True)
             await stay_forgotten(catalog, session_id, before)
+            if owner is not None:  # what was on its way may have come meanwhile
+                await delivered.forget()
+    if recording is not None:
+        places.discard(place_of(recording))
+    elsewhere = {place for place in places if not _was_deleted_by(None if late else owner, place)}
     if delivered.refusal is None and not (keys or delivered.rows or delivered.memories or was_recorded):
         raise no_session(session_id)
     if was_recorded:
@@ -83,10 +102,25 @@ async def _forget(session_id: str) -> None:
     )
     if delivered.refusal is not None:
         raise MemoryRejected(f"what the memory holds of session {session_id} stays: {delivered.refusal}")
+    if elsewhere:
+        raise RecordingError(f"session {session_id} was recorded elsewhere, too: delete {', '.join(sorted(elsewhere))}")
+    if late:
+        raise StoreUnavailable(late)
+
+
+def _was_deleted_by(owner: Mapping[str, Any] | None, place: str) -> bool:
+    """Return whether the process that ran the session has deleted the recording there, or it is a file of this machine
+    that is gone.
+    """
+    host, _, path = place.partition(":")
+    if host == socket.gethostname():
+        return not Path(path).exists()
+    return owner is not None and owner.get("host") == host
 
 
 async def is_left(catalog: SessionRegistry, session_id: str, within: float) -> bool:
-    """Wait until the owner has learnt that the session was forgotten; false when it has not ``within`` seconds.
+    """Wait until the owner has learnt that the session was forgotten; false when it has not ``within`` seconds, or
+    could not take back what it was delivering.
 
     An owner that does not commit within the time of a lease stands still or is dead.
     """
@@ -96,6 +130,8 @@ async def is_left(catalog: SessionRegistry, session_id: str, within: float) -> b
         owner = await catalog.owner(session_id)
         if owner is None or not is_forgotten(owner):
             return True
+        if owner.get("in_part"):
+            return False
         await asyncio.sleep(LOOK_AGAIN)
     return False
 
@@ -126,7 +162,33 @@ class Delivered:
         await self._archive.check()
         if self._memory is not None:
             try:
-                self.memories += await self._memory.forget_session(self._session_id)
+                await self._forget_memories(self._memory)
             except MemoryRejected as error:
                 self.refusal = error
         self.rows += await self._archive.forget(self._session_id)
+
+    async def _forget_memories(self, memory: TenantMemory) -> None:
+        """Delete all memories at once, or in steps where they are too many to be deleted in time."""
+        try:
+            self.memories += await memory.forget_session(self._session_id)
+        except MemoryUnavailable:
+            await self._forget_in_steps(memory)
+            self.memories += await memory.forget_session(self._session_id)
+
+    async def _forget_in_steps(self, memory: TenantMemory) -> None:
+        from context_builder.memory.memory import MemoryFilter, MemoryQuery
+
+        step, of_session = STEP, MemoryFilter(session_id=self._session_id)
+        while True:
+            try:
+                found = await memory.search(MemoryQuery("", step, filter=of_session, with_texts=False))
+                deleted = await memory.forget([one.memory.id for one in found]) if found else 0
+            except MemoryUnavailable:
+                if step < SMALLEST_STEP:
+                    raise
+                step //= 4
+                continue
+            if not deleted:
+                return
+            self.memories += deleted
+            typer.echo(f"  {self.memories:,} memories deleted", err=True)

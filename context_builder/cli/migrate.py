@@ -28,13 +28,16 @@ def migrate(
 
 
 async def _migrate(*, show: bool) -> None:
-    from context_builder.storage.migrations import apply, render
+    from context_builder.storage.migrations import apply, render, retain
     from context_builder.wiring.stores import owners_url
 
     if show:
         typer.echo(render())
         return
-    applied = await apply(await owners_url(settings_in_force(), "use `migrate --print`"))
+    settings = settings_in_force()
+    url = await owners_url(settings, "use `migrate --print`")
+    applied = await apply(url)
+    await retain(url, settings.record.retention)
     typer.echo(
         "\n".join(f"applied {name}" for name in applied) if applied else "Nothing to do: the tables are up to date."
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import structlog
 import typer
 
-from context_builder.cli.command import SESSION_ID, run, settings_for
+from context_builder.cli.command import SESSION_ID, announce, run, settings_for
 from context_builder.cli.signals import stopping_signals, within_grace
 from context_builder.extras import require_extra
 from context_builder.session.failures import lone_failure_itself
@@ -63,9 +62,9 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
         session = app.session(session_id, record=record)
         with stopping_signals(session.stop):
             await app.check()
-            typer.echo(banner(session_id, app))
+            announce(banner(session_id, app))
             if kept_in := record or recording_of(session_id, settings):
-                typer.echo(f"  Recorded {kept_in}, what people say included")
+                announce(f"  Recorded {kept_in}, what people say included")
             if settings.process.http_port is not None:
                 require_extra("server", "uvicorn", "HTTP_PORT")
                 from context_builder.server.health import serve_http
@@ -75,7 +74,7 @@ async def serve(session_id: str, record: Path | None, *, takeover: bool, wait: b
             async with beside(app.warm_up(), sweep_hourly(app, spared=session_id)):
                 await within_grace(session.serve(takeover=takeover, wait=wait), session.told_to_stop)
             if app.redis_is.embedded:
-                typer.echo("The embedded servers go on running; `context-builder engines stop` stops them.")
+                announce("The embedded servers go on running; `context-builder engines stop` stops them.")
 
 
 def banner(session_id: str, app: App) -> str:
@@ -115,12 +114,16 @@ async def sweep_hourly(app: App, *, spared: str = "") -> None:
     """Delete sessions that outlived their retention, now and every hour, but not the one named ``spared``."""
     from context_builder.errors import StoreError
     from context_builder.session.store.registry import SessionRegistry
+    from context_builder.storage.redis_clock import redis_time
 
     log = structlog.get_logger(__name__)
     registry, retention = SessionRegistry(app.redis), app.settings.process.session_retention
+    keep_last = app.settings.session.summary_keep_last
     while True:
         try:
-            if swept := await registry.sweep(time.time() - retention, spared=spared):
+            if swept := await registry.sweep(
+                await redis_time(app.redis) - retention, spared=spared, keep_last=keep_last
+            ):
                 log.info("sweep.done", sessions=len(swept))
         except StoreError as error:
             log.warning("sweep.failed", error=str(error))
@@ -152,9 +155,10 @@ def record(
 
 
 async def _record(session_id: str, file: Path | None, *, takeover: bool, wait: bool) -> None:
+    from context_builder.recording.folder import file_name
     from context_builder.session.keys import validate_session_id
     from context_builder.wiring.app import recording_of
 
     validate_session_id(session_id)
-    file = file or recording_of(session_id, await settings_for(session_id)) or Path(f"{session_id}.jsonl")
+    file = file or recording_of(session_id, await settings_for(session_id)) or Path(file_name(session_id))
     await serve(session_id, file, takeover=takeover, wait=wait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -71,7 +72,7 @@ async def _serve(host: str | None, port: int | None, grpc: int | None) -> None:
             from context_builder.server.serving import serve_app
 
             app = create_app(opened.services)
-            code = await logins_of(opened.services).new_code()
+            code = await logins_of(opened.services).new_code() if sys.stdout.isatty() else None  # a log is read by many
             await serve_app(
                 app,
                 settings.server.host,

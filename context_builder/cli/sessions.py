@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from context_builder.cli.command import print_json, run, settings_in_force
 from context_builder.cli.view.palette import plain
+from context_builder.session.keys import SESSION_ID_RULE
+
+if TYPE_CHECKING:
+    from context_builder.session.servers import SessionsFound
+    from context_builder.session.store.registry import RegisteredSession
 
 
 def sessions(json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
     """List the sessions: who runs them, when somebody last spoke, how much is waiting.
+
+    Below the list, on standard error, are named keys that somebody made another type, ids that no session can have, and
+    servers that do not answer.
 
     Example:
 
@@ -25,10 +34,27 @@ async def _sessions(*, as_json: bool) -> None:
     from context_builder.wiring.servers import open_servers
 
     async with open_servers(settings_in_force()) as servers:
-        listed = await servers.sessions()
+        found = await servers.find_all()
     if as_json:
-        print_json([session.as_json() for session in listed])
-        return
+        print_json([session.as_json() for session in found.sessions])
+    else:
+        _print(found.sessions)
+    for line in concerns(found):
+        typer.echo(plain(line), err=True)
+
+
+def concerns(found: SessionsFound) -> Iterator[str]:
+    """Yield what is not as it should be, each in a line."""
+    for session in found.sessions:
+        if session.fault:
+            yield f"session {session.session_id} stands still: {session.fault}; delete or rename the key"
+    for name in found.unusable:
+        yield f"context_builder:{name}:input is read by nobody: a session id is {SESSION_ID_RULE}"
+    for name, why in found.away.items():
+        yield f"{name}: {why}; its sessions are not listed"
+
+
+def _print(listed: Sequence[RegisteredSession]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from context_builder.engines.engine import LOOPBACK, USER, Address, listen
+from context_builder.engines.engine import LOOPBACK, USER, Address, choose_port, keep_port, listen
 from context_builder.engines.home import exclusive, is_root, last_words, open_private, write_private
 from context_builder.engines.owner import unprivileged
 from context_builder.errors import EngineError
@@ -60,6 +60,7 @@ class EmbeddingEngine:
         self._record_file = home / "embeddings.json"
         self._password_file = home / "embeddings.password"
         self._lock = home / "embeddings.lock"
+        self._port_file = home / "embeddings.port"
         self._standard_port = standard_port
         self._child: subprocess.Popen[bytes] | None = None  # held, because Python warns of a child that is dropped
 
@@ -114,9 +115,11 @@ class EmbeddingEngine:
 
     def _listening(self) -> socket.socket:
         try:
-            return listen(LOOPBACK, self._standard_port)
+            listening = listen(LOOPBACK, choose_port(self._standard_port, self._port_file))
         except EngineError:  # somebody else has it
-            return listen(LOOPBACK, 0)
+            listening = listen(LOOPBACK, 0)
+        keep_port(self._port_file, listening.getsockname()[1])
+        return listening
 
     def _launched(self, listening: socket.socket, log: int) -> _Record:
         """Start the server on the socket, which holds connections until the model is loaded."""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import socket
+import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol
 
+from context_builder.engines.home import write_private
 from context_builder.errors import EngineError
 
 LOOPBACK: Final = "127.0.0.1"
+
+_LETTING_GO: Final = 0.5
+"""Seconds within which a killed process lets go of its port."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -27,9 +33,22 @@ def listen(host: str, port: int) -> socket.socket:
         raise EngineError(f"cannot listen on {host}:{port}: {reason}") from None
 
 
-def choose_port(standard: int) -> int:
-    """Return the standard port when nothing listens on it, else one that is free now."""
+def choose_port(standard: int, kept: Path) -> int:
+    """Return the port that an engine had last, as long as it is free: others may know it. Else it is the standard port,
+    or one that is free now.
+    """
+    try:
+        last = int(kept.read_text())
+    except (OSError, ValueError):
+        last = 0
+    if 0 < last < 65_536 and _becomes_free(last):
+        return last
     return standard if _is_free(standard) else free_port()
+
+
+def keep_port(kept: Path, port: int) -> None:
+    """Note the port that an engine has, for its next start."""
+    write_private(kept, str(port))
 
 
 def free_port() -> int:
@@ -38,6 +57,15 @@ def free_port() -> int:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _becomes_free(port: int) -> bool:
+    deadline = time.monotonic() + _LETTING_GO
+    while not _is_free(port):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def _is_free(port: int) -> bool:

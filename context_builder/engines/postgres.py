@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from context_builder.engines.engine import LOOPBACK, Address, choose_port, free_port
+from context_builder.engines.engine import LOOPBACK, Address, choose_port, free_port, keep_port
 from context_builder.engines.home import exclusive, last_words, make_folder, write_private
 from context_builder.engines.postgres_programs import Programs, find_programs
 from context_builder.errors import EngineError
@@ -43,11 +43,17 @@ class PostgresEngine:
         self._log = self._folder / "server.log"
         self._password_file = home / "postgres.password"
         self._lock = home / "postgres.lock"
+        self._port_file = home / "postgres.port"
         self._standard_port = standard_port
 
     def ensure(self) -> Address:
         with exclusive(self._lock):
             return self.running() or self._start()
+
+    def restarted(self) -> Address | None:
+        """Return the server, started again if it was killed; None if somebody stopped it."""
+        with exclusive(self._lock):
+            return (self.running() or self._start()) if self._recorded() is not None else None
 
     def running(self) -> Address | None:
         record = self._recorded()
@@ -76,12 +82,14 @@ class PostgresEngine:
         elif not self._password_file.exists():
             raise EngineError(f"{self._password_file} is missing; restore it, or move {self._data} away")
         self._discard_stale_record()
-        for port in map(str, (choose_port(self._standard_port), free_port())):
+        ports = choose_port(self._standard_port, self._port_file), free_port()  # the first may be snatched meanwhile
+        for port in map(str, ports):
             options = f"-p {port} -c shared_buffers={_shared_buffers()}MB"
             try:
                 programs.run(*("pg_ctl", "start", "-w", "-D", str(self._data), "-l", str(self._log), "-o", options))
             except EngineError:
-                continue  # the first port may have been snatched meanwhile
+                continue
+            keep_port(self._port_file, int(port))
             self._query(programs, port, _CREATE_DATABASE)
             return self._address(port, started=True)
         raise EngineError(f"PostgreSQL did not start: {last_words(self._log)} (see {self._log})")

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from context_builder.engines.engine import LOOPBACK, USER, VISITOR, Address, choose_port, free_port
+from context_builder.engines.engine import LOOPBACK, USER, VISITOR, Address, choose_port, free_port, keep_port
 from context_builder.engines.home import exclusive, last_words, make_folder, open_private, take_lock, write_private
 from context_builder.engines.owner import owner_of
 from context_builder.engines.redis_launch import Launch, launches
@@ -64,6 +64,7 @@ class RedisEngine:
         self._record_file = home / "redis.json"
         self._password_file = home / "redis.password"
         self._lock = home / "redis.lock"
+        self._port_file = home / "redis.port"
         self._data_lock = home / "redis.data.lock"
         self._standard_port = standard_port
         self._guarded = guarded
@@ -126,8 +127,10 @@ class RedisEngine:
                     f"{process} uses {self._folder} and does not accept {self._password_file}; end it first"
                 )
             for launch in launches(self._folder, owner, password, guarded=self._guarded):
-                for port in (choose_port(self._standard_port), free_port()):  # the first may be snatched meanwhile
+                first = choose_port(self._standard_port, self._port_file)
+                for port in (first, free_port()):  # the first may be snatched meanwhile
                     if record := self._launched(launch, port, lock):
+                        keep_port(self._port_file, port)
                         return self._address(record, started=True, stands_in=launch.stands_in)
         raise EngineError(f"Redis did not start: {last_words(self._log)} (see {self._log})")
 

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
+from importlib import resources
 from typing import Any, Final
 
 import structlog
@@ -17,9 +18,10 @@ from redis.asyncio.client import PubSub
 from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
 
-from context_builder.errors import SessionIdError, StoreError, StoreUnavailable
+from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.fleet.sleepers import POSTPONED
 from context_builder.session.host.arrivals import DEAF_AFTER, Arrivals
-from context_builder.session.keys import ARRIVALS, Keys, validate_session_id
+from context_builder.session.keys import ARRIVALS, SESSION_ID_RULE, SESSIONS, Keys, is_session_id, split_key
 from context_builder.storage.redis_availability import translated
 
 SCANNED: Final = 20_000
@@ -46,8 +48,17 @@ COALESCE: Final = 0.02
 
 RECONNECT: Final = 0.5
 
-_LISTS: Final = ("input", "pending", "outbox")
-"""A session with one of these lists has something to do."""
+MOST_REFUSED: Final = 1_000
+"""Ids that no session can have, told once each."""
+
+SHOWN: Final = 128
+"""Characters of such an id in the log."""
+
+PART: Final = 500
+"""Sessions that are looked at with one script, which takes some milliseconds."""
+
+PARTS: Final = 10
+"""Scripts of one look for sessions with work that nobody runs."""
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +67,8 @@ class Discovery:
     """Gives ``start`` the ids of sessions to run, those that are ``here`` left out.
 
     ``arrivals`` hear of pushes, as long as Redis reports them. Our clients tell of theirs, which is listened to here.
-    ``start`` may be given a session that runs, by whichever worker; it raises
+    Nobody tells of work that is left over: by a terminal that ended, or a restore. It is looked for; ``keep_last``
+    messages that a summary leaves are none. ``start`` may be given a session that runs, by whichever worker; it raises
     :class:`~context_builder.errors.StoreError` when it is to be given them again.
     """
 
@@ -67,14 +79,20 @@ class Discovery:
         start: Callable[[Collection[str]], Awaitable[None]],
         here: Callable[[str], bool],
         arrivals: Arrivals,
+        *,
+        keep_last: int = 0,
     ) -> None:
         self._redis = redis
         self._arrivals = arrivals
         arrivals.elsewhere = self._pushed
         self._interval = scan
+        self._keep_last = keep_last
+        source = resources.files("context_builder.fleet").joinpath("unfinished.lua").read_text(encoding="utf-8")
+        self._unfinished = redis.register_script(source)
         self._start = start
         self._here = here
         self._found: set[str] = set()
+        self._refused: set[str] = set()
         self._wake = asyncio.Event()
         self._wakes_later = False
         self._asked: dict[str, float] = {}
@@ -91,13 +109,21 @@ class Discovery:
             tasks.create_task(self._hand_on(), name="fleet.hand_on")
 
     def find(self, session_id: str) -> None:
-        """Note that the session may have something to do; an id that no session can have is left alone."""
-        with suppress(SessionIdError):
-            self._found.add(validate_session_id(session_id))
-            if session_id in self._owned:
-                self._wake_later()
-            else:
-                self._wake.set()
+        """Note that the session may have something to do; an id that no session can have is told once."""
+        if not is_session_id(session_id):
+            self._refuse(session_id)
+            return
+        self._found.add(session_id)
+        if session_id in self._owned:
+            self._wake_later()
+        else:
+            self._wake.set()
+
+    def _refuse(self, session_id: str) -> None:
+        if session_id not in self._refused and len(self._refused) < MOST_REFUSED:
+            self._refused.add(session_id)
+            advice = f"its messages wait for ever: a session id is {SESSION_ID_RULE}"
+            log.error("fleet.unusable_session_id", session_id=session_id[:SHOWN], advice=advice)
 
     def _wake_later(self) -> None:
         if not self._wakes_later:
@@ -127,8 +153,13 @@ class Discovery:
                 self.find(data.decode(errors="replace"))
 
     def _pushed(self, key: str) -> None:
-        if session_id := _session_of(key):
-            self.find(session_id)
+        self._look_at(key.encode())
+
+    def _look_at(self, key: bytes) -> None:
+        """Find the session whose input is under this key."""
+        parts = split_key(key)
+        if parts is not None and parts[1] == "input":
+            self.find(parts[0])
 
     async def _watch_arrivals(self) -> None:
         """Tell when Redis begins to report pushes, or no longer does, and scan for what was pushed before."""
@@ -143,12 +174,13 @@ class Discovery:
             await asyncio.sleep(LOOK)
 
     async def _scan(self) -> None:
-        cursor = 0
+        cursor = place = 0
         while True:
             try:
                 whole = self._scan_now.is_set()
                 self._scan_now.clear()
                 cursor = await self._scan_part(0 if whole else cursor, whole=whole)
+                place = await self._find_unfinished(place)
             except StoreUnavailable:
                 pass
             except StoreError as error:
@@ -162,14 +194,26 @@ class Discovery:
         looked_at = 0
         while True:
             async with translated():
-                answer: Any = await self._redis.scan(cursor, match="context_builder:*:[ipo]*", count=SCAN_PART)
+                answer: Any = await self._redis.scan(cursor, match="context_builder:*:input", count=SCAN_PART)
             cursor, keys = answer
             for key in keys:
-                if session_id := _session_of(key.decode(errors="replace")):
-                    self.find(session_id)
+                self._look_at(key)
             looked_at += SCAN_PART
             if not cursor or (looked_at >= SCANNED and not whole):
                 return int(cursor)
+
+    async def _find_unfinished(self, place: int) -> int:
+        """Look at the newest sessions from ``place`` on; return where to go on."""
+        for _ in range(PARTS):
+            args: list[str | int] = [place, place + PART - 1, self._keep_last]
+            async with translated():
+                sessions, found = await self._unfinished(keys=[SESSIONS, POSTPONED], args=args)
+            for session_id in found:
+                self.find(session_id.decode(errors="replace"))
+            place += PART
+            if place >= sessions:
+                return 0
+        return place
 
     async def _hand_on(self) -> None:
         while True:
@@ -202,9 +246,3 @@ class Discovery:
                 pipe.exists(Keys(session_id).owner)
             owned = await pipe.execute()
         return {session_id for session_id, is_owned in zip(session_ids, owned, strict=True) if is_owned}
-
-
-def _session_of(key: str) -> str | None:
-    """Return the session that has one of :data:`_LISTS` under this key."""
-    parts = key.split(":")
-    return parts[1] if len(parts) == 3 and parts[0] == "context_builder" and parts[2] in _LISTS else None

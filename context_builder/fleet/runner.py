@@ -23,6 +23,9 @@ log = structlog.get_logger(__name__)
 LONGEST_LOOK: Final = 1.0
 """Seconds between two looks at which sessions may sleep."""
 
+SLEEPS_EARLY: Final = 10.0
+"""Seconds without a message after which a session sleeps when another one waits for its place."""
+
 
 OWNERS_FIRST: Final = 3.0
 """Seconds after Redis is back in which nobody takes a session: its owner may have to restore what Redis lost, and
@@ -40,21 +43,36 @@ class RunResult(Enum):
 
 class SessionRunner:
     """Runs sessions made by ``session_of``, each once, and puts those to sleep that nobody spoke in for ``sleep``
-    seconds. It takes sessions once it is open, and until it is drained.
+    seconds; the longest silent ones earlier, while ``waiting`` others find no place.
+
+    It takes sessions once it is open, and until it is drained.
     """
 
-    def __init__(self, redis: Redis, session_of: Callable[[str], Session], sleepers: Sleepers, sleep: float) -> None:
+    def __init__(
+        self,
+        redis: Redis,
+        session_of: Callable[[str], Session],
+        sleepers: Sleepers,
+        sleep: float,
+        waiting: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._redis = redis
         self._session_of = session_of
         self._sleepers = sleepers
         self._sleep = sleep
+        self._waiting = waiting
         self._running: dict[str, Session] = {}
+        self._early: set[Session] = set()
         self._left = asyncio.Condition()
         self._is_open = self._has_been_open = False
 
     def __contains__(self, session_id: str) -> bool:
         """Return whether the session is run here, or waited for."""
         return session_id in self._running
+
+    def __len__(self) -> int:
+        """Return how many sessions are run here, or waited for."""
+        return len(self._running)
 
     @property
     def is_served(self) -> bool:
@@ -78,16 +96,19 @@ class SessionRunner:
             return RunResult.UNFINISHED
         finally:
             del self._running[session_id]
+            self._early.discard(session)
             async with self._left:
                 self._left.notify_all()
 
     async def _after(self, session: Session) -> RunResult:
         if not session.told_to_stop.is_set():
             return RunResult.DONE  # it was ended
-        if not session.is_idle(self._sleep):
+        if not session.is_idle(SLEEPS_EARLY if session in self._early else self._sleep):
             return RunResult.UNFINISHED
-        await self._sleepers.add(session.session_id, session.conversation.last_message.wall)
-        log.info("fleet.session_sleeps", session_id=session.session_id)
+        if session.relays.are_away:
+            await self._sleepers.postpone(session.session_id)
+        await self._sleepers.add(session.session_id, session.silent_for)
+        log.info("fleet.session_sleeps", session_id=session.session_id, undelivered=session.relays.are_away)
         return RunResult.DONE
 
     async def has_input(self, session_id: str) -> bool:
@@ -138,6 +159,13 @@ class SessionRunner:
         pause = min(LONGEST_LOOK, self._sleep / 4)
         while True:
             await asyncio.sleep(pause)
-            for session in [*self._running.values()]:
-                if not session.told_to_stop.is_set() and session.is_idle(self._sleep):
+            running = [session for session in self._running.values() if not session.told_to_stop.is_set()]
+            for session in running:
+                if session.is_idle(self._sleep):
+                    session.stop()
+            if waiting := self._waiting():
+                silent = [session for session in running if session.is_idle(SLEEPS_EARLY)]
+                silent.sort(key=lambda session: session.silent_for, reverse=True)
+                self._early.update(silent[:waiting])
+                for session in silent[:waiting]:
                     session.stop()

@@ -6,7 +6,6 @@ That ends an hour after a session's last message: its conversation state then ex
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Collection
 from importlib import resources
 from typing import Final
@@ -16,10 +15,18 @@ from redis.asyncio import Redis
 
 from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.storage.redis_availability import translated
+from context_builder.storage.redis_clock import redis_time
 
 SLEEPERS: Final = "context_builder_fleet:sleepers"
-"""Sorted set of sleeping sessions' ids by the time of their last message. Lives :data:`KEPT` seconds after the last one
-went to sleep."""
+"""Sorted set of sleeping sessions' ids by the time of their last message, of Redis' clock. Lives :data:`KEPT` seconds
+after the last one went to sleep."""
+
+POSTPONED: Final = "context_builder_fleet:postponed"
+"""Sorted set of sessions that sleep although their archive or memory, which is away, has not everything, by when to try
+again, in seconds of Redis' clock. Lives :data:`KEPT` seconds after the last one."""
+
+TRY_AGAIN: Final = 300.0
+"""Seconds until a session is run again for a receiver that was away."""
 
 KEEPER: Final = "context_builder_fleet:keeper"
 """String: the worker that keeps their conversation states fresh. Lives :data:`KEEPER_MS`."""
@@ -47,12 +54,20 @@ class Sleepers:
         source = resources.files("context_builder.fleet").joinpath("sleepers.lua").read_text(encoding="utf-8")
         self._refresh = redis.register_script(source)
 
-    async def add(self, session_id: str, last_message: float) -> None:
-        """Note that the session sleeps; ``last_message`` is the time of its last message in epoch seconds."""
-        async with translated(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.zadd(SLEEPERS, {session_id: last_message})
-            pipe.expire(SLEEPERS, int(KEPT))
-            await pipe.execute()
+    async def add(self, session_id: str, silent_for: float) -> None:
+        """Note that the session, in which somebody spoke so many seconds ago, sleeps."""
+        now = await redis_time(self._redis)
+        async with translated():  # one by one, because a pipeline takes a connection, and many sleep together
+            await self._redis.zadd(SLEEPERS, {session_id: now - silent_for})
+            await self._redis.expire(SLEEPERS, int(KEPT))
+
+    async def postpone(self, session_id: str) -> None:
+        """Let nobody run the session for what its receivers did not take, for :data:`TRY_AGAIN` seconds."""
+        seconds = int(await redis_time(self._redis))
+        async with translated():
+            await self._redis.zremrangebyscore(POSTPONED, "-inf", seconds)
+            await self._redis.zadd(POSTPONED, {session_id: seconds + TRY_AGAIN})
+            await self._redis.expire(POSTPONED, int(KEPT))
 
     async def keep_fresh(self, wake: Callable[[Collection[str]], Awaitable[None]]) -> None:
         """Refresh conversation states for ever, unless another worker does.
@@ -71,7 +86,7 @@ class Sleepers:
     async def _refresh_all(self, wake: Callable[[Collection[str]], Awaitable[None]]) -> None:
         first, sleepers = 0, 1
         while first < sleepers:
-            args: list[str | int | float] = [self._worker, KEEPER_MS, time.time(), self._ttl_ms, KEPT]
+            args: list[str | int | float] = [self._worker, KEEPER_MS, self._ttl_ms, KEPT]
             async with translated():
                 answer = await self._refresh(keys=[KEEPER, SLEEPERS], args=[*args, first, first + PART - 1])
             _, sleepers, lost = answer

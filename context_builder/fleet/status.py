@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from redis.asyncio import Redis
 
-from context_builder.errors import StoreUnavailable
+from context_builder.errors import StoreError
 from context_builder.fleet.sleepers import SLEEPERS
 from context_builder.fleet.worker import WORKLOAD, open_docket, worker_name
 from context_builder.fleet.workload import Workload
@@ -51,7 +51,8 @@ class FleetStatus:
 
     ``elsewhere`` sessions are run by processes that are no worker, as from a terminal; ``sleeping`` ones run nowhere
     until their next message; ``unowned`` ones have messages waiting, and nobody runs them yet. Redis servers that are
-    ``away`` do not answer, so of their sessions nothing is known.
+    ``away`` do not answer, so of their sessions nothing is known. ``faults`` name keys that somebody made another type,
+    and ``unusable`` is what was pushed to although no session can have it as its id.
     """
 
     workers: tuple[WorkerStatus, ...]
@@ -60,6 +61,8 @@ class FleetStatus:
     unowned: int
     sessions: tuple[SessionStatus, ...] = ()
     away: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,12 +80,12 @@ class FleetServer:
 async def fleet_status(servers: Sequence[FleetServer]) -> FleetStatus:
     """Return what the fleet on these Redis servers looks like now.
 
-    Raises :class:`~context_builder.errors.StoreUnavailable` when none of them answers.
+    Raises :class:`~context_builder.errors.StoreError` when none of them answers.
     """
     parts = await asyncio.gather(*(_status_at(server) for server in servers), return_exceptions=True)
     answered = [part for part in parts if isinstance(part, FleetStatus)]
     for part in parts:
-        if isinstance(part, BaseException) and (not answered or not isinstance(part, StoreUnavailable)):
+        if isinstance(part, BaseException) and (not answered or not isinstance(part, StoreError)):
             raise part
     silent = (one.name for one, part in zip(servers, parts, strict=True) if isinstance(part, BaseException))
     return FleetStatus(
@@ -92,6 +95,8 @@ async def fleet_status(servers: Sequence[FleetServer]) -> FleetStatus:
         unowned=sum(part.unowned for part in answered),
         sessions=tuple(sorted((one for part in answered for one in part.sessions), key=lambda one: one.session_id)),
         away=tuple(silent),
+        faults=tuple(fault for part in answered for fault in part.faults),
+        unusable=tuple(name for part in answered for name in part.unusable),
     )
 
 
@@ -101,7 +106,9 @@ async def _status_at(server: FleetServer) -> FleetStatus:
         sleeping = int(await server.redis.zcard(SLEEPERS))
         told = await server.redis.mget([WORKLOAD + name for name in seen]) if seen else []
     workloads = {name: Workload.read(raw) for name, raw in zip(seen, told, strict=True)}
-    return status_of(server.name, seen, workloads, sleeping, await SessionRegistry(server.redis).sessions())
+    registry = SessionRegistry(server.redis)
+    status = status_of(server.name, seen, workloads, sleeping, await registry.sessions())
+    return replace(status, unusable=tuple(await registry.unusable()))
 
 
 def status_of(
@@ -134,7 +141,8 @@ def status_of(
         for name, run in sorted(run_by.items())
     )
     by_name = sorted(named, key=lambda one: one.session_id)
-    return FleetStatus(tuple(workers), elsewhere, sleeping, unowned, tuple(by_name))
+    faults = tuple(one.fault for one in sessions if one.fault)
+    return FleetStatus(tuple(workers), elsewhere, sleeping, unowned, tuple(by_name), faults=faults)
 
 
 def _owner_of(session: RegisteredSession) -> str | None:

@@ -21,7 +21,7 @@ import structlog
 from docket import Docket, Retry, Worker
 from docket.dependencies import CompletionHandler, TaskOutcome
 from docket.execution import Execution
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 
 from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.fleet.config import FleetConfig
@@ -52,8 +52,9 @@ LEAVE: Final = 5.0
 POLL: Final = timedelta(milliseconds=100)
 HEARTBEAT: Final = timedelta(seconds=1)
 MISSED_HEARTBEATS: Final = 3
-CONNECTIONS: Final = 10_000
-"""Connections that docket may open, one a task for moments: where it may open no more it takes Redis to be away."""
+CONNECTIONS: Final = 32
+"""Connections that docket may open for commands, and as many for subscriptions. Each task uses one for moments, but a
+thousand that begin together would open a thousand: more than Redis (``maxclients``) or the process (open files) has."""
 
 BATCH: Final = 100
 """Sessions that a worker takes at once, so that several share what comes at once."""
@@ -81,17 +82,20 @@ def worker_name(host: str, pid: int | str) -> str:
 
 
 def open_docket(url: str) -> Docket:
-    """Return the fleet's docket on the Redis at ``url``, to be entered."""
-    return Docket(NAME, _with_room(url), heartbeat_interval=HEARTBEAT, missed_heartbeats=MISSED_HEARTBEATS)
+    """Return the fleet's docket on the Redis at ``url``, to be entered. It opens few connections, and waits for one."""
+    docket = Docket(NAME, url, heartbeat_interval=HEARTBEAT, missed_heartbeats=MISSED_HEARTBEATS)
+    connection: Any = docket._redis
+    made = connection._connection_pool_from_url
 
+    async def bounded(**options: Any) -> ConnectionPool:
+        pool: ConnectionPool = await made(**options)
+        if type(pool) is not ConnectionPool:
+            return pool  # Sentinel's
+        kwargs = {"connection_class": pool.connection_class, **pool.connection_kwargs}
+        return BlockingConnectionPool(max_connections=min(CONNECTIONS, pool.max_connections), **kwargs)
 
-def _with_room(url: str) -> str:
-    """Return the URL with a pool that is large enough, unless it names one."""
-    address, _, query = url.partition("?")
-    options = query.split("&") if query else []
-    if "+" in address.partition("://")[0] or any(one.startswith("max_connections=") for one in options):
-        return url
-    return f"{address}?{'&'.join((*options, f'max_connections={CONNECTIONS}'))}"
+    connection._connection_pool_from_url = bounded
+    return docket
 
 
 class FleetWorker:
@@ -120,8 +124,10 @@ class FleetWorker:
         self._meter = meter
         self._docket = open_docket(url)
         self._sleepers = Sleepers(redis, self.name, rules.conversation_state_ttl)
-        self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep)
-        self._discovery = Discovery(redis, config.scan, self._start, self._runner.__contains__, arrivals)
+        self._waiting = 0
+        self._runner = SessionRunner(redis, session_of, self._sleepers, config.sleep, lambda: self._waiting)
+        here, keep_last = self._runner.__contains__, rules.summary_keep_last
+        self._discovery = Discovery(redis, config.scan, self._start, here, arrivals, keep_last=keep_last)
         self._ending: asyncio.Task[None] | None = None
 
     @property
@@ -196,6 +202,8 @@ class FleetWorker:
             try:
                 async with translated():
                     await self._redis.set(WORKLOAD + self.name, orjson.dumps(workload.as_json()), px=WORKLOAD_MS)
+                    is_full = len(self._runner) >= self._config.concurrency
+                    self._waiting = await self._count_waiting() if is_full else 0
             except StoreUnavailable as error:
                 vain += 1
                 if vain == AWAY_AFTER:
@@ -207,6 +215,12 @@ class FleetWorker:
                     log.info("fleet.server_back", server=self.server)
                 vain = 0
             await asyncio.sleep(HEARTBEAT.total_seconds())
+
+    async def _count_waiting(self) -> int:
+        """Return how many sessions no worker has a place for: docket's entries that were given to none."""
+        stream, group = self._docket.stream_key, self._docket.worker_group_name
+        entries, given = await self._redis.xlen(stream), await self._redis.xpending(stream, group)
+        return max(0, int(entries) - int(given["pending"]))
 
     async def _start(self, session_ids: Collection[str]) -> None:
         """Give docket the sessions; those that it has already stay as they are."""

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
-from context_builder.assembly.access import Access, AccessQuestion, Ruling
+from context_builder.assembly.access import Access, AccessQuestion, Redacted, Ruling
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
 from context_builder.assembly.retrieval.gather import told_failure
 from context_builder.errors import KnowledgeError
-from context_builder.knowledge.artifact import Sensitivity
+from context_builder.knowledge.artifact import MAX_CONTENT, Sensitivity
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.local import said_ref
-from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.node import KnowledgeNode, is_found_redacted
 from context_builder.knowledge.package_request import PackageQuestion
 from context_builder.knowledge.redaction import PreparedRedactor
-from context_builder.knowledge.services import MemoryPolicy
+from context_builder.knowledge.services import MemoryPolicy, MetadataIndex, SessionSensitivities
 from context_builder.knowledge.signals import node_of
 from context_builder.memory.memory import Memory
 
-SessionSensitivities: TypeAlias = Callable[[str, Iterable[str]], Awaitable[Mapping[str, str]]]
-"""Returns the sensitivities of those of a tenant's sessions of which any is stated."""
+_WORD: Final = re.compile(r"\w+")
 
 
 class PackageAccess:
-    """Asks a policy service; the access policy of a pipeline of packages.
+    """Asks a policy service, and redacts what may be seen redacted only; the access policy of a pipeline of packages.
 
-    What may be seen redacted only is ``prepared``, where another service redacts. What fails is noted in the question:
-    without decisions all is denied, without redaction what needs it is withheld.
+    What is redacted is loaded whole. It is ``prepared``, where another service redacts. What fails is noted in the
+    question: without decisions all is denied, without redaction what needs it is withheld.
     """
 
-    def __init__(self, policy: MemoryPolicy, prepared: PreparedRedactor | None = None) -> None:
+    def __init__(
+        self,
+        policy: MemoryPolicy,
+        index: MetadataIndex,
+        redaction: RedactionPolicy,
+        prepared: PreparedRedactor | None = None,
+    ) -> None:
         self._policy = policy
+        self._index = index
+        self._redaction = redaction
         self._prepared = prepared
 
     async def decide(self, candidates: Sequence[Candidate], question: AccessQuestion) -> Mapping[str, Ruling]:
@@ -55,31 +64,59 @@ class PackageAccess:
         for one, decision in zip(candidates, report.decisions, strict=True):
             access = decision.access if one.id not in rulings else Access.DENIED
             rulings[one.id] = Ruling(access, decision.reason)
-        if self._prepared is not None:
-            await self._prepare(self._prepared, candidates, rulings, question)
-        return rulings
-
-    async def _prepare(
-        self,
-        prepared: PreparedRedactor,
-        candidates: Sequence[Candidate],
-        rulings: Mapping[str, Ruling],
-        question: PackageQuestion,
-    ) -> None:
         redacted = [one for one in candidates if rulings[one.id].access is Access.REDACTED]
+        return {**rulings, **await self._redacted(redacted, rulings, question)} if redacted else rulings
 
-        def show(policy: RedactionPolicy) -> None:
-            for one in redacted:
-                policy.candidate(one)
+    async def _redacted(
+        self, candidates: Sequence[Candidate], rulings: Mapping[str, Ruling], question: PackageQuestion
+    ) -> dict[str, Ruling]:
+        """Return the rulings of candidates that are redacted, with these as they may be shown."""
+        nodes = {one.id: node for one in candidates if isinstance(node := one.metadata.get("node"), KnowledgeNode)}
+        cut = [ref for ref, node in nodes.items() if node.content is None]
+        try:
+            nodes |= await self._index.nodes(question.agent.tenant, cut, MAX_CONTENT) if cut else {}
+        except KnowledgeError as error:
+            question.failures["redaction"] = f"{told_failure(error)}; what is to be redacted is withheld"
 
-        if failure := await prepared.prepare(show):
+        def shown(policy: RedactionPolicy) -> dict[str, Ruling]:
+            return {one.id: _redacted(one, nodes.get(one.id), rulings[one.id], policy, question) for one in candidates}
+
+        if self._prepared is not None and (failure := await self._prepared.prepare(shown)):
             question.failures["redaction"] = f"{failure}; what is to be redacted is withheld"
+        return await asyncio.to_thread(shown, self._redaction)
+
+
+def _redacted(
+    candidate: Candidate, node: KnowledgeNode | None, ruling: Ruling, policy: RedactionPolicy, question: PackageQuestion
+) -> Ruling:
+    """Return the ruling with the candidate as it may be shown, and as alike the query as that is."""
+    if node is None:
+        redacted = policy.candidate(candidate)
+        is_told = True
+    elif node.content is None:
+        return ruling._replace(redacted=Redacted(candidate, "withheld: it could not be had whole", withheld=True))
+    else:
+        shown, altered, withheld = node.redacted(policy, question.longest)
+        redacted = Redacted(shown.candidate(""), altered, withheld)
+        is_told = not is_found_redacted(node)
+    if not (redacted.altered and is_told):
+        return ruling._replace(redacted=redacted)
+    return ruling._replace(redacted=redacted, similarity=shared_words(question.query, redacted.value.text))
+
+
+def shared_words(query: str, text: str) -> float:
+    """Return the share of the query's different words that a text has."""
+    words = set(_WORD.findall(query.casefold()))
+    return len(words.intersection(_WORD.findall(text.casefold()))) / len(words) if words else 0.0
 
 
 class TurnMemories(NamedTuple):
-    """Holds which session a turn is of, and what tells the sensitivities that are stated of a tenant's sessions."""
+    """Holds which session a turn is of, and what tells the sensitivities that are stated of a tenant's sessions.
 
-    session_id: str
+    Without a session, what was said in the turn's own is decided about as what was said in others.
+    """
+
+    session_id: str | None
     sensitivities: SessionSensitivities
 
 
@@ -115,7 +152,7 @@ class TurnAccess:
         if self._memories is None:
             return sources
         own, sensitivities = self._memories
-        said = {one.id: one.memory for one in candidates if one.memory and one.memory.session_id != own}
+        said = {one.id: one.memory for one in candidates if one.memory and (not own or one.memory.session_id != own)}
         return sources | dict(zip(said, await memory_sources(tenant, list(said.values()), sensitivities), strict=True))
 
 

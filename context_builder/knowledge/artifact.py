@@ -9,6 +9,7 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticKnownError
 
 from context_builder.timestamps import in_utc
 
@@ -44,6 +45,18 @@ def _check_number(value: object) -> object:
 def _written(time: datetime) -> str:
     """Return the time as packages have theirs."""
     return in_utc(time).isoformat(timespec="microseconds")
+
+
+def at_most(count: int) -> BeforeValidator:
+    """Return what refuses a longer array or object before any of its items is looked at."""
+
+    def check(value: object) -> object:
+        if isinstance(value, list | tuple | dict) and len(value) > count:
+            bounds = {"field_type": "Value", "max_length": count, "actual_length": len(value)}
+            raise PydanticKnownError("too_long", bounds)
+        return value
+
+    return BeforeValidator(check)
 
 
 Ref = Annotated[str, AfterValidator(check_ref)]
@@ -115,7 +128,7 @@ class Artifact(CamelModel):
     status: Status = Status.DRAFT
     sensitivity: Sensitivity = Sensitivity.INTERNAL
     type: Name = ""
-    tags: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    tags: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
     source: Annotated[Text, Field(max_length=2_000)] | None = None
     supersedes: Ref | None = None
 

@@ -1,11 +1,14 @@
 """The audit chain: each row of ``policy_audit`` has the hash of the one before it, and each day ends with an anchor.
 
+A package's last row has the hash of all else that its audit tells, texts included, as far as these are not erased.
+
 Hashes are computed here, from the rows as they are now, so that nothing in the database is taken at its word but what
 an exported anchor confirms.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +22,9 @@ from context_builder.storage.sql_functions import SqlFunctions
 
 PAGE: Final = 20_000
 """Rows that are read at a time."""
+
+PACKAGES: Final = 200
+"""Packages that are read at a time, with all that is told of them."""
 
 MOST_FINDINGS: Final = 10
 
@@ -143,7 +149,38 @@ async def verify(
         on_page(chain.rows)
         if chain.is_done:
             break
-    return chain.report()
+    findings = (
+        [] if len(chain.report().findings) >= MOST_FINDINGS else await _untold(functions, tenant_id, base, oldest)
+    )
+    return chain.report(findings)
+
+
+async def _untold(functions: SqlFunctions, tenant_id: str, base: Anchor | None, oldest: date) -> list[Finding]:
+    """Return what an audit would tell otherwise than it was: requests, callers, decisions, verdicts and texts."""
+    day, seq = (0, 0) if base is None else (_days(base.day), base.seq)
+    findings: list[Finding] = []
+    while len(findings) < MOST_FINDINGS and (
+        page := await functions.call(
+            "context_package_audit_told", tenant_id, {"after_day": day, "after_seq": seq, "most": PACKAGES}
+        )
+    ):
+        day, seq = int(page[-1]["day"]), int(page[-1]["seq"])
+        findings += await asyncio.to_thread(lambda rows: list(filter(None, map(_told_otherwise, rows))), page)
+    return [one for one in findings if one.day >= oldest.isoformat()]
+
+
+def _told_otherwise(row: Mapping[str, Any]) -> Finding | None:
+    where = _date(int(row["day"]))
+    named = f"decision {row['decision_id']}, package {row['package_id']}"
+    if row["told"] is None:
+        what = f"{named}: what it tells is not there" if row["is_kept"] else ""
+        return Finding("removed", row["seq"], row["seq"], where, what) if what else None
+    if sha256(row["told"].encode()).hexdigest() != row["hash"]:
+        return Finding("altered", row["seq"], row["seq"], where, f"{named}: request, caller, decision or verdicts")
+    for ref, digest, *texts in row["contents"]:
+        if sha256("\n".join(texts).encode()).hexdigest() != digest:
+            return Finding("altered", row["seq"], row["seq"], where, f"{named}: the text of {ref}")
+    return None
 
 
 class _Chain:
@@ -205,8 +242,8 @@ class _Chain:
                     self._meet_anchors(seq, digest)
         return day, seq
 
-    def report(self) -> AuditReport:
-        """Return what was found, once all rows are read."""
+    def report(self, told: Iterable[Finding] = ()) -> AuditReport:
+        """Return what was found, once all rows are read, and what is ``told`` otherwise."""
         seq, digest = self._head
         last_anchor = max(self._anchors, default=0)
         end = max(seq, last_anchor)
@@ -216,7 +253,9 @@ class _Chain:
                 self._note("removed", self._expected, end, day)
             elif self._expected == seq + 1 and self._digest != digest:
                 self._note("altered", seq, seq, self._last.day, self._last.detail)
-        findings = sorted(dict.fromkeys(self._findings), key=lambda one: one.first)
+        known = {one.first for one in self._findings}
+        others = [one for one in told if one.first not in known]
+        findings = sorted(dict.fromkeys((*self._findings, *others)), key=lambda one: one.first)
         return AuditReport(self._tenant, self.rows, self._first, tuple(findings[:MOST_FINDINGS]))
 
     def _note_misfit(self, line: str, seq: int, previous: str, digest: str, *, fits: bool) -> None:
@@ -262,7 +301,7 @@ class _Row:
 
     @property
     def day(self) -> str:
-        return (_EPOCH + timedelta(days=int(self.fields[_DAY]))).isoformat() if self.fields else ""
+        return _date(int(self.fields[_DAY])) if self.fields else ""
 
     @property
     def detail(self) -> str:
@@ -272,6 +311,10 @@ class _Row:
 
 def _anchors(tenant_id: str, state: Mapping[str, Any]) -> list[Anchor]:
     return [Anchor(tenant_id, one["day"], one["seq"], one["count"], one["hash"]) for one in state["anchors"]]
+
+
+def _date(days: int) -> str:
+    return (_EPOCH + timedelta(days=days)).isoformat()
 
 
 def _days(day: str) -> int:

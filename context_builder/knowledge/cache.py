@@ -1,4 +1,7 @@
-"""Packages are cached in Redis for their time to live; while Redis is down, they are built without the cache."""
+"""Packages are cached in Redis for their time to live; while Redis is down, they are built without the cache.
+
+Others may read and write there: what is cached is signed, and has no text of confidential sources, nor restricted ones.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,29 @@ import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from context_builder.errors import SessionIdError
-from context_builder.knowledge.package import ContextPackage
+from context_builder.errors import KnowledgeError, SessionIdError
+from context_builder.knowledge.artifact import Sensitivity
+from context_builder.knowledge.package import ContextPackage, ContextSource
 from context_builder.knowledge.request import LONGEST_TTL
-from context_builder.session.keys import PACKAGE, Keys
+from context_builder.session.keys import PACKAGE, PACKAGE_SIGNATURE, Keys
+from context_builder.storage.shared_secret import SharedSecret
 
 log = structlog.get_logger(__name__)
 
 _SAID: Final = re.compile(r"(?:point|message):([^/]+)/|session:(.+)")
+CACHED: Final = frozenset({Sensitivity.PUBLIC, Sensitivity.INTERNAL})
+"""Sensitivities of sources whose texts are cached."""
+
+TEXTS: Final = ("title", "heading", "content")
+"""What a source says, and is said of it in words."""
+
 _PATIENCE: Final = 0.25
 """Seconds; a cache that takes longer costs more than it saves."""
 
@@ -28,8 +39,9 @@ _PATIENCE: Final = 0.25
 class PackageCache:
     """Keeps packages as JSON under ``context_builder:package:{contextPackageId}``. No call raises."""
 
-    def __init__(self, redis: Redis | None) -> None:
+    def __init__(self, redis: Redis | None, secret: SharedSecret) -> None:
         self._redis = redis
+        self._secret = secret
 
     async def answers(self) -> bool:
         """Return whether Redis is there."""
@@ -43,12 +55,21 @@ class PackageCache:
         return True
 
     async def get(self, package_id: str) -> ContextPackage | None:
-        """Return the package; None where it is not cached, cannot be had, or is nothing that can be read."""
+        """Return the package, without the texts that :func:`withheld` leaves out; None where it is not cached, cannot
+        be had, or is nothing that a server of this database has cached under that id."""
         if self._redis is None:
             return None
         try:
-            cached = await asyncio.wait_for(self._redis.get(PACKAGE + package_id), _PATIENCE)
-            return None if cached is None else ContextPackage.model_validate_json(cached)
+            asked = self._redis.mget(PACKAGE + package_id, PACKAGE_SIGNATURE + package_id)
+            found: list[Any] = await asyncio.wait_for(asked, _PATIENCE)
+            cached, signature = found
+            if cached is None:
+                return None
+            if await self._secret.has_signed((signature or b"").decode("latin-1"), package_id, cached):
+                return ContextPackage.model_validate_json(cached)
+            log.warning("package_cache.unsigned")
+        except KnowledgeError as error:
+            log.warning("package_cache.unavailable", error=type(error).__name__)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
         except ValidationError:
@@ -69,17 +90,36 @@ class PackageCache:
         if self._redis is None:
             return False
         package_id, seconds = package.context_package_id, package.ttl_seconds
-        pipeline = self._redis.pipeline(transaction=False)
+        body = withheld(package).json_text
+        try:
+            signature = await self._secret.signature(package_id, body)
+        except KnowledgeError as error:
+            log.warning("package_cache.unavailable", error=type(error).__name__)
+            return False
+        pipeline = self._redis.pipeline(transaction=True)
         for listed in _listings(package):
             pipeline.sadd(listed, package_id)
             pipeline.expire(listed, LONGEST_TTL)
-        pipeline.set(PACKAGE + package_id, package.json_text, ex=seconds)
+        pipeline.set(PACKAGE + package_id, body, ex=seconds)
+        pipeline.set(PACKAGE_SIGNATURE + package_id, signature, ex=seconds)
         try:
             await asyncio.wait_for(pipeline.execute(), _PATIENCE)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("package_cache.unavailable", error=type(error).__name__)
             return False
         return True
+
+
+def is_withheld(source: ContextSource) -> bool:
+    """Return whether the source's texts are not cached."""
+    return source.sensitivity not in CACHED
+
+
+def withheld(package: ContextPackage) -> ContextPackage:
+    """Return the package as it is cached, without the texts of sources that are confidential or restricted."""
+    without = dict.fromkeys(TEXTS, "")
+    sources = (one.model_copy(update=without) if is_withheld(one) else one for one in package.sources)
+    return package.model_copy(update={"sources": tuple(sources)})
 
 
 def _listings(package: ContextPackage) -> set[str]:

@@ -39,6 +39,7 @@ def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: 
     """Return the package of a draft; ``is_cached`` says whether it can be."""
     receipts, report, now = draft.fit.receipts(), draft.report, draft.now
     request, bundle = draft.query.request, draft.fit.bundle
+    known = report.known if report else frozenset()
     sources = tuple(
         _source(item, tokens, pinned=item.id in request.pinned, redacted=draft.retrieved.is_redacted(item.id))
         for item, tokens in zip(bundle.items, draft.fit.tokens, strict=True)
@@ -61,8 +62,8 @@ def packaged(draft: PackageDraft, ids: PackageIds, trace_id: str, *, is_cached: 
         token_encoding=ENCODING,
         sources=sources,
         coverage=_coverage(draft, receipts, is_cached=is_cached),
-        denied=sum(one.outcome is Outcome.DENIED for one in receipts),
-        redacted=sum(one.projection.is_redacted for one in sources),
+        denied=sum(one.outcome is Outcome.DENIED and (one.id in known or draft.agent.knows_all) for one in receipts),
+        redacted=sum(one.projection.is_redacted and one.ref in known for one in sources),
         excluded=sum(one.outcome in (Outcome.DROPPED, Outcome.WITHHELD) for one in receipts),
         rebuilt=ids.revision > 1,
         view=view_of(draft.agent, report),

@@ -21,6 +21,7 @@ SAID: Final = ("point", "message")
 """Kinds of memory that are sources of packages, beside documents."""
 
 _MOST_PASSAGES: Final = 300
+_SESSION: Final = "session:"
 _BY_MEANING: Final = "vector"
 
 
@@ -85,15 +86,21 @@ class LocalVectors:
         self._memory = memory
 
     async def search(
-        self, tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int
+        self,
+        tenant_id: str,
+        intent: str,
+        asked: SemanticRetrieval,
+        scope: Scope,
+        longest: int,
+        without: Collection[str] = (),
     ) -> list[VectorDocument]:
         documents = tuple(kind for kind in asked.kinds if kind not in SAID)
         said = tuple(kind for kind in SAID if kind in asked.kinds) if asked.kinds else SAID
         searches = []
         if documents or not asked.kinds:
-            searches.append(self._documents(tenant_id, intent, asked, documents, scope))
+            searches.append(self._documents(tenant_id, intent, asked, documents, scope, without))
         if said:
-            searches.append(self._said(tenant_id, intent, asked, said, scope))
+            searches.append(self._said(tenant_id, intent, asked, said, scope, without))
         best: dict[str, tuple[float, bool]] = {}
         for found in await asyncio.gather(*searches):
             for ref, result in found:
@@ -105,20 +112,37 @@ class LocalVectors:
         return [VectorDocument(node, *best[ref]) for ref in order if (node := nodes.get(ref)) is not None]
 
     async def _documents(
-        self, tenant_id: str, intent: str, asked: SemanticRetrieval, kinds: tuple[str, ...], scope: Scope
+        self,
+        tenant_id: str,
+        intent: str,
+        asked: SemanticRetrieval,
+        kinds: tuple[str, ...],
+        scope: Scope,
+        without: Collection[str],
     ) -> list[tuple[str, SearchResult]]:
         most = min(round(asked.top_k * PASSAGES), max(asked.top_k, _MOST_PASSAGES))
         project = scope.project_id or None
-        where = MemoryFilter(user_id=project, kinds=kinds, with_unowned=project is not None)
+        left_out = tuple(sorted(without))  # an artifact's passages are remembered under its ref
+        where = MemoryFilter(user_id=project, kinds=kinds, with_unowned=project is not None, without_sessions=left_out)
         query = MemoryQuery(intent, most, asked.threshold, where, standalone=True, with_texts=False)
         found = await self._memory.search(document_space(tenant_id), query)
         return [(one.memory.metadata["ref"], one) for one in found]
 
     async def _said(
-        self, tenant_id: str, intent: str, asked: SemanticRetrieval, kinds: tuple[str, ...], scope: Scope
+        self,
+        tenant_id: str,
+        intent: str,
+        asked: SemanticRetrieval,
+        kinds: tuple[str, ...],
+        scope: Scope,
+        without: Collection[str],
     ) -> list[tuple[str, SearchResult]]:
         sessions = scope.session_ids or (None,)
-        filters = [MemoryFilter(session_id=session, kinds=kinds, with_unowned=True) for session in sessions]
+        left_out = tuple(sorted(ref.removeprefix(_SESSION) for ref in without if ref.startswith(_SESSION)))
+        filters = [
+            MemoryFilter(session_id=session, kinds=kinds, with_unowned=True, without_sessions=left_out)
+            for session in sessions
+        ]
         found = await asyncio.gather(
             *(
                 self._memory.search(

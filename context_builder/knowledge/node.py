@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Final, Self
 from urllib.parse import quote
 
+from context_builder.assembly.access import Redacted
 from context_builder.assembly.candidate import Candidate
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.knowledge.artifact import Sensitivity
 from context_builder.knowledge.governance import GovernedSource
+from context_builder.knowledge.projection import projections
+
+_LONGEST_TITLE: Final = 80
+"""Characters of the title of what was said, as in ``context_knowledge_said``."""
+
+
+def heading_of(title: str, kind: str, status: str, superseded_by: str | None) -> str:
+    """Return a title, and what a reader has to know about its source; an empty ref is of what may not be named."""
+    about = [kind, status if status in ("draft", "stale", "superseded") else ""]
+    if superseded_by is not None:
+        about.append(f"superseded by {superseded_by}" if superseded_by else "superseded")
+    return f"{title} ({', '.join(filter(None, about))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +77,31 @@ class KnowledgeNode:
     @property
     def heading(self) -> str:
         """Return its title, and what a reader has to know about it."""
-        about = [self.kind, self.status if self.status in ("draft", "stale", "superseded") else ""]
-        if self.superseded_by is not None:
-            about.append(f"superseded by {self.superseded_by}" if self.superseded_by else "superseded")
-        return f"{self.title} ({', '.join(filter(None, about))})"
+        return heading_of(self.title, self.kind, self.status, self.superseded_by)
 
     def unnamed(self) -> KnowledgeNode:
         """Return it without the ref of what replaces it."""
         return replace(self, superseded_by="")
+
+    def redacted(self, policy: RedactionPolicy, longest: int) -> Redacted[KnowledgeNode]:
+        """Return it as it may be shown: redacted whole, and what is shorter made of that. It has to have its content.
+
+        A content that is longer than ``longest`` characters then is left out, as that of other nodes.
+        """
+        named = policy.mapping(
+            {"tags": self.tags, "speaker": self.speaker, "project": self.project, "module": self.module}
+        )
+        whole = policy.mapping({"content": self.content} | ({"title": self.title} if self.version else {}))
+        content = str(whole.value["content"])
+        shown = replace(
+            self,
+            **{**named.value, "tags": tuple(named.value["tags"])},
+            title=whole.value["title"] if self.version else _beginning(content),
+            content=content if len(content) <= longest else None,
+            projections=tuple(projections(content).values()),
+        )
+        altered = ", ".join(dict.fromkeys(filter(None, (whole.altered, named.altered))))
+        return Redacted(shown, altered, whole.withheld or named.withheld)
 
     def governed(self, tenant_id: str) -> GovernedSource:
         """Return what policies may know of it."""
@@ -103,3 +135,14 @@ class KnowledgeNode:
             evidence={} if proximity is None else {"graph": proximity},
             projections=self.projections,
         )
+
+
+def _beginning(text: str) -> str:
+    """Return the title of what was said: its beginning on one line, of whole words."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_TITLE else line[:_LONGEST_TITLE].rpartition(" ")[0] or line[:_LONGEST_TITLE]
+
+
+def is_found_redacted(node: KnowledgeNode) -> bool:
+    """Return whether a node is searched by what is shown of it redacted: confidential artifacts are."""
+    return bool(node.version) and node.sensitivity == Sensitivity.CONFIDENTIAL

@@ -19,6 +19,7 @@ from context_builder.assembly.ranking.signals import RankingSignal
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.errors import PinnedOverBudget
+from context_builder.knowledge.artifact import MAX_CONTENT
 from context_builder.knowledge.bundle import FittedBundle, entry_tokens, fitted
 from context_builder.knowledge.governance import Agent
 from context_builder.knowledge.repetition import unrepeated
@@ -29,11 +30,15 @@ from context_builder.knowledge.sources.query import PackageQuery
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageQuestion(AccessQuestion):
-    """Asks for the agent whom a credential names; the answer is noted in ``reports``, what failed in ``failures``."""
+    """Asks for the agent whom a credential names; the answer is noted in ``reports``, what failed in ``failures``.
+
+    Contents of more than ``longest`` characters are not wanted.
+    """
 
     agent: Agent
     reports: list[AccessReport]
     failures: dict[str, str]
+    longest: int = MAX_CONTENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,14 @@ class PackageRequest:
         agent = self._agent
         reports, failures = self._reports, self._failures
         return PackageQuestion(
-            self._query.query, now, agent.tenant, agent.sub, agent=agent, reports=reports, failures=failures
+            self._query.query,
+            now,
+            agent.tenant,
+            agent.sub,
+            agent=agent,
+            reports=reports,
+            failures=failures,
+            longest=self._query.longest,
         )
 
     def draft(self, retrieved: RetrievalResult) -> Draft:

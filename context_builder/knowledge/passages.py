@@ -49,9 +49,11 @@ def _pieces(paragraph: str, longest: int) -> Iterator[str]:
         if gathered and len(gathered) + len(words) > longest:
             yield " ".join(gathered)
             gathered = []
-        while len(words) > longest:
-            yield " ".join(words[:longest])
-            words = words[longest:]
-        gathered += words
+        whole = len(words) // longest * longest if len(words) > longest else 0
+        if whole and whole == len(words):
+            whole -= longest
+        for begin in range(0, whole, longest):
+            yield " ".join(words[begin : begin + longest])
+        gathered += words[whole:]
     if gathered:
         yield " ".join(gathered)

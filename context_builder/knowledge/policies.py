@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from context_builder.errors import KnowledgeUnavailable
+from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
+from context_builder.errors import KnowledgeUnavailable, PolicyError
 from context_builder.knowledge.governance import (
+    Access,
+    AccessDecision,
     Agent,
     DecisionContext,
     GovernedSource,
     PolicySet,
     decide,
     default_policies,
+    known,
     parse_policies,
 )
 from context_builder.knowledge.services import AccessReport
@@ -24,6 +31,14 @@ _KEPT: Final = 1_000
 """Tenants whose parsed policies are kept."""
 
 _ATTEMPTS: Final = 5
+
+QUICK_CHARACTERS: Final = 8_000
+"""Characters of policies that are read in some milliseconds."""
+
+QUICK_DECISIONS: Final = 200
+"""Sources, for each policy, that are decided about in some milliseconds. Patterns (``like``) may take longer."""
+
+_LIKE: Final = re.compile(r"\blike\b")
 
 _UNREAD: Final = -1
 """No version: what was written is read once more before anything is decided by it."""
@@ -37,14 +52,23 @@ class Governance(NamedTuple):
     policy_set: PolicySet
 
 
+class Decided(NamedTuple):
+    """Holds a decision for each source, and the refs of those that the agent may know of, though it may not read them
+    as they are."""
+
+    decisions: tuple[AccessDecision, ...]
+    known: frozenset[str]
+
+
 class PolicyStore:
     """Keeps Cedar policies by name; a tenant begins with those of the start, which it may replace and delete.
 
     Every call raises :class:`~context_builder.errors.KnowledgeError`.
     """
 
-    def __init__(self, functions: SqlFunctions) -> None:
+    def __init__(self, functions: SqlFunctions, run: Runner = in_thread) -> None:
         self._functions = functions
+        self._run = run
         self._parsed: OrderedDict[str, Governance] = OrderedDict()
 
     async def version(self, tenant_id: str) -> int:
@@ -63,7 +87,7 @@ class PolicyStore:
         if held is not None and held.texts == texts:
             policy_set = held.policy_set
         else:
-            policy_set = await asyncio.to_thread(parse_policies, texts)
+            policy_set = await self._policy_set(texts)
         governance = Governance(int(rows[0]["version"]), texts, policy_set)
         self._parsed[tenant_id] = governance
         self._parsed.move_to_end(tenant_id)
@@ -82,18 +106,63 @@ class PolicyStore:
         await self._replace(tenant_id, name, None)
         return True
 
+    async def decide(
+        self, governance: Governance, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext
+    ) -> Decided:
+        """Return what is decided, where it holds up nobody; all is denied and unknown where that takes too long."""
+        policy_set = governance.policy_set
+        if policy_set.cedar is not None and len(sources) * len(policy_set.policy_ids) <= QUICK_DECISIONS:
+            return _decided_by(policy_set, agent, sources, context)
+        try:
+            return await self._run(_decided, tuple(governance.texts.items()), agent, tuple(sources), context)
+        except TookTooLong:
+            reason = "the decision took too long"
+            return Decided(tuple(AccessDecision(one.ref, Access.DENIED, (), reason) for one in sources), frozenset())
+
+    async def _policy_set(self, texts: Mapping[str, str]) -> PolicySet:
+        """Return the policies; of those that cannot be read, or decided by, at once, without what Cedar decides by."""
+        if sum(map(len, texts.values())) > QUICK_CHARACTERS or any(_LIKE.search(text) for text in texts.values()):
+            return await self._run(_outline, tuple(texts.items()))
+        return await asyncio.to_thread(parse_policies, texts)
+
     async def _replace(self, tenant_id: str, name: str, text: str | None) -> PolicySet:
         for _ in range(_ATTEMPTS):
             held = await self.governance(tenant_id)
             texts = {other: kept for other, kept in held.texts.items() if other != name}
             if text is not None:
                 texts[name] = text
-            policy_set = await asyncio.to_thread(parse_policies, texts)
+            try:
+                policy_set = await self._policy_set(texts)
+            except TookTooLong:
+                raise PolicyError(name, 1, 1, "takes too long to read, with the others of the tenant") from None
             arguments = {"policy": name, "new_text": text, "seen": held.version}
             if (await self._functions.call("context_knowledge_govern", tenant_id, arguments))[0]:
                 self._parsed[tenant_id] = Governance(_UNREAD, texts, policy_set)
                 return policy_set
         raise KnowledgeUnavailable("others change this tenant's policies at the same time; try again")
+
+
+@lru_cache(maxsize=16)
+def _read(texts: tuple[tuple[str, str], ...]) -> PolicySet:
+    return parse_policies(dict(texts))
+
+
+def _outline(texts: tuple[tuple[str, str], ...]) -> PolicySet:
+    return replace(_read(texts), cedar=None)
+
+
+def _decided(
+    texts: tuple[tuple[str, str], ...], agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext
+) -> Decided:
+    return _decided_by(_read(texts), agent, sources, context)
+
+
+def _decided_by(
+    policy_set: PolicySet, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext
+) -> Decided:
+    decisions = decide(policy_set, agent, sources, context)
+    unread = [one for one, its in zip(sources, decisions, strict=True) if its.access is not Access.READ]
+    return Decided(decisions, known(policy_set, agent, unread, context) if unread else frozenset())
 
 
 class PolicyDecisions:
@@ -104,6 +173,8 @@ class PolicyDecisions:
 
     async def decide(self, agent: Agent, sources: Sequence[GovernedSource], context: DecisionContext) -> AccessReport:
         governance = await self._policies.governance(agent.tenant)
-        decisions = decide(governance.policy_set, agent, sources, context)
         policy_set = governance.policy_set
-        return AccessReport(decisions, policy_set.version, governance.version, policy_set.reads_time)
+        decided = await self._policies.decide(governance, agent, sources, context)
+        return AccessReport(
+            decided.decisions, policy_set.version, governance.version, policy_set.reads_time, decided.known
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 SIZES: Final = (1_600, 640, 256, 100, 40, 16)
@@ -23,29 +23,43 @@ def projections(text: str) -> dict[int, str]:
     They are made of its sentences in their order, first of those that begin paragraphs; a mark tells what is left out.
     """
     words = len(text.split())
+    sizes = [size for size in SIZES if size <= words * LARGEST_SHARE]
+    if not sizes:
+        return {}
+    paragraphs = list(filter(None, map(_sentences, _PARAGRAPH.split(text))))
+    lengths = [[len(sentence.split()) for sentence in sentences] for sentences in paragraphs]
     made: dict[int, str] = {}
-    for size in SIZES:
-        shorter = _extract(text, size) if size <= words * LARGEST_SHARE else ""
+    for size in sizes:
+        shorter = _extract(paragraphs, lengths, size)
         if shorter and shorter not in made.values():
             made[size] = shorter
     return made
 
 
-def _extract(text: str, room: int) -> str:
-    """Return sentences of ``text`` with at most ``room`` words; the beginning of the first, where that has more."""
-    paragraphs = list(filter(None, map(_sentences, _PARAGRAPH.split(text))))
-    places = sorted((place, number) for number, sentences in enumerate(paragraphs) for place in range(len(sentences)))
-    chosen: set[tuple[int, int]] = set()
-    for place, number in places:
-        words = len(paragraphs[number][place].split())
-        if words <= room:
-            room -= words
-            chosen.add((number, place))
+def _extract(paragraphs: Sequence[Sequence[str]], lengths: Sequence[Sequence[int]], room: int) -> str:
+    """Return sentences with at most ``room`` words; the beginning of the first, where that has more."""
     if not paragraphs:
         return ""
+    chosen: set[tuple[int, int]] = set()
+    for number, place in _by_place(lengths):
+        if not room:
+            break
+        if (words := lengths[number][place]) <= room:
+            room -= words
+            chosen.add((number, place))
     if not chosen:
         return " ".join(paragraphs[0][0].split()[:room]) + _GAP.rstrip()
     return _joined(paragraphs, chosen)
+
+
+def _by_place(lengths: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
+    """Yield paragraph and place of the first sentences of all paragraphs, then of the second ones, and so on."""
+    rest: Sequence[int] = range(len(lengths))
+    place = 0
+    while rest:
+        yield from ((number, place) for number in rest)
+        place += 1
+        rest = [number for number in rest if len(lengths[number]) > place]
 
 
 def _sentences(paragraph: str) -> list[str]:
@@ -54,11 +68,22 @@ def _sentences(paragraph: str) -> list[str]:
 
 
 def _joined(paragraphs: Sequence[Sequence[str]], chosen: set[tuple[int, int]]) -> str:
+    places: dict[int, list[int]] = {}
+    for number, place in sorted(chosen):
+        places.setdefault(number, []).append(place)
     lines: list[str] = []
-    for number, sentences in enumerate(paragraphs):
-        kept = [sentence for place, sentence in enumerate(sentences) if (number, place) in chosen]
-        if kept:
-            lines.append(" ".join(kept) + (_GAP.rstrip() if len(kept) < len(sentences) else ""))
-        elif lines and not lines[-1].endswith(_GAP.strip()):
-            lines.append(_GAP.strip())
+    before = next(iter(places)) - 1
+    for number, kept in places.items():
+        if number > before + 1:
+            _mark(lines)
+        gap = _GAP.rstrip() if len(kept) < len(paragraphs[number]) else ""
+        lines.append(" ".join(paragraphs[number][place] for place in kept) + gap)
+        before = number
+    if before + 1 < len(paragraphs):
+        _mark(lines)
     return "\n".join(lines)
+
+
+def _mark(lines: list[str]) -> None:
+    if not lines[-1].endswith(_GAP.strip()):
+        lines.append(_GAP.strip())

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from context_builder.knowledge.artifact import CamelModel, Name, Number, Ref, Text, Whole
+from context_builder.knowledge.artifact import CamelModel, Name, Number, Ref, Text, Whole, at_most
 
 MAX_BUDGET: Final = 2_000_000
 """Tokens."""
@@ -32,14 +32,14 @@ class Scope(CamelModel):
 
     project_id: Name = ""
     module_id: Name = ""
-    session_ids: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    session_ids: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
 
 
 class GraphRetrieval(CamelModel):
     """Asks for nodes within ``depth`` edges; no edge types means every type."""
 
     depth: Annotated[Whole, Field(ge=1, le=4)] = 2
-    edge_types: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    edge_types: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
     limit: Limit = 50
 
 
@@ -48,16 +48,16 @@ class SemanticRetrieval(CamelModel):
 
     top_k: Limit = 50
     threshold: Annotated[Number, Field(ge=0, le=1)] = 0.0
-    kinds: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    kinds: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
 
 
 class MetadataRetrieval(CamelModel):
     """Asks for artifacts with these fields; without fields, for those of the scope. All ``tags`` must match."""
 
-    types: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
-    statuses: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
-    modules: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
-    tags: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    types: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
+    statuses: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
+    modules: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
+    tags: Annotated[tuple[Name, ...], Field(max_length=100), at_most(100)] = ()
     limit: Limit = 50
 
 
@@ -81,5 +81,5 @@ class ContextBuildRequest(CamelModel):
     agent: RequestedBy = RequestedBy()
     scope: Scope = Scope()
     retrieval: Retrieval = Retrieval()
-    pinned: Annotated[tuple[Ref, ...], Field(max_length=100)] = ()
+    pinned: Annotated[tuple[Ref, ...], Field(max_length=100), at_most(100)] = ()
     model: Name = ""

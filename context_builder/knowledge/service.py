@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import structlog
 from ulid import ULID
 
+from context_builder.analysis.turns import FairTurns
 from context_builder.assembly.access import AccessPolicy
 from context_builder.assembly.background import Background
 from context_builder.assembly.budget.message_tokens import MessageTokenCounter
@@ -29,7 +30,7 @@ from context_builder.clock import Clock
 from context_builder.errors import AuditOfAnother, ContextBuilderError, PackageUnknown
 from context_builder.knowledge.access import PackageAccess, TurnAccess, TurnMemories
 from context_builder.knowledge.audit import PackageAudit, package_audit
-from context_builder.knowledge.cache import PackageCache
+from context_builder.knowledge.cache import TEXTS, PackageCache, is_withheld
 from context_builder.knowledge.composition import PackageIds, packaged, revision_of, without_cache
 from context_builder.knowledge.erasure import PackageErasure
 from context_builder.knowledge.governance import Access, Agent
@@ -39,7 +40,14 @@ from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.request import ContextBuildRequest, Scope
 from context_builder.knowledge.revision import PackageEntry, RecordedCaller, RecordedPackage
-from context_builder.knowledge.services import KnowledgeGraph, MemoryPolicy, MetadataIndex, VectorMemory
+from context_builder.knowledge.services import (
+    KnowledgeGraph,
+    MemoryPolicy,
+    MetadataIndex,
+    SessionSensitivities,
+    VectorMemory,
+    nothing_stated,
+)
 from context_builder.knowledge.signals import PackageWeights, package_signals
 from context_builder.knowledge.sources.graph import GRAPH, GraphSource
 from context_builder.knowledge.sources.metadata import METADATA, MetadataSource
@@ -137,7 +145,8 @@ class _Built(NamedTuple):
 class PackageService:
     """Builds, serves and explains packages.
 
-    Its ``viewer`` decides what agents may see of anything else; its ``erasure`` takes erased sources out of packages.
+    ``sensitivities`` are those of sessions. Its ``viewer`` decides what agents may see of anything else, and its
+    ``erasure`` takes erased sources out of packages.
 
     Everything raises :class:`~context_builder.errors.KnowledgeError` where the database does not do what is asked.
     """
@@ -151,6 +160,7 @@ class PackageService:
         count: Callable[[str], int],
         clock: Clock,
         config: PackageConfig | None = None,
+        sensitivities: SessionSensitivities = nothing_stated,
     ) -> None:
         self._services = services
         self._record = record
@@ -167,11 +177,13 @@ class PackageService:
             MetadataSource(services.index),
         )
         self._sources = sources
-        self._access = PackageAccess(services.policy, services.prepared)
-        self.viewer = Viewer(services.index, services.policy, services.redaction, services.prepared, count, clock)
+        self._access = PackageAccess(services.policy, services.index, services.redaction, services.prepared)
+        self.viewer = Viewer(
+            services.index, services.policy, services.redaction, services.prepared, count, clock, sensitivities
+        )
         self.erasure = PackageErasure(record, cache, self.viewer, services.index)
         self._background = Background()
-        self._at_once = asyncio.Semaphore(self._config.at_once)
+        self._at_once = FairTurns(self._config.at_once)
         self._retriever = Retriever(
             sources,
             None,
@@ -219,7 +231,7 @@ class PackageService:
         Raises :class:`~context_builder.errors.PinnedOverBudget`.
         """
         built = await self._begun(agent, request, trace, f"cpk_{ULID()}")
-        audit = await self.audit(agent, built.package.context_package_id, of_others=False)
+        audit = await self.audit(agent, built.package.context_package_id, of_others=agent.knows_all)
         return ExplainedPackage(built.package, audit, built.draft.added_by(more))
 
     async def _begun(self, agent: Agent, request: ContextBuildRequest, trace: TraceContext, package_id: str) -> _Built:
@@ -260,10 +272,18 @@ class PackageService:
         return Served(await self._seen(agent, package, await self.viewer.view(agent)), "hit" if cached else "rebuilt")
 
     async def _cached(self, agent: Agent, package_id: str) -> ContextPackage | None:
-        """Return the package of the agent's tenant as it is cached."""
+        """Return the package of the agent's tenant that is cached, with those texts that only the record has."""
         found = await self._cache.get(package_id)
-        is_it = found is not None and (found.tenant_id, found.context_package_id) == (agent.tenant, package_id)
-        return found if is_it else None
+        if found is None or (found.tenant_id, found.context_package_id) != (agent.tenant, package_id):
+            return None
+        if not any(map(is_withheld, found.sources)):
+            return found
+        recorded = await self._record.latest(agent.tenant, package_id)
+        if recorded is None or recorded.revision != found.revision:
+            return None
+        kept = {one["ref"]: {name: one[name] for name in TEXTS} for one in recorded.body["sources"]}
+        sources = tuple(one.model_copy(update=kept.get(one.ref)) if is_withheld(one) else one for one in found.sources)
+        return found.model_copy(update={"sources": sources})
 
     def prompt(self, package: ContextPackage) -> str:
         """Return what goes into a model's prompt: exactly ``tokens_used`` tokens."""
@@ -285,6 +305,10 @@ class PackageService:
             return []
         return await self._record.listing(agent.tenant, by, value, limit=limit, before=before)
 
+    async def knows(self, agent: Agent, package_id: str) -> bool:
+        """Return whether the agent's tenant has such a package."""
+        return await self._record.latest(agent.tenant, package_id) is not None
+
     async def feedback(
         self, agent: Agent, package_id: str, outcome: float | None, helped: Mapping[str, float], note: str
     ) -> None:
@@ -302,15 +326,8 @@ class PackageService:
             raise PackageUnknown(package_id)
         if not (of_others or recorded.caller.sub == agent.sub):
             raise AuditOfAnother(package_id)
-        audit = package_audit(found)
         intent = str(recorded.request.get("intent", ""))
-        revisions = []
-        for one in audit.revisions:
-            seen: dict[str, Any] = {"package": await self.viewer.seen_body(agent, one.package, intent)}
-            if one.graph is not None:
-                seen["graph"] = await self.viewer.seen_graph(agent, one.graph, intent)
-            revisions.append(one.model_copy(update=seen))
-        return audit.model_copy(update={"revisions": tuple(revisions)})
+        return await self.viewer.seen_audit(agent, package_audit(found), intent, of_everything=of_others)
 
     def for_turn(self, agent: Agent, scope: Scope | None, memories: TurnMemories | None = None) -> TurnKnowledge:
         """Return what a turn of the agent is built with, so that the graph and documents of a scope, if any, take part
@@ -318,7 +335,9 @@ class PackageService:
         source = None
         if scope is not None:
             asked = [one for one in self._sources if one.name in (SEMANTIC, GRAPH)]
-            source = TurnKnowledgeSource(asked, agent.tenant, scope, self._config.turn_time)
+            source = TurnKnowledgeSource(
+                asked, agent.tenant, scope, self._config.turn_time, self.viewer.admission(agent, "")
+            )
         return TurnKnowledge(source, TurnAccess(self._access, agent, memories), self._services.redaction)
 
     async def warm_up(self, tenant_id: str) -> None:
@@ -381,11 +400,20 @@ class PackageService:
         """Return the package as the agent, whose view is ``view``, may see it at present."""
         if view and package.view == view:
             return package
-        return await self.viewer.seen(agent, package, await self._intent(agent.tenant, package.context_package_id))
+        recorded = await self._record.latest(agent.tenant, package.context_package_id)
+        if recorded is None:
+            return await self.viewer.seen(agent, package, "", 0)
+        denied = 0
+        if agent.knows_all:
+            denied = await self._denied(agent.tenant, package.context_package_id)
+        elif recorded.caller == RecordedCaller(agent.sub, tuple(sorted(agent.roles))):
+            denied = package.denied
+        return await self.viewer.seen(agent, package, str(recorded.request.get("intent", "")), denied)
 
-    async def _intent(self, tenant_id: str, package_id: str) -> str:
-        recorded = await self._record.latest(tenant_id, package_id)
-        return str(recorded.request.get("intent", "")) if recorded is not None else ""
+    async def _denied(self, tenant_id: str, package_id: str) -> int:
+        """Return how many sources were denied to who asked for a package, whoever may know of them."""
+        found = await self._record.audit(tenant_id, package_id)
+        return sum(one.verdict == Access.DENIED for one in package_audit(found).candidates) if found else 0
 
     async def _failed(self, tenant_id: str, request_id: str, error: BaseException) -> None:
         """Mark the request as failed, which the failure at hand must not be lost for."""
@@ -409,6 +437,7 @@ class PackageService:
             tenant=agent.tenant,
             longest=min(request.token_budget * CHARS_A_TOKEN, 2_000_000),
             findings=Findings(asyncio.get_running_loop().create_future() if finds_alike else None),
+            admission=self.viewer.admission(agent, request.intent),
         )
         if retrieval.semantic and not finds_alike:
             self._recovery.begin(agent.tenant, request)

@@ -6,14 +6,22 @@ Every call raises :class:`~context_builder.errors.ContextBuilderError`, and take
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from context_builder.knowledge.artifact import Link
-from context_builder.knowledge.governance import AccessDecision, Agent, DecisionContext, GovernedSource
+from context_builder.knowledge.governance import Access, AccessDecision, Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.request import GraphRetrieval, MetadataRetrieval, Scope, SemanticRetrieval
+
+SessionSensitivities: TypeAlias = Callable[[str, Iterable[str]], Awaitable[Mapping[str, str]]]
+"""Returns the sensitivities of those of a tenant's sessions of which any is stated."""
+
+
+async def nothing_stated(tenant_id: str, sessions: Iterable[str]) -> Mapping[str, str]:
+    """Return no sensitivity of any session."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +48,19 @@ class AccessReport:
     """Holds access decisions in the order of the sources, and the policies that made them.
 
     ``policy_version`` names the policies; ``governance`` counts all changes of what may be seen. A decision that
-    ``depends_on_time`` must not be reused.
+    ``depends_on_time`` must not be reused. ``known`` are refs of sources of which the agent may know, though it may not
+    read them as they are.
     """
 
     decisions: tuple[AccessDecision, ...]
     policy_version: str
     governance: int
     depends_on_time: bool
+    known: frozenset[str] = frozenset()
+
+    def readable(self) -> frozenset[str]:
+        """Return the refs of the sources that may be read as they are."""
+        return frozenset(one.ref for one in self.decisions if one.access is Access.READ)
 
 
 class KnowledgeGraph(Protocol):
@@ -71,9 +85,15 @@ class VectorMemory(Protocol):
     """Finds nodes that are similar to an intent."""
 
     async def search(
-        self, tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int
+        self,
+        tenant_id: str,
+        intent: str,
+        asked: SemanticRetrieval,
+        scope: Scope,
+        longest: int,
+        without: Collection[str] = (),
     ) -> list[VectorDocument]:
-        """Return what is like the intent, best first."""
+        """Return what is like the intent, best first; artifacts and sessions that are left out as if not there."""
         ...
 
 

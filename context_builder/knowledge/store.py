@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from context_builder.errors import KnowledgeRejected
-from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, StoredArtifact
+import orjson
+import structlog
+
+from context_builder.analysis.bounded_process import Runner, TookTooLong, in_thread
+from context_builder.errors import ArtifactChanged, KnowledgeDataRejected, KnowledgeRejected
+from context_builder.knowledge.artifact import Artifact, Assessment, Edge, Link, Sensitivity, StoredArtifact
 from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.passages import passages
 from context_builder.knowledge.projection import projections
 from context_builder.memory.memory import Memory
 from context_builder.memory.rows import Row, as_key, as_row, storable
 from context_builder.storage.sql_functions import SqlFunctions
+
+log = structlog.get_logger(__name__)
+
+NOTHING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for when an artifact was updated that is not there."""
+
+LONG: Final = 20_000
+"""Characters of a content that is prepared beside the event loop."""
+
+Redact: TypeAlias = Callable[[Sequence[str]], Awaitable[list[str | None]]]
+"""Redacts texts where it holds up nobody; None is for one that it fails at."""
 
 SEPARATOR: Final = "\x1f"
 """Stands between a tenant and ``documents`` in the name of the space where its documents are searched."""
@@ -80,23 +97,55 @@ class Neighbourhood:
 class KnowledgeStore:
     """Keeps artifacts, edges and assessments. Every call raises :class:`~context_builder.errors.KnowledgeError`."""
 
-    def __init__(self, functions: SqlFunctions) -> None:
+    def __init__(self, functions: SqlFunctions, run: Runner = in_thread, redact: Redact | None = None) -> None:
+        """``redact`` is what confidential artifacts go through before they are made searchable."""
         self._functions = functions
+        self._run = run
+        self._redact = redact
 
     @property
     def name(self) -> str:
         return self._functions.name
 
-    async def put(self, tenant_id: str, ref: str, artifact: Artifact) -> PutResult:
-        """Store the artifact: new content makes the next version; what is equal changes nothing."""
+    async def put(
+        self,
+        tenant_id: str,
+        ref: str,
+        artifact: Artifact,
+        *,
+        over: StoredArtifact | Literal["nothing"] | None = None,
+        may_supersede: bool = True,
+    ) -> PutResult:
+        """Store the artifact: new content makes the next version; what is equal changes nothing.
+
+        What it says to supersede stays as it is unless it ``may_supersede`` that. Raises
+        :class:`~context_builder.errors.ArtifactChanged` unless it is stored ``over`` what is there, if given.
+        """
         document = _document(ref)
-        described = artifact.model_dump(mode="json") | {"ref": ref}
-        rows = [_passage(document, ref, artifact, place, text) for place, text in enumerate(_searchable(artifact))]
-        shorter = [{"words": words, "text": text} for words, text in projections(artifact.content).items()]
-        made = {"projections": shorter} if shorter else {}
+        described = artifact.model_dump(mode="json") | {"ref": ref, "supersedes_is_refused": not may_supersede}
+        found = artifact
+        if self._redact is not None and artifact.sensitivity is Sensitivity.CONFIDENTIAL:
+            found = await _redacted(artifact, self._redact)
+        if len(artifact.content) > LONG:
+            try:
+                rows, shorter = await self._run(_prepared, document, ref, found, artifact.content)
+            except TookTooLong:
+                raise KnowledgeDataRejected("the content takes too long to be parted into passages") from None
+        else:
+            rows, shorter = _prepared(document, ref, found, artifact.content)
+        made: dict[str, Any] = {"projections": orjson.Fragment(shorter)} if shorter else {}
+        if over is not None:
+            made["seen"] = NOTHING if over == "nothing" else datetime.fromisoformat(over.updated_at)
         answer = await self._one(
-            "context_knowledge_put", tenant_id, artifact=described, document=document, passages=rows, **made
+            "context_knowledge_put",
+            tenant_id,
+            artifact=described,
+            document=document,
+            passages=orjson.Fragment(rows),
+            **made,
         )
+        if answer.get("conflict"):
+            raise ArtifactChanged("the artifact is not what it was when it was read")
         return PutResult(int(answer["version"]), bool(answer["changed"]))
 
     async def get(self, tenant_id: str, refs: Sequence[str], version: int | None = None) -> dict[str, StoredArtifact]:
@@ -161,12 +210,12 @@ class KnowledgeStore:
 
     async def link(self, tenant_id: str, edges: Iterable[Edge]) -> int:
         """Store the edges; return how many different ones these were."""
-        rows = [edge.model_dump(mode="json") for edge in edges]
+        rows = await asyncio.to_thread(_rows, edges)
         return int(await self._one("context_knowledge_link", tenant_id, edges=rows)) if rows else 0
 
     async def unlink(self, tenant_id: str, edges: Iterable[Edge]) -> int:
         """Delete the edges, whatever their weight; return how many there were."""
-        rows = [edge.model_dump(mode="json") for edge in edges]
+        rows = await asyncio.to_thread(_rows, edges)
         return int(await self._one("context_knowledge_unlink", tenant_id, edges=rows)) if rows else 0
 
     async def assess(self, tenant_id: str, assessments: Iterable[Assessment]) -> None:
@@ -219,9 +268,32 @@ class KnowledgeStore:
         return (await self._call(function, tenant_id, **arguments))[0]
 
 
+def _rows(edges: Iterable[Edge]) -> list[dict[str, Any]]:
+    return [edge.model_dump(mode="json") for edge in edges]
+
+
+def _prepared(document: str, ref: str, found: Artifact, content: str) -> tuple[bytes, bytes]:
+    """Return the passages that an artifact is ``found`` by as rows, and the projections of its content, both as JSON;
+    nothing where there are none."""
+    rows = [_passage(document, ref, found, place, text) for place, text in enumerate(_searchable(found))]
+    shorter = [{"words": words, "text": text} for words, text in projections(content).items()]
+    return orjson.dumps(rows), orjson.dumps(shorter) if shorter else b""
+
+
 def _document(ref: str) -> str:
     """Return the session under which the passages of an artifact are remembered."""
     return as_key(ref) or ref
+
+
+async def _redacted(artifact: Artifact, redact: Redact) -> Artifact:
+    """Return what is searched of a confidential artifact: what is shown of it, or no more than its kind."""
+    kind = artifact.kind.value
+    shown = [text for text in await redact((artifact.title, artifact.content, *artifact.tags)) if text is not None]
+    if len(shown) < 2 + len(artifact.tags):
+        log.warning("knowledge.not_redacted")
+        return artifact.model_copy(update={"title": kind, "content": "", "tags": ()})
+    title, content, *tags = shown
+    return artifact.model_copy(update={"title": title or kind, "content": content, "tags": tuple(tags)})
 
 
 def _searchable(artifact: Artifact) -> list[str]:

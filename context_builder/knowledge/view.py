@@ -12,10 +12,10 @@ from context_builder.assembly.access import Access
 from context_builder.assembly.budget.section import Item
 from context_builder.assembly.candidate import Candidate
 from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.knowledge.artifact import stricter
-from context_builder.knowledge.bundle import bundle_tokens, entry_tokens, rendered
+from context_builder.knowledge.artifact import MAX_CONTENT, stricter
+from context_builder.knowledge.bundle import bundle_tokens, entry_tokens, heading, rendered
 from context_builder.knowledge.governance import Agent, GovernedSource
-from context_builder.knowledge.node import KnowledgeNode
+from context_builder.knowledge.node import KnowledgeNode, heading_of
 from context_builder.knowledge.package import ContextPackage, ContextSource, Projection
 from context_builder.knowledge.services import AccessReport
 
@@ -27,7 +27,8 @@ def view_of(agent: Agent, report: AccessReport | None) -> str:
     """Return the name of what an agent sees by a report's policies; decisions that depend on time have none."""
     if report is None or report.depends_on_time:
         return NEVER
-    named = json.dumps([agent.tenant, agent.sub, sorted(agent.roles), report.governance, report.policy_version])
+    who = (agent.tenant, agent.sub, sorted(agent.roles), agent.oversees)
+    named = json.dumps([*who, report.governance, report.policy_version])
     return "sha256:" + sha256(named.encode()).hexdigest()
 
 
@@ -52,24 +53,29 @@ def seen(
     report: AccessReport,
     redaction: RedactionPolicy,
     count: Callable[[str], int],
+    denied: int,
 ) -> ContextPackage:
     """Return the package as the report's agent may see it: without what is denied or gone, redacted where that is so.
 
-    ``stale`` names the sources of which there is a newer version.
+    ``denied`` is how many others were denied that the agent may know of. ``stale`` names the sources of which there is
+    a newer version.
     """
+    known = report.known | report.readable()
     access = {one.ref: one.access for one in report.decisions}
     shown: list[ContextSource] = []
     for source in package.sources:
         allowed = access.get(source.ref, Access.DENIED) if source.ref in nodes else Access.DENIED
         if allowed is Access.REDACTED and not source.projection.is_redacted:
-            redacted = _redacted(source, redaction)
+            redacted = _redacted(source, nodes[source.ref], redaction, count)
             if redacted is not None:
                 shown.append(redacted)
         elif allowed is not Access.DENIED:
             shown.append(source)
     named = {one.ref for one in shown}
     shown = [one if one.superseded_by is None or one.superseded_by in named else _unnamed(one) for one in shown]
-    denied = sum(1 for one in report.decisions if one.access is Access.DENIED and one.ref in nodes)
+    denied += sum(
+        1 for one in report.decisions if one.access is Access.DENIED and one.ref in nodes and one.ref in known
+    )
     while shown and bundle_tokens([_item(one) for one in shown], count) > package.token_budget:
         shown.pop()  # redaction can make a text longer
     counted = tuple(_counted(number, one, count) for number, one in enumerate(shown, 1))
@@ -77,8 +83,8 @@ def seen(
         update={
             "sources": counted,
             "tokens_used": bundle_tokens([_item(one) for one in counted], count),
-            "denied": package.denied + denied,
-            "redacted": sum(one.projection.is_redacted for one in counted),
+            "denied": denied,
+            "redacted": sum(one.projection.is_redacted and one.ref in known for one in counted),
             "policy_version": report.policy_version,
             "stale": tuple(one.ref for one in counted if 0 < one.version < nodes[one.ref].version),
         }
@@ -87,22 +93,42 @@ def seen(
 
 def _unnamed(source: ContextSource) -> ContextSource:
     """Return the source without the ref of what replaces it, which the caller may not be allowed to know."""
-    heading = source.heading.replace(f"superseded by {source.superseded_by}", "superseded")
-    return source.model_copy(update={"heading": heading, "superseded_by": None})
+    return _titled(source.model_copy(update={"superseded_by": None}), is_replaced=True)
+
+
+def _titled(source: ContextSource, *, is_replaced: bool = False) -> ContextSource:
+    """Return the source under the heading that its title makes; one that ``is_replaced`` does not say by what."""
+    newer = "" if is_replaced else source.superseded_by
+    label = heading_of(source.title, source.kind, source.status, newer)
+    titled = Item(source.ref, "", candidate=Candidate(source.ref, "", label=label))
+    return source.model_copy(update={"heading": heading(titled)})
 
 
 def _item(source: ContextSource) -> Item:
     return Item(source.ref, source.content, candidate=Candidate(source.ref, source.content, label=source.heading))
 
 
-def _redacted(source: ContextSource, redaction: RedactionPolicy) -> ContextSource | None:
-    """Return the source redacted; None where that is not possible."""
-    texts = [redaction.text(text).text for text in (source.content, source.title, source.heading)]
-    if any(text is None for text in texts):
+def _redacted(
+    source: ContextSource, node: KnowledgeNode, redaction: RedactionPolicy, count: Callable[[str], int]
+) -> ContextSource | None:
+    """Return the source redacted; None where that is not possible.
+
+    What shows a part of its content is made anew, of the whole one: a part may lack what tells that it is secret.
+    """
+    is_part = source.projection.is_summarised
+    if is_part and (node.content is None or node.version != source.version):
         return None
-    content, title, heading = (text or "" for text in texts)
-    projection = Projection.of(redacted=True, summarised=source.projection.is_summarised)
-    return source.model_copy(update={"content": content, "title": title, "heading": heading, "projection": projection})
+    given = replace(node, title=source.title, content=node.content if is_part else source.content)
+    shown, _, withheld = given.redacted(redaction, MAX_CONTENT)
+    if withheld or shown.content is None:
+        return None
+    parts = [text for text in shown.projections if count(text) <= count(source.content)] if is_part else [shown.content]
+    if not parts:
+        return None
+    is_replaced = source.superseded_by is None and "superseded" in source.heading
+    projection = Projection.of(redacted=True, summarised=is_part)
+    update = {"content": parts[0], "title": shown.title, "projection": projection}
+    return _titled(source.model_copy(update=update), is_replaced=is_replaced)
 
 
 def _counted(number: int, source: ContextSource, count: Callable[[str], int]) -> ContextSource:

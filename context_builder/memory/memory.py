@@ -52,7 +52,7 @@ class Memory:
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
     """Restricts which memories count; what is empty does not restrict. ``tags`` must all be there. ``ids`` are those of
-    memories, of which each may be one; ``speaker`` is a whole name.
+    memories, of which each may be one; ``speaker`` is a whole name; what is of ``without_sessions`` is left out.
 
     ``with_unowned`` lets through what belongs to the user and the persona named here or to none, as what was said in a
     session does; where none is named, only the latter. Without it, a filter that names nobody lets through everybody's.
@@ -68,12 +68,14 @@ class MemoryFilter:
     with_unowned: bool = False
     speaker: str | None = None
     ids: tuple[str, ...] = ()
+    without_sessions: tuple[str, ...] = ()
 
     def passes(self, memory: Memory) -> bool:
         """Return whether the memory meets the filter."""
         time = memory.time and in_utc(memory.time)
         return (
             self.session_id in (None, memory.session_id)
+            and memory.session_id not in self.without_sessions
             and self.speaker in (None, memory.speaker)
             and (not self.ids or memory.id in self.ids)
             and self._passes_owners(memory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from context_builder.memory.embedder import Embedder
 from context_builder.memory.sql_memory import QUERY_TIME, SearchOptions, SqlMemory
-from context_builder.storage.postgres import TIMEOUT
+from context_builder.storage.postgres import TIMEOUT, MovingDatabase
 from context_builder.storage.sql_functions import CONNECTIONS, PostgresFunctions
 from context_builder.storage.store_errors import MEMORY_ERRORS
 
@@ -15,7 +15,7 @@ class PostgresMemory(SqlMemory):
 
     def __init__(
         self,
-        url: str,
+        url: str | MovingDatabase,
         embedder: Embedder | None = None,
         options: SearchOptions | None = None,
         *,

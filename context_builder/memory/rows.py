@@ -98,6 +98,7 @@ def as_condition(where: MemoryFilter) -> Row:
         "with_unowned": where.with_unowned or None,
         "speaker": where.speaker,
         "ids": where.ids or None,
+        "without_sessions": tuple(map(as_key, where.without_sessions)) or None,
     }
     return {name: storable(value) for name, value in restricting.items() if value is not None}
 

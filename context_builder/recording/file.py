@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Final
 
@@ -58,6 +59,15 @@ class RecordingFile:
             os.close(self._descriptor)
             self._descriptor = None
 
+    def forget(self) -> None:
+        """Delete the file, and write nothing more."""
+        self.failed = True
+        self.close()
+        try:
+            delete(self.path)
+        except RecordingError as error:
+            log.error("recording.not_deleted", error=str(error))
+
     def fail(self, reason: str) -> None:
         """Tell why nothing more is recorded, once."""
         if not self.failed:
@@ -84,6 +94,11 @@ class RecordingFile:
             check_header(existing.readline(_LONGEST_HEADER), self._session_id)
         if os.pread(descriptor, 1, size - 1) != b"\n":
             os.write(descriptor, b"\n")  # the last run was cut off within a line
+
+
+def place_of(path: Path) -> str:
+    """Return where the file is, for people: on which machine, and its path."""
+    return f"{socket.gethostname()}:{path.absolute()}"
 
 
 def delete(path: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from context_builder.errors import RecordingError, SessionIdError
-from context_builder.session.keys import validate_session_id
+from context_builder.session.keys import decoded_session_id, encoded_session_id
 
 SUFFIX: Final = ".jsonl"
 
@@ -21,6 +21,11 @@ class RecordingEntry:
     path: Path
     size: int
     changed_at: float
+
+
+def file_name(session_id: str) -> str:
+    """Return the name of the file that the session is recorded in."""
+    return f"{encoded_session_id(session_id)}{SUFFIX}"
 
 
 def recordings_in(folder: Path) -> list[RecordingEntry]:
@@ -53,7 +58,7 @@ def _entry(entry: os.DirEntry[str]) -> RecordingEntry | None:
     if not entry.name.endswith(SUFFIX) or not entry.is_file(follow_symlinks=False):
         return None
     try:
-        session_id = validate_session_id(entry.name.removesuffix(SUFFIX))
+        session_id = decoded_session_id(entry.name.removesuffix(SUFFIX))
         status = entry.stat(follow_symlinks=False)
     except (SessionIdError, FileNotFoundError):  # it may have been deleted since it was listed
         return None

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Final
+from typing import Final, Literal
 
 import structlog
 
 from context_builder.clock import Instant
-from context_builder.recording.file import RecordingFile
+from context_builder.recording.file import RecordingFile, place_of
 from context_builder.recording.lines import Encoder, digest
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.published_state import PublishedState
@@ -38,18 +38,19 @@ class RecordingWriter:
     """Writes the recordings of all sessions of a process. The thread begins with the first of them."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[tuple[RecordingFile, Encode | None] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[RecordingFile, Encode | Literal["forget"] | None] | None] = SimpleQueue()
         self._thread: Thread | None = None
         self._open: set[RecordingFile] = set()
 
-    def put(self, file: RecordingFile, encode: Encode | None) -> None:
-        """Let the thread write a line, or with None close the file."""
+    def put(self, file: RecordingFile, encode: Encode | Literal["forget"] | None) -> None:
+        """Let the thread write a line, close the file with None, or delete it."""
         if self._thread is None:
             self._thread = Thread(target=self._work, name="recordings", daemon=True)
             self._thread.start()
-        if encode is not None and self._queue.qsize() >= MOST_WAITING:
+        ends = encode is None or encode == "forget"
+        if not ends and self._queue.qsize() >= MOST_WAITING:
             file.fail(f"the disk is too slow: {MOST_WAITING:,} lines wait")
-        if not file.failed or encode is None:
+        if not file.failed or ends:
             self._queue.put((file, encode))
 
     async def close(self) -> None:
@@ -82,9 +83,9 @@ class RecordingWriter:
             file.close()
         self._open.clear()
 
-    def _take(self, file: RecordingFile, encode: Encode | None) -> None:
-        if encode is None:
-            file.close()
+    def _take(self, file: RecordingFile, encode: Encode | Literal["forget"] | None) -> None:
+        if encode is None or encode == "forget":
+            (file.close if encode is None else file.forget)()
             self._open.discard(file)
             return
         self._open.add(file)
@@ -124,9 +125,17 @@ class FileRecorder:
         encoder, state_digest = self._encoder, digest(bytes(state))  # 3 ms a megabyte; the state is large to keep
         self._put(lambda: encoder.published(revision, state_digest, now))
 
+    @property
+    def place(self) -> str:
+        return place_of(self.path)
+
     def end(self) -> None:
         if self._file is not None:
             self._writer.put(self._file, None)
+
+    def forget(self) -> None:
+        if self._file is not None:
+            self._writer.put(self._file, "forget")
 
     def _put(self, encode: Encode) -> None:
         if self._file is not None:

@@ -9,10 +9,12 @@ from context_builder.redaction.named_secrets import NAME, SECRET_KINDS, Syntax, 
 from context_builder.redaction.secret import Secret
 from context_builder.redaction.secret_names import NameKind, kind_of_name
 from context_builder.redaction.secret_patterns import secrets_in
-from context_builder.redaction.secret_values import is_like_a_password
+from context_builder.redaction.secret_values import is_like_a_password, is_mixed, is_random
 
 _OPENERS: Final = (":", "|", ">", "|-", ">-", "|+", ">+")
-_OPENED: Final = re.compile(r"(?:\\{0,3}[\"'`]|[\])]){0,3}\s{0,4}(?::\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$")
+_OPENED: Final = re.compile(
+    r"(?:\\{0,3}[\"'`]|[\])]){0,3}(?:\s(?:is|was))?\s{0,4}(?::\s{0,4}(?:[|>][+-]?\d?)?|>)\s{0,8}$"
+)
 _OPENING: Final = 200
 """Characters at the end of a line in which the name of the value below is looked for."""
 
@@ -27,6 +29,12 @@ _DATA: Final = re.compile(r"(\s*)(?:string)?data:\s*$", re.IGNORECASE)
 _DATA_ENTRY: Final = re.compile(
     r"\s+[\"']?[\w.-]{1,80}[\"']?:\s{0,4}(?:([\"']?)([A-Za-z0-9+/]{10,8000}={0,2})\1\s*$|[|>][+-]?\s*$)"
 )
+_GOES_ON: Final = re.compile(
+    r"[\s>|#*-]{0,16}((?=\S{0,999}(?:\d|[a-z][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9_+/.~-]{4,1000}={0,2})"
+    r"(?P<alone>[.,;:!?]?\s{0,8}$)?"
+)
+"""What a line begins with that is no word: the rest of a secret that ended the line before."""
+_ENDS_MASKED: Final = re.compile(r"§§secret\((?!PRIVATE_KEY)[^)\s]{0,64}\)\s{0,8}$")
 _PUBLIC_BLOCK: Final = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}(?:CERTIFICATE|PUBLIC KEY|MESSAGE|SIGNATURE)")
 
 
@@ -37,6 +45,7 @@ class LineContext:
         self._name_above = NameKind.UNKNOWN
         self._data_indent: str | None = None
         self._is_public = False
+        self._broken_off = ""
 
     def secrets(self, line: str) -> list[Secret]:
         """Return the secrets of the next line, in order, none overlapping another."""
@@ -44,8 +53,13 @@ class LineContext:
         found = secrets_in(line, without_context=not is_public)
         if below := self._value_below(line):
             found = sorted((*(one for one in found if one.end <= below.start or below.end <= one.start), below))
+        elif self._broken_off and (rest := _GOES_ON.match(line)) and _is_rest(rest):
+            found = [Secret(*rest.span(1), self._broken_off)]
         if line and not line.isspace():
             self._note(line)
+            self._broken_off = found[-1].kind if found and found[-1].end >= len(line.rstrip()) else ""
+            if _ENDS_MASKED.search(line, max(0, len(line) - 90)):
+                self._broken_off = "KEY"
         return found
 
     def _value_below(self, line: str) -> Secret | None:
@@ -82,10 +96,15 @@ class LineContext:
             self._is_public = block[1] == "BEGIN"
 
 
+def _is_rest(match: re.Match[str]) -> bool:
+    """Return whether what a line begins with may be the rest of a secret: all of the line, or much mixed."""
+    return match["alone"] is not None or is_mixed(match[1]) or is_random(match[1])
+
+
 def _name_at_end(line: str) -> NameKind:
     """Return what the name at the end of a line says of the value below it."""
-    kinds = [kind_of_name(name.group()) for name in NAME.finditer(line) if _OPENED.match(line, name.end())]
-    return kinds[-1] if kinds else NameKind.UNKNOWN
+    opened = (name.group() for name in NAME.finditer(line) if _OPENED.match(line, name.end()))
+    return max(map(kind_of_name, opened), default=NameKind.UNKNOWN)
 
 
 def _is_base64(value: str) -> bool:

@@ -12,7 +12,15 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 from context_builder.extras import require_extra
-from context_builder.redaction.spoken_pii import DIGIT_WORDS, PiiSpan, apart, mail_addresses, numbers
+from context_builder.redaction.readings import readings
+from context_builder.redaction.spoken_pii import (
+    DIGIT_WORDS,
+    PiiSpan,
+    apart,
+    mail_addresses,
+    numbers,
+    with_signs,
+)
 
 REGIONS: Final = ("US", "GB", "DE", "FR", "IN", "IL", "CA", "BR", "AU", "ES", "IT")
 """Countries whose national phone numbers are known; those with a ``+`` are, of all."""
@@ -60,12 +68,19 @@ class PiiRedactor:
 
     def find(self, text: str) -> list[PiiSpan]:
         """Return the personal data in ``text``, in order."""
-        found: list[PiiSpan] = []
+        read = readings(text)
+        signed = with_signs(read[-1])
+        return apart(
+            PiiSpan(*reading.place(one.start, one.end), one.kind)
+            for reading in (read if signed is read[-1] else (*read, signed))
+            for one in self._in_windows(reading.text)
+        )
+
+    def _in_windows(self, text: str) -> Iterator[PiiSpan]:
         for start in range(0, max(len(text) - _OVERLAP, 1), _WINDOW - _OVERLAP):
             window = text[start : start + _WINDOW]
             if _WORTH_A_LOOK.search(window):
-                found += (PiiSpan(start + one.start, start + one.end, one.kind) for one in self._within(window))
-        return apart(found)
+                yield from (PiiSpan(start + one.start, start + one.end, one.kind) for one in self._within(window))
 
     def _within(self, text: str) -> Iterator[PiiSpan]:
         yield from numbers(text)

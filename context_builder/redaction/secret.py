@@ -22,6 +22,16 @@ def placeholder(kind: str) -> str:
     return f"§§secret({kind})"
 
 
+def masked(text: str, secrets: Iterable[Secret]) -> str:
+    """Return a text with placeholders for secrets, which are in order and apart."""
+    shown: list[str] = []
+    at = 0
+    for secret in secrets:
+        shown += (text[at : secret.start], placeholder(secret.kind))
+        at = secret.end
+    return "".join((*shown, text[at:]))
+
+
 def has_one_of(words: Iterable[str], text: str) -> bool:
     """Return whether a text has one of ``words``; most lines are examined no further than this."""
     for word in words:  # noqa: SIM110 any() with a generator takes twice as long

@@ -9,15 +9,15 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
-from unicodedata import category, normalize
 
 from context_builder.redaction.named_secrets import named_secrets
+from context_builder.redaction.readings import readings
 from context_builder.redaction.secret import PLACEHOLDER, Secret, has_one_of
 from context_builder.redaction.secret_formats import formatted_secrets
 from context_builder.redaction.secret_names import is_harmless
 from context_builder.redaction.secret_values import is_dummy, is_like_a_password, is_random_without_context
 
-_LIKE_A_KEY: Final = re.compile(
+LIKE_A_KEY: Final = re.compile(
     r"(?<![A-Za-z0-9_+/=.:~-])(?=[A-Za-z0-9_+/=.:~-]{12})[A-Za-z+/.:-]*(?:[0-9_=~]|(?<=[A-Z]{2}))"
 )
 """What almost every line with a key has: 12 characters of keys, with a digit, a sign or two capitals among them."""
@@ -45,31 +45,28 @@ _NAME_BEFORE: Final = re.compile(
 _BEFORE: Final = 110
 _BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{20,4000}={0,2}(?![A-Za-z0-9+/=_-])")
 
-_DISGUISED: Final = re.compile(
-    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
-)
-"""Characters that nobody sees, and letters and digits of other widths and faces."""
-
 
 def secrets_in(line: str, *, without_context: bool = True) -> list[Secret]:
     """Return the secrets of one line in order, none overlapping another; placeholders are none.
 
     ``without_context`` also finds those that only look random.
     """
-    plain, places = _normalized(line)
-    found = [*_by_form(plain, without_context=without_context), *named_secrets(plain)]
+    found = [
+        Secret(*reading.place(one.start, one.end), one.kind)
+        for reading in readings(line)
+        for one in chain(by_form(reading.text, without_context=without_context), named_secrets(reading.text))
+    ]
     if not found:
         return found
-    if places:
-        found = [Secret(places[one.start], places[one.end - 1] + 1, one.kind) for one in found]
     found = list(_outside_placeholders(line, found))
     return _merged((*found, *_said_again(line, found)))
 
 
-def _by_form(line: str, *, without_context: bool) -> Iterator[Secret]:
+def by_form(line: str, *, without_context: bool) -> Iterator[Secret]:
+    """Yield the secrets that their form gives away; ``without_context`` also those that only look random."""
     if "://" in line or "-u" in line:
         yield from _in_addresses(line)
-    if not _LIKE_A_KEY.search(line) and not has_one_of(_SHORT_SECRETS, line.lower()):
+    if not LIKE_A_KEY.search(line) and not has_one_of(_SHORT_SECRETS, line.lower()):
         return
     yield from formatted_secrets(line)
     yield from _encoded(line)
@@ -121,23 +118,6 @@ def _decoded(encoded: str) -> str:
     except (NotBase64Error, UnicodeDecodeError):
         return ""
     return text if text.replace("\n", "").isprintable() else ""
-
-
-def _normalized(line: str) -> tuple[str, list[int]]:
-    """Return the line in plain letters, without invisible characters, and where each of its characters is in ``line``.
-
-    There are no places where the line is plain already.
-    """
-    if line.isascii() or not _DISGUISED.search(line):
-        return line, []
-    shown: list[str] = []
-    places: list[int] = []
-    for place, char in enumerate(line):
-        plain = normalize("NFKC", char)
-        if category(char) != "Cf":
-            shown.append(plain if len(plain) == 1 else char)
-            places.append(place)
-    return "".join(shown), places
 
 
 def _outside_placeholders(line: str, found: Iterable[Secret]) -> Iterator[Secret]:

@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from context_builder.redaction.readings import Reading
+
 PRECEDENCE: Final = ("EMAIL_ADDRESS", "IBAN_CODE", "CREDIT_CARD", "IP_ADDRESS", "US_SSN", "PHONE_NUMBER")
 """Which kind wins where two are found in one place: the one with more checks behind it."""
 
@@ -56,6 +58,24 @@ _MAIL: Final = re.compile(
     r" at [\w-]{1,64}(?:(?: dot |\.)[\w-]{1,24}){1,4}\b(?! (?:dot|at)\b|\.\w)",
     re.IGNORECASE,
 )
+_SIGNS: Final = re.compile(
+    r"\s{0,2}[\[({<]\s?(?:(?P<at>at|@|ät|arroba|klammeraffe)|dot|\.|punkt|punto|point)\s?[\])}>]\s{0,2}", re.IGNORECASE
+)
+"""The signs of a mail address as they are written for people: ``[at]``, ``(dot)``."""
+
+_NO_NAME: Final = re.compile(
+    r"(?:apply|arriv|ask|availab|bas|book|bought|build|built|buy|check|click|download|found|glanc|go|host|learn|liv|log|look"
+    r"|meet|more|met|order|page|point|post|purchas|read|regist|search|see|seen|shop|sho[pw]|sign|site|sold|star|start|stay"
+    r"|stor|subscrib|visit|watch|web|work)(?:e|ed|es|s|ing|ped|ping|er|le|ing|up|in|site)?"
+    r"|down|here|in|it|live|now|on|out|over|stuff|that|there|things?|this|today|up|was|is|are|were|be|been|good|bad|great",
+    re.IGNORECASE,
+)
+"""Words before an ``at`` that tell where something is, and are no name."""
+_DOMAIN_SAID: Final = re.compile(
+    r" dot (?:com|org|net|edu|gov|info|biz|io|ai|dev|app|eu|uk|us|de|fr|ch|at|nl|be|es|it|pt|se|no|dk|fi|pl|cz"
+    r"|ie|in|jp|cn|ru|br|mx|au|nz|ca|za|example|test)$",
+    re.IGNORECASE,
+)
 _MAIL_SAID: Final = re.compile(r"\b(?:e ?-?mail|mail|address|write|reach|contact|id)\b", re.IGNORECASE)
 
 
@@ -74,11 +94,20 @@ def numbers(text: str) -> Iterator[PiiSpan]:
 
 
 def mail_addresses(text: str) -> Iterator[PiiSpan]:
-    """Yield mail addresses spelled in words: with a dot before the ``at``, or after words of mail."""
+    """Yield mail addresses spelled in words.
+
+    They have a dot before the ``at``, words of mail before them, or a domain that is spelled out behind a name.
+    """
     for match in _MAIL.finditer(text):
         name, _, _ = match.group().partition(" at ")
-        if " " in name or _MAIL_SAID.search(text[max(0, match.start() - _BEFORE) : match.start()]):
+        is_said = " " in name or _MAIL_SAID.search(text[max(0, match.start() - _BEFORE) : match.start()])
+        if is_said or (_DOMAIN_SAID.search(match.group()) and not _NO_NAME.fullmatch(name)):
             yield PiiSpan(*match.span(), "EMAIL_ADDRESS")
+
+
+def with_signs(reading: Reading) -> Reading:
+    """Return the reading with signs in place of such as ``[at]``; itself without any."""
+    return reading.replaced((*sign.span(), "@" if sign["at"] else ".") for sign in _SIGNS.finditer(reading.text))
 
 
 def _is_card(digits: str, before: str) -> bool:

@@ -26,11 +26,11 @@ from context_builder.server.access.caller import Caller, Role
 from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
 from context_builder.server.routes.memories import found_memories
 from context_builder.server.routes.sessions import check_messages
+from context_builder.server.seen_session import SeenSession, seen_session
 from context_builder.server.services import Services
-from context_builder.server.session_points import explained_points
 from context_builder.server.trace import current_trace
 from context_builder.session.client import JsonObject, SessionClient
-from context_builder.session.keys import validate_session_id
+from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +72,7 @@ class AgentTools:
     async def session_state(self, session_id: SessionName) -> dict[str, Any]:
         """Return a conversation's summary, newest messages, topics and keywords."""
         with _told():
-            state = await SessionClient(await self._redis(session_id, Role.READER), session_id).remembered()
+            state = await (await self._session(session_id)).state()
             if state is None:
                 raise not_found()
             return state
@@ -86,7 +86,7 @@ class AgentTools:
     ) -> dict[str, Any]:
         """Return points of a conversation's summary with the messages that each comes from."""
         with _told():
-            points = await explained_points(await self._redis(session_id, Role.READER), session_id)
+            points = await (await self._session(session_id)).points()
             found = [one for one in points if point_id is None or one["id"] == point_id]
             if not found and (point_id is not None or not points):
                 raise not_found()
@@ -166,6 +166,10 @@ class AgentTools:
             raise Problem(403, "forbidden", f"this needs the role {needed.value}")
         return caller
 
+    async def _session(self, session_id: str) -> SeenSession:
+        redis = await self._redis(session_id, Role.READER)
+        return await seen_session(self._services, self._caller(), session_id, redis)
+
     async def _redis(self, session_id: str, needed: Role) -> Redis:
         redis = await self._services.sessions.redis_of(self._may(needed), validate_session_id(session_id))
         if redis is None:
@@ -181,7 +185,7 @@ def _told() -> Iterator[None]:
     except Problem as problem:
         raise ToolError(problem.detail) from None
     except SessionIdError:
-        raise ToolError("a session id is 1 to 128 of A-Z a-z 0-9 . _ -") from None
+        raise ToolError(f"a session id is {SESSION_ID_RULE}") from None
     except ValidationError as error:
         raise ToolError(invalid(error.errors()).detail) from None
     except ContextBuilderError as error:

@@ -10,14 +10,18 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from context_builder import __version__
 from context_builder.errors import ContextBuilderError
 from context_builder.server import problem
+from context_builder.server.asgi.agents import AgentsMiddleware
 from context_builder.server.asgi.authentication import PAGE, AuthenticationMiddleware, current_caller
 from context_builder.server.asgi.body_limit import BodyLimitMiddleware
 from context_builder.server.asgi.failures import FailureMiddleware
+from context_builder.server.asgi.framing import FramingMiddleware
 from context_builder.server.asgi.host_names import HostMiddleware
+from context_builder.server.asgi.shares import RateMiddleware, TurnMiddleware
 from context_builder.server.page.app import entrance, page_app
 from context_builder.server.routes import (
     artifacts,
@@ -64,6 +68,10 @@ def create_app(services: Services) -> FastAPI:
         title="context_builder",
         version=__version__,
         summary="Live conversation memory, and packages of context that fit.",
+        description=(
+            "Names in JSON are in camelCase, but for a session's state and messages. Bodies may have them in "
+            "snake_case, too: `tokenBudget` or `token_budget`. Answers may get further fields."
+        ),
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
@@ -72,11 +80,16 @@ def create_app(services: Services) -> FastAPI:
         lifespan=life,
         generate_unique_id_function=lambda route: route.name,
         middleware=[
+            Middleware(ProxyHeadersMiddleware, trusted_hosts=list(services.trusted_proxies)),
             Middleware(TraceMiddleware),
             Middleware(FailureMiddleware),
+            Middleware(FramingMiddleware),
             Middleware(HostMiddleware, names=services.names),
             Middleware(AuthenticationMiddleware, authenticator=services.authenticator),
+            Middleware(RateMiddleware, shares=services.shares),
             Middleware(BodyLimitMiddleware),
+            Middleware(TurnMiddleware, shares=services.shares),
+            Middleware(AgentsMiddleware, stopping=services.stopping),
         ],
         exception_handlers=dict.fromkeys(
             (problem.Problem, HTTPException, RequestValidationError, ContextBuilderError), problem.answer

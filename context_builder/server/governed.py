@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from context_builder.knowledge.artifact import Sensitivity, StoredArtifact, stricter
+from context_builder.knowledge.artifact import StoredArtifact, stricter
 from context_builder.knowledge.governance import GovernedSource
+from context_builder.knowledge.viewer import said_in
 
 
 def artifact_source(tenant_id: str, artifact: StoredArtifact, shown: StoredArtifact | None = None) -> GovernedSource:
@@ -24,10 +25,4 @@ def artifact_source(tenant_id: str, artifact: StoredArtifact, shown: StoredArtif
 
 def session_source(tenant_id: str, session_id: str, stated: StoredArtifact | None) -> GovernedSource:
     """Return what was said in a session as policies know it, as sensitive as the session's artifact states."""
-    return GovernedSource(
-        ref=f"session:{session_id}",
-        tenant=tenant_id,
-        kind="message",
-        sensitivity=stated.sensitivity if stated is not None else Sensitivity.INTERNAL.value,
-        session=session_id,
-    )
+    return said_in(tenant_id, session_id, stated.sensitivity if stated is not None else None)

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from context_builder.errors import (
+    ArtifactChanged,
     AuditOfAnother,
     ContextBuilderError,
     IdempotencyClash,
@@ -31,7 +32,7 @@ from context_builder.tracing import TraceContext
 
 MEDIA_TYPE: Final = "application/problem+json"
 
-_SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+SHOWN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 _MOST_ERRORS: Final = 20
 
 _UNPROCESSABLE: Final = 422
@@ -127,9 +128,7 @@ def invalid(errors: Sequence[Mapping[str, Any]]) -> Problem:
 
 def _place(location: Sequence[Any]) -> str:
     """Return where it is, such as ``body.retrieval.graph.depth``; what the caller named freely is not repeated."""
-    return ".".join(
-        str(part) if isinstance(part, int) or _SHOWN_NAME.fullmatch(str(part)) else "?" for part in location
-    )
+    return ".".join(str(part) if isinstance(part, int) or SHOWN_NAME.fullmatch(str(part)) else "?" for part in location)
 
 
 _WORDS: Final = {
@@ -169,6 +168,8 @@ def problem_of(error: ContextBuilderError) -> Problem:
     if isinstance(error, PinnedOverBudget):  # also where a package is built again, of sources that have grown
         detail = "even the shortest projections of all pinned sources exceed the token budget"
         return Problem(409, "pinned_over_budget", detail, sizes=error.sizes, tokenBudget=error.limit)
+    if isinstance(error, ArtifactChanged):
+        return Problem(412, "changed", "it is not, or no longer, what If-Match or If-None-Match says")
     if isinstance(error, IdempotencyClash):
         return Problem(_UNPROCESSABLE, "idempotency_clash", str(error))
     if isinstance(error, _REFUSED_DATA):

@@ -25,31 +25,36 @@ from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.authentication import current_caller
 from context_builder.server.asgi.host_names import HostNames
+from context_builder.server.asgi.shares import ShareLimits, Shares
 from context_builder.server.problem import not_found
 from context_builder.server.session_watch import SessionWatches
-from context_builder.session.keys import validate_session_id
+from context_builder.session.client import JsonObject
+from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
 from context_builder.session.servers import SessionServers
 from context_builder.session.store.registry import RegisteredSession
+from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import SqlFunctions
 
 
 class Knowing(NamedTuple):
-    """Says for whom a turn is, and in which scope, if any, knowledge takes part in it."""
+    """Says for whom a turn is, and in which scope, if any, knowledge takes part in it.
+
+    What was said in the session that is its ``own`` the agent sees as it is; None where there is none.
+    """
 
     agent: Agent
     scope: Scope | None
+    own: str | None
 
 
 class BuildTurn(Protocol):
-    """Builds the prompt of a session's turn of what the agent may see, knowledge included where that is asked for.
-
-    Raises :class:`~context_builder.errors.StoreError` for an unknown session.
+    """Builds the prompt of the turn of a session, whose ``state`` is as the agent may see it, knowledge included where
+    that is asked for.
     """
 
     async def __call__(
         self,
-        redis: Redis,
-        session_id: str,
+        state: JsonObject,
         query: str,
         *,
         max_prompt_tokens: int,
@@ -107,10 +112,13 @@ class Services:
     build_turn: BuildTurn
     policies: PolicyStore
     verify_audit: VerifyAudit
+    secret: SharedSecret
     recordings: RecordingLibrary | None
     after_put: tuple[TenantBackground, ...]
     max_message_bytes: int
     has_model: bool
+    trusted_proxies: tuple[str, ...] = ()
+    shares: Shares = field(default_factory=lambda: Shares(ShareLimits()))
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     watches: SessionWatches = field(default_factory=SessionWatches)
 
@@ -122,7 +130,7 @@ def _session_id(value: str) -> str:
     try:
         return validate_session_id(value)
     except SessionIdError:
-        raise ValueError("a session id is 1 to 128 of A-Z a-z 0-9 . _ -") from None
+        raise ValueError(f"a session id is {SESSION_ID_RULE}") from None
 
 
 async def _services(request: Request) -> Services:
@@ -138,7 +146,7 @@ ServicesHere = Annotated[Services, Depends(_services)]
 CallerHere = Annotated[Caller, Depends(_caller)]
 
 
-SessionId = Annotated[str, AfterValidator(_session_id), Path(description="1 to 128 of A-Z a-z 0-9 . _ -")]
+SessionId = Annotated[str, AfterValidator(_session_id), Path(description=f"{SESSION_ID_RULE}, percent-encoded")]
 
 
 async def _own_redis(session_id: SessionId, services: ServicesHere, caller: CallerHere) -> Redis:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import jsonpatch
 import orjson
@@ -21,6 +21,9 @@ from context_builder.session.store.state_patch import MARK_BYTES
 from context_builder.storage.redis_availability import translated
 
 log = structlog.get_logger(__name__)
+
+ReadState: TypeAlias = Callable[[], Awaitable[JsonObject | None]]
+"""Reads what a session publishes."""
 
 INTERVAL: Final = 0.1
 """Seconds between two looks, and so between two patches."""
@@ -45,8 +48,8 @@ class Patch(NamedTuple):
 class SessionWatch:
     """Follows one session. ``number`` counts changes; ``gone`` is set when Redis holds nothing of the session."""
 
-    def __init__(self, redis: Redis, session_id: str) -> None:
-        self._client = SessionClient(redis, session_id)
+    def __init__(self, redis: Redis, session_id: str, read: ReadState | None = None) -> None:
+        self._read = read or SessionClient(redis, session_id).remembered
         self._redis = redis
         self._keys = Keys(session_id)
         self._mark: bytes | None = None
@@ -81,7 +84,7 @@ class SessionWatch:
                 self._tell()
 
     async def _take(self, mark: bytes) -> None:
-        state = await self._client.remembered()
+        state = await self._read()
         self._mark = mark
         if state is None:
             self.gone = True
@@ -151,15 +154,24 @@ class SessionWatches:
     """Holds the watches of one process, each running while somebody watches."""
 
     def __init__(self) -> None:
-        self._watches: OrderedDict[tuple[Redis, str], SessionWatch] = OrderedDict()
+        self._watches: OrderedDict[tuple[Redis, str, bool], SessionWatch] = OrderedDict()
 
     @asynccontextmanager
-    async def watching(self, redis: Redis, session_id: str) -> AsyncIterator[SessionWatch]:
-        """Watch a session meanwhile. Raises :class:`StoreError` when Redis does not answer."""
-        what = (redis, session_id)  # another Redis is another tenant's, whose session may be called the same
+    async def watching(
+        self, redis: Redis, session_id: str, read: ReadState | None = None
+    ) -> AsyncIterator[SessionWatch]:
+        """Watch a session meanwhile; one that is shown redacted is ``read`` so, the same for all who see that.
+
+        Raises :class:`StoreError` when Redis does not answer.
+        """
+        what = (
+            redis,
+            session_id,
+            read is not None,
+        )  # another Redis is another tenant's, whose session may be called the same
         watch = self._watches.get(what)
         if watch is None or watch.gone:
-            watch = self._watches[what] = SessionWatch(redis, session_id)
+            watch = self._watches[what] = SessionWatch(redis, session_id, read)
         self._watches.move_to_end(what)
         watch.watchers += 1
         try:

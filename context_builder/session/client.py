@@ -84,6 +84,12 @@ class SessionClient:
                 if isinstance(pushed, Exception):
                     raise pushed
 
+    async def is_known(self) -> bool:
+        """Return whether anything runs the session, or ever ran it as far as is remembered."""
+        keys = self._keys
+        async with translated():
+            return bool(await self._redis.exists(keys.checkpoint, keys.state, keys.owner, keys.conversation))
+
     async def state(self) -> JsonObject | None:
         """Return the published state, or ``None`` when there is none (never ran, or expired)."""
         return await self._read(self._keys.state)

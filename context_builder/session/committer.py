@@ -49,7 +49,7 @@ class Committer:
         self._vain_tries = 0
         self._wrong_key = ""
         self._described_at = clock.now()
-        self._incremental = self._next_attempt = Commit(conversation_state=b"", active_at=0.0)
+        self._incremental = self._next_attempt = Commit(conversation_state=b"", silent_for=0.0)
         self._stopping = False
         self._committed_at = float("-inf")
 
@@ -118,7 +118,7 @@ class Committer:
         counted = checkpoint.write_counters(conversation) if written or published else b""
         return Commit(
             conversation_state=conversation_state(conversation, now),
-            active_at=conversation.last_message.wall,
+            silent_for=conversation.silent_for(now),
             state=session_state(conversation, self._store.revision + 1, now, counted) if published else None,
             head=checkpoint.write_head(conversation, counted) if written else b"",
             order=checkpoint.write_order(conversation) if written else b"",

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final, NamedTuple
 
 from context_builder import metrics
-from context_builder.clock import Clock
+from context_builder.clock import Clock, Instant
 from context_builder.errors import MessageError
 from context_builder.session.config import SessionConfig
 from context_builder.session.messages.message import MAX_NUMBER, Message, decode
 from context_builder.session.store.commit_history import CommitHistory, position_after
 from context_builder.session.store.dead_letters import DeadLetter
+from context_builder.session.store.delivery import CutDelivery
 from context_builder.session.store.store import SessionStore
 from context_builder.storage.redis_availability import until_available
 from context_builder.values import value
+
+AHEAD: Final = 86_400.0
+"""Seconds after its arrival that a message may be said: another time zone is no more. One that was said in 2099 counts
+as said now, or nothing would replace it until then."""
 
 BLOCK_SECONDS: Final = 1
 """One blocking read lasts this long at most; below every socket timeout."""
@@ -127,7 +132,9 @@ class Inbox:
         decoded = []
         for raw in deliveries:
             try:
-                message = decode(raw, now, max_bytes=self._rules.max_message_bytes)
+                if isinstance(raw, CutDelivery):
+                    raise MessageError(f"larger than {self._rules.max_message_bytes} bytes")
+                message = _said_by_now(decode(raw, now, max_bytes=self._rules.max_message_bytes), now)
                 decoded.append(Decoded(raw, message, message.identity))
             except MessageError as error:
                 decoded.append(Decoded(raw, None, letter=DeadLetter.of(raw, str(error), now).encode()))
@@ -171,6 +178,14 @@ class Inbox:
 
     def _is_beyond(self, message: Message) -> bool:
         return _spoken_number(message) > self.highest_number
+
+
+def _said_by_now(message: Message, now: Instant) -> Message:
+    """Return the message, of which the time counts as now where it lies ahead; what is published of it stays."""
+    if message.time <= now.wall + AHEAD:
+        return message
+    metrics.TIMESTAMPS_AHEAD.inc()
+    return replace(message, time=now.wall)
 
 
 _NEW, _KNOWN, _DEAD = (metrics.MESSAGES.labels(outcome) for outcome in ("new", "known", "dead"))

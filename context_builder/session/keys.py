@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal, get_args
+from urllib.parse import quote, unquote
 
 from context_builder.errors import SessionIdError
 
@@ -13,7 +15,7 @@ FENCE: Final = "context_builder:fence"
 """Hash of the counter that fencing tokens come from. No expiry: a token must never be given out twice."""
 
 SESSIONS: Final = "context_builder:sessions"
-"""Sorted set of session ids by the time of their last message. No expiry: it is how sessions that
+"""Sorted set of session ids by the time of their last message on Redis' clock. No expiry: it is how sessions that
 outlived their retention are found; a swept or forgotten session leaves it."""
 
 SUMMARY_SEQS: Final = "context_builder:summary_seqs"
@@ -27,6 +29,9 @@ expiry: a process may be frozen for as long as its machine is suspended. At most
 PACKAGE: Final = "context_builder:package:"
 """Begins the key of a cached context package, before its id."""
 
+PACKAGE_SIGNATURE: Final = "context_builder:package_signature:"
+"""Begins the key of a cached context package's signature, before its id. Lives as long as the package."""
+
 ARRIVALS: Final = "context_builder:arrivals"
 """Channel on which our own clients tell ids of sessions that they have pushed to."""
 
@@ -35,19 +40,62 @@ Receiver = Literal["archive", "memory"]
 
 RECEIVERS: Final[tuple[Receiver, ...]] = get_args(Receiver)
 
-_SESSION_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
+SESSION_ID_RULE: Final = "1 to 128 of letters, digits and . _ - : @ + ~ = ,"
+"""What a session id is, for people."""
+
+_PUNCTUATION: Final = frozenset("._-:@+~=,")
+_MARKS: Final = ("Mn", "Mc")
+"""Categories of what many scripts write onto a letter."""
+
+_INVISIBLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that cannot be seen (``Default_Ignorable_Code_Point`` of Unicode)."""
+
+_LONGEST: Final = 128
+_LONGEST_ENCODED: Final = 240
+"""With a suffix, a file may be named so."""
 
 
 def validate_session_id(session_id: str) -> str:
-    """Return the id; raises :class:`SessionIdError` when it could reach another session's keys."""
-    if not _SESSION_ID.fullmatch(session_id):
-        raise SessionIdError(f"session id {session_id[:128]!r}: use 1 to 128 of A-Z a-z 0-9 . _ -")
+    """Return the id; raises :class:`SessionIdError` for one that no session can have."""
+    if not is_session_id(session_id):
+        raise SessionIdError(f"session id {session_id[:_LONGEST]!r}: use {SESSION_ID_RULE}")
     return session_id
 
 
 def is_session_id(text: str) -> bool:
-    """Return whether a session may have this id."""
-    return _SESSION_ID.fullmatch(text) is not None
+    """Return whether a session may have this id: nothing in it is invisible, or part of a path."""
+    if not 0 < len(text) <= _LONGEST:
+        return False
+    if text.isascii():
+        return all(char.isalnum() or char in _PUNCTUATION for char in text)
+    return all(map(_is_visible, text)) and len(encoded_session_id(text)) <= _LONGEST_ENCODED
+
+
+def _is_visible(char: str) -> bool:
+    is_known = char.isalnum() or char in _PUNCTUATION or unicodedata.category(char) in _MARKS
+    return is_known and not _INVISIBLE.match(char)
+
+
+def encoded_session_id(session_id: str) -> str:
+    """Return the id in ASCII letters, digits and ``. _ - ~ %``, percent-encoded: for names of files."""
+    return quote(session_id, safe="")
+
+
+def decoded_session_id(encoded: str) -> str:
+    """Return the id that was encoded so. Raises :class:`SessionIdError` for what is none, or not encoded like that."""
+    session_id = validate_session_id(unquote(encoded, errors="replace"))
+    if encoded_session_id(session_id) != encoded:
+        raise SessionIdError(f"{encoded[:_LONGEST]!r} is not how a session id is encoded")
+    return session_id
+
+
+def split_key(key: bytes) -> tuple[str, str] | None:
+    """Return the id and the name in ``context_builder:ID:NAME``; None of another key. No session need have the id."""
+    prefix, _, rest = key.decode(errors="replace").partition(":")
+    session_id, _, name = rest.rpartition(":")
+    return (session_id, name) if prefix == "context_builder" and session_id else None
 
 
 def dead_count_field(receiver: Receiver) -> str:
@@ -84,12 +132,15 @@ class Keys:
     ``owner``             string  the lease: fencing token and holder                         LEASE_TIME
     ``control``           string  what another process asks of the owner                      10 min
     ``packages``          set     ids of cached packages that show what was said              as they
+    ``recordings``        set     where it is recorded: machines and files                    session
     ``agent_items``       list    what the OpenAI Agents SDK keeps of it                      1 week
     ===================== ======= =========================================================== ==========
 
     "session" means: until ``SESSION_RETENTION`` after the last message, and never while input,
     buffer, pending or an outbox hold anything. Redis cannot express that as an expiry (a push to
     ``input`` would have to prolong it), so such sessions are swept by the next daemon to run.
+
+    A name has no colon, so that the last one ends the id, whatever that is.
     """
 
     session_id: str
@@ -172,6 +223,10 @@ class Keys:
         return self._key("packages")
 
     @property
+    def recordings(self) -> str:
+        return self._key("recordings")
+
+    @property
     def agent_items(self) -> str:
         return self._key("agent_items")
 
@@ -192,5 +247,6 @@ class Keys:
             self.memory_dead,
             self.owner,
             self.control,
+            self.recordings,
             self.agent_items,
         )

@@ -76,7 +76,13 @@ SessionEvent = Received | DeliveriesRejected | DeadLettered | Charged | TaskStar
 
 
 class Recorder(Protocol):
-    """Records what happens in one session. No method waits or raises, whatever becomes of the recording."""
+    """Records what happens in one session. No method waits or raises, whatever becomes of the recording.
+
+    ``place`` is the machine and the file that it is in; empty where nothing is recorded.
+    """
+
+    @property
+    def place(self) -> str: ...
 
     def begin(self, session_id: str, rules: SessionConfig, snapshot: StoredSession, now: Instant) -> None:
         """Record that the session continues from ``snapshot``."""
@@ -96,9 +102,15 @@ class Recorder(Protocol):
         """Record that the session leaves; no other event follows."""
         ...
 
+    def forget(self) -> None:
+        """Delete the recording, because the session was forgotten; no other event follows."""
+        ...
+
 
 class NoRecorder:
     """Records nothing: sessions have it unless somebody asked for a recording."""
+
+    place = ""
 
     def begin(self, session_id: str, rules: SessionConfig, snapshot: StoredSession, now: Instant) -> None:
         return None
@@ -110,4 +122,7 @@ class NoRecorder:
         return None
 
     def end(self) -> None:
+        return None
+
+    def forget(self) -> None:
         return None

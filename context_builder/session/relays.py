@@ -103,12 +103,20 @@ class Relays:
         """Return whether nothing waits to be delivered."""
         return all(relay.is_done for relay in self.each())
 
+    @property
+    def are_away(self) -> bool:
+        """Return whether something waits, and none of those that it waits for takes anything."""
+        late = self._late()
+        return bool(late) and all(relay.failures >= WORTH_GIVING_UP for relay in late)
+
+    def _late(self) -> list[OutboxRelay]:
+        return [relay for relay in self.each() if not relay.is_done]
+
     def are_done_or_given_up(self, session_id: str) -> bool:
         """Return whether an ending session need not wait: all is delivered, or no late receiver takes anything."""
-        late = [relay for relay in self.each() if not relay.is_done]
-        if not all(relay.failures >= WORTH_GIVING_UP for relay in late):
+        if not (self.are_done or self.are_away):
             return False
-        for relay in late:
+        for relay in self._late():
             about = {"receiver": relay.receiver, "waiting": relay.waiting}
             log.error("session.ended_undelivered", session_id=session_id, **about)
         return True

@@ -28,6 +28,17 @@ class SessionServer:
     tenant_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class SessionsFound:
+    """Holds the sessions of all servers that answer, most recently active first; what no session can have as its id,
+    though it was pushed to; and by name, why the other servers are ``away``.
+    """
+
+    sessions: list[RegisteredSession]
+    unusable: list[str]
+    away: dict[str, str]
+
+
 class SessionServers:
     """Holds the servers that sessions live on.
 
@@ -54,6 +65,26 @@ class SessionServers:
         """
         listed = await asyncio.gather(*map(self._sessions_on, self._servers))
         return most_recent_first(session for part in listed for session in part)
+
+    async def find_all(self) -> SessionsFound:
+        """Return what all servers hold. Raises :class:`StoreError` when none of them answers."""
+        looks = await asyncio.gather(*map(self._look_at, self._servers), return_exceptions=True)
+        found = SessionsFound([], [], {})
+        for server, look in zip(self._servers, looks, strict=True):
+            if isinstance(look, StoreError) and len(looks) > 1:
+                found.away[server.name] = str(look)
+            elif isinstance(look, BaseException):
+                raise look
+            else:
+                found.sessions.extend(look[0])
+                found.unusable.extend(look[1])
+        if looks and len(found.away) == len(looks):
+            raise StoreUnavailable("; ".join(f"{name}: {why}" for name, why in found.away.items()))
+        return SessionsFound(most_recent_first(found.sessions), found.unusable, found.away)
+
+    async def _look_at(self, server: SessionServer) -> tuple[list[RegisteredSession], list[str]]:
+        registry = SessionRegistry(server.redis)
+        return await registry.sessions(), await registry.unusable()
 
     async def newest(self, count: int) -> list[str]:
         """Return the ids of the newest sessions, so many of each server. Raises :class:`StoreUnavailable`."""

@@ -20,7 +20,7 @@ from context_builder.analysis.turns import share
 from context_builder.archive.archive import Archive
 from context_builder.clock import Clock, SystemClock
 from context_builder.costs import NO_USAGE
-from context_builder.errors import LeaseLost, SessionOwned, StoreUnavailable
+from context_builder.errors import LeaseLost, SessionOwned, StoreError, StoreUnavailable
 from context_builder.memory.memory import TenantMemory
 from context_builder.session.alarm import Alarm
 from context_builder.session.committer import Committer
@@ -126,11 +126,16 @@ class Session:
         return self.ready.is_set() and not self.told_to_stop.is_set() and not self._committer.is_late(self._rules.tick)
 
     def is_idle(self, seconds: float) -> bool:
-        """Return whether nobody has spoken for so long, and nothing of the session waits, be it for a summary."""
+        """Return whether nobody has spoken for so long, and nothing waits but for a receiver that is away."""
         if not self.ready.is_set() or self._inbox.waiting or not self._events.empty():
             return False
-        silent_for = self.conversation.silent_for(self._clock.now())
-        return silent_for >= seconds and self.conversation.is_settled and self.relays.are_done
+        is_done = self.relays.are_done or self.relays.are_away
+        return self.silent_for >= seconds and self.conversation.is_settled and is_done
+
+    @property
+    def silent_for(self) -> float:
+        """Return the seconds since somebody spoke."""
+        return self.conversation.silent_for(self._clock.now())
 
     def stop(self) -> None:
         """Finish the commit under way and leave; the next run continues the rest."""
@@ -175,9 +180,12 @@ class Session:
         try:
             held = await self._store.held()
             if self._store.lineage.was_forgotten(held):
+                self._recorder.forget()
                 await self.relays.take_back(begun_anew=bool(held.revision))
         except Exception as error:  # noqa: BLE001 a receiver may be anybody's and fail in any way
             log.error("session.forgotten_in_part", advice="forget it again", error=reason_of(error))
+            with suppress(StoreError):
+                await self._store.forgotten_in_part()
 
     async def startup(self, *, takeover: bool = False, wait: bool = True) -> bool:
         """Become the owner, continue from the checkpoint, publish. Return false when stopped before that."""
@@ -202,6 +210,9 @@ class Session:
     async def _continue(self) -> None:
         snapshot, now = await self._committer.load(), self._clock.now()
         self._recorder.begin(self.session_id, self._rules, snapshot, now)
+        if self._recorder.place:
+            with suppress(StoreError):  # a Redis that is full, for one
+                await self._store.note_recording(self._recorder.place)
         self._conversation = checkpoint.restore(
             self.session_id, snapshot.fields, snapshot.pending, self._rules, now, self._count_tokens
         )

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import DirectoryPath, Field, SecretStr
 from pydantic.dataclasses import dataclass
 
-from context_builder.config import CONFIG, Count, HttpUrl, ModelName, Seconds, setting
-from context_builder.settings.types import GrpcUrl, Port, PostgresUrl, PriceTable, RedisUrl, RedisUrls
+from context_builder.config import CONFIG, Count, HttpUrl, ModelName, Rate, Seconds, setting
+from context_builder.settings.types import GrpcUrl, Networks, Port, PostgresUrl, PriceTable, RedisUrl, RedisUrls
 from context_builder.storage.urls import server_name
 
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -196,6 +196,25 @@ class ServerSettings:
         "unset. port",
     )
     names: str = setting("", "SERVE_NAMES", "Further host names that the server answers to, separated by commas. names")
+    caller_rate: Rate = setting(
+        100.0, "SERVE_CALLER_RATE", "Calls a second of one caller that the server answers. calls a second"
+    )
+    tenant_rate: Rate = setting(
+        400.0, "SERVE_TENANT_RATE", "Calls a second of one tenant that the server answers. calls a second"
+    )
+    caller_streams: Count = setting(32, "SERVE_CALLER_STREAMS", "Event streams that one caller may have open. streams")
+    tenant_streams: Count = setting(128, "SERVE_TENANT_STREAMS", "Event streams that one tenant may have open. streams")
+    tenant_requests: Count = setting(
+        8,
+        "SERVE_TENANT_REQUESTS",
+        "Calls of one tenant that the server works on at the same time; further ones wait. calls",
+    )
+    proxies: Networks = setting(
+        "",
+        "SERVE_TRUSTED_PROXIES",
+        "Addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto the server believes, separated by "
+        "commas. addresses or networks, such as 10.0.0.0/8",
+    )
     jwks_url: HttpUrl | None = setting(
         None, "AUTH_JWKS_URL", "URL of the JSON Web Key Set whose keys sign the callers' JWTs. URL"
     )

@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import re
+from ipaddress import ip_network
 from typing import Annotated
 from urllib.parse import unquote_plus, urlsplit
 
@@ -33,6 +34,18 @@ def _check_grpc_url(value: str) -> str:
 
 GrpcUrl = Annotated[str, AfterValidator(_check_grpc_url)]
 RedisUrl = Annotated[SecretStr, _secret_url_of("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")]
+
+
+def _check_networks(value: str) -> str:
+    for one in filter(None, (one.strip() for one in value.split(","))):
+        try:
+            ip_network(one, strict=False)
+        except ValueError:
+            raise ValueError("must be addresses or networks, such as 10.0.0.0/8, separated by commas") from None
+    return value
+
+
+Networks = Annotated[str, AfterValidator(_check_networks)]
 
 
 def _listed(value: object) -> object:

@@ -52,6 +52,22 @@ async def apply(url: str) -> list[str]:
             connection.terminate()
 
 
+async def retain(url: str, days: int) -> None:
+    """Have the database keep the record of packages for so many days at least, whoever calls its functions.
+
+    Raises :class:`~context_builder.errors.ArchiveError`.
+    """
+    require_driver()
+    import asyncpg
+
+    with translated(f"PostgreSQL at {printable(url)}", ARCHIVE_ERRORS):
+        connection = await asyncpg.connect(url, timeout=TIMEOUT, command_timeout=TIMEOUT, statement_cache_size=0)
+        try:
+            await connection.execute("SELECT context_package_retain($1)", days)
+        finally:
+            connection.terminate()
+
+
 async def lacking(url: str) -> list[str]:
     """Return the names of migrations that the database lacks. Raises :class:`~context_builder.errors.ArchiveError`."""
     require_driver()

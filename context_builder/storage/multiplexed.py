@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 import hiredis
@@ -26,6 +27,15 @@ MOST_BYTES: Final = 2**20
 
 SILENT_SECONDS: Final = 5.0
 """A connection that has not answered all that it was sent at once for so long is replaced."""
+
+DOUBT_SECONDS: Final = 0.25
+"""A connection that is silent for so long is doubted: when another one answers meanwhile, and :data:`GRACE_SECONDS`
+later it is silent still, the network has lost it without a word, and it is replaced."""
+
+GRACE_SECONDS: Final = 0.1
+
+SLOWEST: Final = 1_000_000
+"""Bytes a second; what is sent more is given more time before it is doubted."""
 
 LOOK_SECONDS: Final = 0.1
 """Time between two looks for answers that are late: one timer for all commands."""
@@ -61,6 +71,20 @@ class _Limited(NamedTuple):
     answer: asyncio.Future[Any]
 
 
+@dataclass(eq=False, slots=True)
+class _Exchange:
+    connection: Connection
+    unanswered: deque[_Waiting]
+    limit: asyncio.Timeout
+    is_over: bool = False
+
+    @property
+    def is_being_answered(self) -> bool:
+        """Return whether part of an answer has come."""
+        reader = getattr(getattr(self.connection, "_parser", None), "_reader", None)
+        return reader is not None and bool(reader.has_data())
+
+
 class MultiplexedRedis(Redis):
     """Sends commands over :data:`LANES` connections of ``client``'s pool.
 
@@ -74,6 +98,7 @@ class MultiplexedRedis(Redis):
         self._idle = lanes
         self._lanes: set[asyncio.Task[None]] = set()
         self._connections: list[Connection] = []
+        self._doubts: set[asyncio.Task[None]] = set()
         self._limited: list[_Limited] = []
         self._looking: asyncio.TimerHandle | None = None
 
@@ -132,9 +157,10 @@ class MultiplexedRedis(Redis):
         del close_connection_pool
         if self._looking:
             self._looking.cancel()
-        for lane in [*self._lanes]:
-            lane.cancel()
-        await asyncio.gather(*self._lanes, return_exceptions=True)
+        under_way = [*self._lanes, *self._doubts]
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
         self._looking = None
         self._limited.clear()
         while self._waiting:
@@ -172,10 +198,17 @@ class MultiplexedRedis(Redis):
             try:
                 sent = b"".join(part for command in batch for part in command.packed)
                 await connection.send_packed_command(sent, check_health=False)
-                async with _answered_in_time():
-                    while unanswered:
-                        answer = await self._answer(connection, unanswered[0])
-                        _settle(unanswered.popleft(), answer)
+                async with _answered_in_time() as limit:
+                    exchange = _Exchange(connection, unanswered, limit)
+                    patience = DOUBT_SECONDS + len(sent) / SLOWEST
+                    doubt = asyncio.get_running_loop().call_later(patience, self._doubt, exchange)
+                    try:
+                        while unanswered:
+                            answer = await self._answer(connection, unanswered[0])
+                            _settle(unanswered.popleft(), answer)
+                    finally:
+                        exchange.is_over = True
+                        doubt.cancel()
                 healthy = True
             finally:
                 if healthy:
@@ -191,6 +224,45 @@ class MultiplexedRedis(Redis):
             for command in unanswered:
                 command.answer.cancel()
             raise
+
+    def _doubt(self, exchange: _Exchange) -> None:
+        task = asyncio.create_task(self._end_if_lost(exchange), name="redis doubt")
+        self._doubts.add(task)
+        task.add_done_callback(self._doubts.discard)
+
+    async def _end_if_lost(self, exchange: _Exchange) -> None:
+        """End the exchange if another connection answers and this one does not."""
+        while not exchange.is_over:
+            before, is_silent = len(exchange.unanswered), not exchange.is_being_answered
+            answers = is_silent and await self._pings()
+            await asyncio.sleep(GRACE_SECONDS)
+            is_silent = len(exchange.unanswered) == before and not exchange.is_being_answered
+            if answers and is_silent and not exchange.is_over:
+                exchange.limit.reschedule(0.0)
+                await self._drop_idle()
+                return
+
+    async def _pings(self) -> bool:
+        """Return whether Redis answers on a connection that is made for it: those that are idle may be lost, too."""
+        connection: Connection = self.connection_pool.make_connection()  # type: ignore[no-untyped-call]
+        try:
+            async with asyncio.timeout(SILENT_SECONDS):
+                await connection.connect()  # type: ignore[no-untyped-call]
+                await connection.send_command("PING", check_health=False)
+                await connection.read_response()
+        except (RedisError, OSError, TimeoutError):
+            return False
+        finally:
+            await connection.disconnect(nowait=True)
+        return True
+
+    async def _drop_idle(self) -> None:
+        """Close what is idle: where the network has lost one connection, it has probably lost others."""
+        while self._connections:
+            connection = self._connections.pop()
+            await connection.disconnect(nowait=True)
+            await self._return(connection)
+        await self.connection_pool.disconnect(inuse_connections=False)
 
     async def _connected(self) -> Connection:
         """Return a connection that was not closed while it was idle."""
@@ -216,10 +288,10 @@ class MultiplexedRedis(Redis):
 
 
 @asynccontextmanager
-async def _answered_in_time() -> AsyncIterator[None]:
+async def _answered_in_time() -> AsyncIterator[asyncio.Timeout]:
     try:
-        async with asyncio.timeout(SILENT_SECONDS):
-            yield
+        async with asyncio.timeout(SILENT_SECONDS) as limit:
+            yield limit
     except TimeoutError:
         raise RedisConnectionError("no answer") from None
 

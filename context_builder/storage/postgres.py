@@ -10,7 +10,8 @@ import importlib
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from context_builder.errors import ContextBuilderError
 from context_builder.extras import require_extra
@@ -51,8 +52,21 @@ _PREPARED: Final = 100
 """Statements that a connection keeps prepared."""
 
 
+@dataclass(frozen=True, slots=True)
+class MovingDatabase:
+    """Names the address of a database that may have another one later.
+
+    ``restarted`` returns the present one, after it has started the server again if it was killed; None where somebody
+    stopped it.
+    """
+
+    url: str = field(repr=False)
+    restarted: Callable[[], Awaitable[str | None]]
+
+
 class PostgresPool:
-    """Lends connections to the database at ``url``, at most so many.
+    """Lends connections to the database at ``url``, at most so many. The address of one that moves is asked for again
+    where it cannot be reached.
 
     Connects at first use. Works through a transaction pooler: prepared statements are kept only where ``set_up`` is
     given and there is none, and ``is_direct`` says so. ``set_up`` is then what a new connection runs for its session.
@@ -61,7 +75,7 @@ class PostgresPool:
 
     def __init__(
         self,
-        url: str,
+        url: str | MovingDatabase,
         errors: StoreErrors,
         *,
         max_connections: int,
@@ -70,7 +84,8 @@ class PostgresPool:
         set_up: str | None = None,
     ) -> None:
         require_driver()
-        self._url = url
+        self._url = url.url if isinstance(url, MovingDatabase) else url
+        self._restarted = url.restarted if isinstance(url, MovingDatabase) else None
         self._errors = errors
         self._max_connections = max_connections
         self._timeout = timeout
@@ -110,6 +125,7 @@ class PostgresPool:
                 self.is_direct = self._set_up is not None and await self._answers_directly()
                 self._pool = await asyncpg.create_pool(
                     self._url,
+                    connect=self._connect,
                     min_size=0,
                     max_size=self._max_connections,
                     timeout=self._timeout,
@@ -121,13 +137,23 @@ class PostgresPool:
             return self._pool
 
     async def _answers_directly(self) -> bool:
-        import asyncpg
-
-        connection = await asyncpg.connect(self._url, timeout=self._timeout, command_timeout=self._timeout)
+        connection = await self._connect(timeout=self._timeout, command_timeout=self._timeout)
         try:
             return await _is_direct(connection)
         finally:
             connection.terminate()
+
+    async def _connect(self, *_: object, **options: Any) -> asyncpg.Connection:
+        """Connect to where the database is now."""
+        import asyncpg
+
+        try:
+            return await asyncpg.connect(self._url, **options)
+        except OSError:
+            if self._restarted is None or (url := await self._restarted()) is None:
+                raise
+            self._url = url
+            return await asyncpg.connect(url, **options)
 
     async def _begin_session(self, connection: asyncpg.Connection) -> None:
         if not await _is_direct(connection):

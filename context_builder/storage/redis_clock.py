@@ -15,6 +15,15 @@ async def clock_skew(redis: Redis) -> float:
     Raises :class:`~context_builder.errors.StoreUnavailable` when Redis does not answer.
     """
     before = time.time()
+    there = await redis_time(redis)
+    return there - (before + time.time()) / 2
+
+
+async def redis_time(redis: Redis) -> float:
+    """Return the epoch seconds of Redis' clock, which is the same for all processes; a machine's own may be wrong.
+
+    Raises :class:`~context_builder.errors.StoreUnavailable` when Redis does not answer.
+    """
     async with translated():
         seconds, micros = await redis.time()
-    return float(seconds + micros / 1e6 - (before + time.time()) / 2)
+    return float(seconds + micros / 1e6)

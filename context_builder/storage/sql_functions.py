@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
-from context_builder.storage.postgres import TIMEOUT, PostgresPool
+from context_builder.storage.postgres import TIMEOUT, MovingDatabase, PostgresPool
 from context_builder.storage.store_errors import StoreErrors
 from context_builder.storage.supabase import SupabaseProject
 
@@ -64,7 +64,12 @@ class PostgresFunctions:
     """
 
     def __init__(
-        self, url: str, errors: StoreErrors, *, timeout: float = TIMEOUT, connections: int = CONNECTIONS
+        self,
+        url: str | MovingDatabase,
+        errors: StoreErrors,
+        *,
+        timeout: float = TIMEOUT,
+        connections: int = CONNECTIONS,
     ) -> None:
         self._pool = PostgresPool(
             url,

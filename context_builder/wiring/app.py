@@ -21,6 +21,7 @@ from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedde
 from context_builder.errors import ArchiveError, EngineError, StoreError, StoreUnavailable
 from context_builder.memory.joining import JoiningMemory
 from context_builder.memory.memory import MemoryStore, TenantMemory
+from context_builder.recording.folder import file_name
 from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.host.host import SessionHost, open_host
 from context_builder.session.session import Session, SessionDependencies
@@ -207,7 +208,7 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
 
 def recording_of(session_id: str, settings: Settings) -> Path | None:
     """Return the file in which every run of the session is recorded, if the settings want that."""
-    return settings.process.record_dir / f"{session_id}.jsonl" if settings.process.record_dir else None
+    return settings.process.record_dir / file_name(session_id) if settings.process.record_dir else None
 
 
 async def _open_redis(settings: Settings) -> tuple[Redis, str, Described]:

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
@@ -20,6 +21,9 @@ from context_builder.engines.redis import STANDARD_PORT, RedisEngine
 from context_builder.errors import EngineError
 from context_builder.extras import require_extra
 from context_builder.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from context_builder.storage.postgres import MovingDatabase
 
 log = structlog.get_logger(__name__)
 
@@ -92,12 +96,26 @@ def restart_when_killed(client: Redis, engine: RedisEngine) -> Redis:
     return client
 
 
-async def database_url(home: Path) -> str:
-    """Return the URL of the embedded PostgreSQL, running and with this package's tables. Raises
-    :class:`~context_builder.errors.EngineError` and :class:`~context_builder.errors.ArchiveError`.
+async def embedded_database(home: Path) -> MovingDatabase:
+    """Return the embedded PostgreSQL, running and with this package's tables; it is started again when it was killed.
+
+    Raises :class:`~context_builder.errors.EngineError` and :class:`~context_builder.errors.ArchiveError`.
     """
     from context_builder.storage.migrations import apply
+    from context_builder.storage.postgres import MovingDatabase
 
-    address = await asyncio.to_thread(PostgresEngine(home).ensure)
+    engine = PostgresEngine(home)
+    address = await asyncio.to_thread(engine.ensure)
     await apply(address.url)
-    return address.url
+
+    async def restarted() -> str | None:
+        try:
+            address = await asyncio.to_thread(engine.restarted)
+        except EngineError as error:
+            log.error("postgres.not_restarted", error=str(error), advice="context-builder engines start")
+            return None
+        if address is not None and address.started:
+            log.warning("postgres.restarted", postgres=address.name)
+        return address.url if address is not None else None
+
+    return MovingDatabase(address.url, restarted)

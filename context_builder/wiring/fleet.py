@@ -48,7 +48,7 @@ async def open_workers(apps: tuple[App, ...], meter: WorkloadMeter) -> AsyncIter
             worker = FleetWorker(
                 settings.redis.server_name,
                 app.redis_url,
-                app.redis,
+                host.client,
                 partial(app.session, host=host),
                 settings.fleet,
                 settings.session,

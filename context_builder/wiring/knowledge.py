@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 
 from redis.asyncio import Redis
 
+from context_builder.analysis.bounded_process import Runner, in_thread
 from context_builder.assembly.metrics import ContextBuilderMetrics
 from context_builder.clock import SystemClock
 from context_builder.errors import MissingExtra
@@ -15,8 +17,8 @@ from context_builder.knowledge.cache import PackageCache
 from context_builder.knowledge.local import LocalGraph, LocalNodes, LocalVectors
 from context_builder.knowledge.model_projections import ModelProjections
 from context_builder.knowledge.policies import PolicyDecisions, PolicyStore
-from context_builder.knowledge.record import PackageRecord
-from context_builder.knowledge.redaction import LocalRedaction
+from context_builder.knowledge.record import RETENTION_DAYS, PackageRecord
+from context_builder.knowledge.redaction import BoundedRedaction, redacted_by
 from context_builder.knowledge.service import PackageConfig, PackageService
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.knowledge.store import KnowledgeStore
@@ -24,22 +26,25 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
+from context_builder.storage.migrations import retain
+from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.builders import UNNAMED_MODEL
-from context_builder.wiring.embedded import database_url, home_of, require_postgres
+from context_builder.wiring.embedded import embedded_database, home_of, require_postgres
 from context_builder.wiring.knowledge_services import chosen_services
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """Holds what is known, by whom it may be seen, and what was served of it, in one database."""
+    """Holds what is known, by whom it may be seen, what was served of it, and the key that signs, in one database."""
 
     store: KnowledgeStore
     policies: PolicyStore
     record: PackageRecord
+    secret: SharedSecret
 
 
 @asynccontextmanager
@@ -49,10 +54,12 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
         yield knowledge_of(functions, retention_days=settings.record.retention)
 
 
-def knowledge_of(functions: SqlFunctions, *, retention_days: int) -> Knowledge:
-    """Return the knowledge behind a database's functions."""
+def knowledge_of(functions: SqlFunctions, *, retention_days: int, run: Runner = in_thread) -> Knowledge:
+    """Return the knowledge behind a database's functions; what may take long is left to ``run``."""
     record = PackageRecord(functions, retention_days=retention_days)
-    return Knowledge(KnowledgeStore(functions), PolicyStore(functions), record)
+    redact = BoundedRedaction(redactor_of_packages, run).redact
+    store = KnowledgeStore(functions, run, redact)
+    return Knowledge(store, PolicyStore(functions, run), record, SharedSecret(functions))
 
 
 @asynccontextmanager
@@ -67,8 +74,10 @@ async def open_functions(settings: Settings) -> AsyncIterator[SqlFunctions]:
         functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, connections=where.connections)
     else:
         require_postgres()
-        url = await database_url(home_of(settings))
-        functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, connections=where.connections)
+        database = await embedded_database(home_of(settings))
+        if settings.record.retention < RETENTION_DAYS:  # which the database does not take from whoever calls it
+            await retain(database.url, settings.record.retention)
+        functions = PostgresFunctions(database, KNOWLEDGE_ERRORS, connections=where.connections)
     try:
         yield functions
     finally:
@@ -82,27 +91,37 @@ async def open_packages(
     redis: Redis | None,
     where: KnowledgeServiceSettings,
     config: PackageConfig,
+    run: Runner = in_thread,
 ) -> AsyncIterator[PackageService]:
     """Open the service of context packages over the knowledge, the memory and the cache in Redis; ``where`` tells
-    what of it is elsewhere."""
+    what of it is elsewhere, and what may take long is left to ``run``."""
     metrics, count = ContextBuilderMetrics(), TokenCounter(UNNAMED_MODEL).count
-    local = local_services(knowledge, memory)
-    async with chosen_services(where, local, redactor_of_packages()) as services:
-        service = PackageService(services, knowledge.record, PackageCache(redis), metrics, count, SystemClock(), config)
+    local = local_services(knowledge, memory, run)
+    async with chosen_services(where, local) as services:
+        service = PackageService(
+            services,
+            knowledge.record,
+            PackageCache(redis, knowledge.secret),
+            metrics,
+            count,
+            SystemClock(),
+            config,
+            knowledge.store.sensitivities,
+        )
         try:
             yield service
         finally:
             await service.close()
 
 
-def local_services(knowledge: Knowledge, memory: MemoryStore) -> KnowledgeServices:
+def local_services(knowledge: Knowledge, memory: MemoryStore, run: Runner = in_thread) -> KnowledgeServices:
     """Return the services of context packages in this process."""
     return KnowledgeServices(
         LocalGraph(knowledge.store),
         LocalVectors(knowledge.store, memory),
         LocalNodes(knowledge.store),
         PolicyDecisions(knowledge.policies),
-        LocalRedaction(redactor_of_packages()),
+        BoundedRedaction(redactor_of_packages, run),
     )
 
 
@@ -118,6 +137,7 @@ async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id:
         await analyst.close()
 
 
+@cache
 def redactor_of_packages() -> RedactorProtocol:
     """Return the redactor of confidential sources: secrets and personal data. Without the extra for these it refuses
     every text, which so is withheld: what is masked by half is not redacted."""
@@ -129,6 +149,11 @@ def redactor_of_packages() -> RedactorProtocol:
         return RedactorChain(SecretRedactor(), PiiRedactor())
     except MissingExtra:
         return _Refusing()
+
+
+def load_redactor() -> None:
+    """Load what redacts, which takes seconds."""
+    redacted_by(redactor_of_packages, ["."])
 
 
 class _Refusing:

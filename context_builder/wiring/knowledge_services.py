@@ -11,7 +11,6 @@ from context_builder.extras import require_extra
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.service import PINNED_TIME, PackageServices
 from context_builder.knowledge.services import KnowledgeServices
-from context_builder.redaction.redactor import RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 
 if TYPE_CHECKING:
@@ -21,13 +20,14 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def chosen_services(
-    where: KnowledgeServiceSettings, local: KnowledgeServices, redactor: RedactorProtocol
-) -> AsyncIterator[PackageServices]:
-    """Open what packages are made with: of ``local`` and ``redactor`` what the settings do not name elsewhere."""
+async def chosen_services(where: KnowledgeServiceSettings, local: KnowledgeServices) -> AsyncIterator[PackageServices]:
+    """Open what packages are made with: of ``local`` what the settings do not name elsewhere."""
     urls = (where.graph_url, where.vectors_url, where.index_url, where.policy_url, where.redaction_url)
     if not any(urls):
-        yield PackageServices(local.graph, local.vectors, local.index, local.policy, RedactionPolicy(redactor))
+        prepared = PreparedRedactor(local.redaction)
+        yield PackageServices(
+            local.graph, local.vectors, local.index, local.policy, RedactionPolicy(prepared), prepared
+        )
         return
     require_extra("grpc", "grpc", "a service over gRPC")
     from context_builder.knowledge.grpc import clients
@@ -42,14 +42,12 @@ async def chosen_services(
         def chosen(url: str | None, remote: Callable[[ServiceChannel], T], here: T) -> T:
             return here if url is None else remote(channels[url])
 
-        prepared = None
-        if where.redaction_url is not None:
-            redactor = prepared = PreparedRedactor(clients.RemoteRedaction(channels[where.redaction_url]))
+        prepared = PreparedRedactor(chosen(where.redaction_url, clients.RemoteRedaction, local.redaction))
         yield PackageServices(
             chosen(where.graph_url, clients.RemoteGraph, local.graph),
             chosen(where.vectors_url, clients.RemoteVectors, local.vectors),
             chosen(where.index_url, lambda channel: clients.RemoteIndex(channel, PINNED_TIME), local.index),
             chosen(where.policy_url, clients.RemotePolicy, local.policy),
-            RedactionPolicy(redactor),
+            RedactionPolicy(prepared),
             prepared,
         )

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
-from redis.asyncio import Redis
-
+from context_builder.analysis.bounded_process import BoundedProcess
 from context_builder.assembly.background import Background
 from context_builder.assembly.builder import ContextBuilder
 from context_builder.assembly.prompt.built_context import BuiltContext
@@ -30,8 +29,9 @@ from context_builder.server.access.key_cache import CachedKeys
 from context_builder.server.access.key_set import FileKeySet, KeySet, UrlKeySet, fetch_from
 from context_builder.server.access.local_token import LocalToken, local_token
 from context_builder.server.asgi.host_names import HostNames, is_loopback
+from context_builder.server.asgi.shares import ShareLimits, Shares
 from context_builder.server.services import Knowing, Services, Sessions, VerifyAudit
-from context_builder.session.client import SessionClient
+from context_builder.session.client import JsonObject
 from context_builder.settings.settings import Settings
 from context_builder.storage.sql_functions import SqlFunctions
 from context_builder.wiring.app import open_builder
@@ -39,13 +39,14 @@ from context_builder.wiring.embedded import Described, home_of, start_embeddings
 from context_builder.wiring.events import relaying_events
 from context_builder.wiring.knowledge import (
     knowledge_of,
+    load_redactor,
     local_services,
     make_projections,
     open_functions,
     open_packages,
 )
 from context_builder.wiring.servers import open_servers
-from context_builder.wiring.session_prompt import build_for_session
+from context_builder.wiring.session_prompt import build_for_state
 from context_builder.wiring.stores import embedder_of, memory_of
 
 
@@ -83,7 +84,9 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         local = LocalToken(local_token(home_of(settings)), tenant_id) if is_local else None
         memory, memory_is = memory_of(settings)
         stack.push_async_callback(memory.close)
-        knowledge = knowledge_of(functions, retention_days=settings.record.retention)
+        process = BoundedProcess(begin=load_redactor)
+        stack.callback(process.close)
+        knowledge = knowledge_of(functions, retention_days=settings.record.retention, run=process)
         after_put = (
             TenantBackground("embeddings", lambda tenant: memory.embed_missing(document_space(tenant))),
             TenantBackground("projections", lambda tenant: make_projections(settings, knowledge.store, tenant)),
@@ -93,7 +96,7 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
         await stack.enter_async_context(relaying_events(settings, functions, redis, knowledge.record))
         limit = settings.services.retrieval_time
         config = PackageConfig(retrieval_time=limit, turn_time=limit, at_once=settings.archive.connections)
-        opened = open_packages(knowledge, memory, redis, settings.services, config)
+        opened = open_packages(knowledge, memory, redis, settings.services, config, process)
         packages = await stack.enter_async_context(opened)
         builder, _ = await stack.enter_async_context(open_builder(settings))
         services = Services(
@@ -108,13 +111,24 @@ async def open_services(settings: Settings, *, for_this_user: bool = False) -> A
             memory=memory,
             build_turn=_turns(builder, packages, knowledge.store),
             policies=knowledge.policies,
+            secret=knowledge.secret,
             verify_audit=_audits(functions, settings.record.retention),
             recordings=RecordingLibrary(folder) if (folder := settings.process.record_dir) else None,
             after_put=after_put,
             max_message_bytes=settings.session.max_message_bytes,
             has_model=has_model(settings),
+            shares=Shares(
+                ShareLimits(
+                    settings.server.caller_rate,
+                    settings.server.tenant_rate,
+                    settings.server.caller_streams,
+                    settings.server.tenant_streams,
+                    settings.server.tenant_requests,
+                )
+            ),
+            trusted_proxies=tuple(one.strip() for one in settings.server.proxies.split(",") if one.strip()),
         )
-        hosted = local_services(knowledge, memory)
+        hosted = local_services(knowledge, memory, process)
         await stack.enter_async_context(warming_up(settings, packages))
         yield OpenServices(services, hosted, memory_is, str(home_of(settings) / "serve.token") if local else "")
 
@@ -175,17 +189,15 @@ def _audits(functions: SqlFunctions, retention_days: int) -> VerifyAudit:
 
 def _turns(builder: ContextBuilder, packages: PackageService, knowledge_store: KnowledgeStore) -> Any:
     async def build_turn(
-        redis: Redis,
-        session_id: str,
+        state: JsonObject,
         query: str,
         *,
         max_prompt_tokens: int,
         knowledge: Knowing,
         **named: Any,
     ) -> BuiltContext:
-        client = SessionClient(redis, session_id)
-        memories = TurnMemories(session_id, knowledge_store.sensitivities)
-        asking = builder.with_source(*packages.for_turn(*knowledge, memories))
-        return await build_for_session(client, asking, query, max_prompt_tokens=max_prompt_tokens, **named)
+        memories = TurnMemories(knowledge.own, knowledge_store.sensitivities)
+        asking = builder.with_source(*packages.for_turn(knowledge.agent, knowledge.scope, memories))
+        return await build_for_state(state, asking, query, max_prompt_tokens=max_prompt_tokens, **named)
 
     return build_turn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from context_builder.assembly.builder import ContextBuilder
@@ -29,5 +30,17 @@ async def build_for_session(
     state = await client.remembered()
     if state is None:
         raise StoreError(f"{client.session_id} is not known: it never ran, or outlived its retention")
+    return await build_for_state(state, builder, query, max_prompt_tokens=max_prompt_tokens, **named)
+
+
+async def build_for_state(
+    state: Mapping[str, Any],
+    builder: ContextBuilder,
+    query: str = "",
+    *,
+    max_prompt_tokens: int | None = None,
+    **named: Any,
+) -> BuiltContext:
+    """Return what :func:`build_for_session` does for a session that publishes ``state``."""
     turn = session_turn(state, query, **named)
     return await builder.build_for_turn({"preferences": True, **turn}, max_prompt_tokens)

@@ -19,7 +19,7 @@ from context_builder.memory.openai_embedder import OpenAIEmbedder
 from context_builder.memory.options import EmbeddingOptions
 from context_builder.settings.settings import Settings
 from context_builder.wiring.costs import budget_for, prices_of
-from context_builder.wiring.embedded import Described, database_url, embedding_engine, home_of, require_postgres
+from context_builder.wiring.embedded import Described, embedded_database, embedding_engine, home_of, require_postgres
 
 log = structlog.get_logger(__name__)
 
@@ -121,7 +121,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> tuple[MemoryStor
     async def embedded() -> MemoryStore:
         from context_builder.memory.postgres import PostgresMemory
 
-        return PostgresMemory(await database_url(home), embedder, connections=where.connections, **rules)
+        return PostgresMemory(await embedded_database(home), embedder, connections=where.connections, **rules)
 
     return DeferredMemory("the embedded PostgreSQL", embedded), f"embedded PostgreSQL in {home}"
 
@@ -155,7 +155,7 @@ def archive_of(settings: Settings) -> tuple[Archive, Described]:
     async def embedded() -> Archive:
         from context_builder.archive.postgres import PostgresArchive
 
-        return PostgresArchive(await database_url(home))
+        return PostgresArchive(await embedded_database(home))
 
     hint = "set SUPABASE_URL and SUPABASE_KEY, or DATABASE_URL, for your own"
     return DeferredArchive("the embedded PostgreSQL", embedded), Described(f"embedded PostgreSQL in {home}", hint)

@@ -74,6 +74,11 @@ class FleetWorkerProcess:
         self.daemon = daemon
 
 
+def hostile_name(number: int) -> str:
+    """Return a session's id as some listener may write it."""
+    return ("fleet-{}", "fleet:{}", "fleet@{}.org", "flöte-{}", "वर्ग:{}", "fleet:{}:input")[number % 6].format(number)
+
+
 class Fleet:
     """Workers, sessions and servers; what a fault reaches."""
 
@@ -91,7 +96,7 @@ class Fleet:
     def _session(self, number: int) -> FleetSession:
         talk = random.Random(f"{self._seed(number)}/talk")
         host = self.hosts[number % len(self.hosts)]
-        return FleetSession(self.world, host, self.tally, f"fleet-{number}", talk, crowded=False)
+        return FleetSession(self.world, host, self.tally, hostile_name(number), talk, crowded=False)
 
     def _seed(self, number: int) -> str:
         return f"{self.tally.seed}/{number}"

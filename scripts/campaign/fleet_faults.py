@@ -6,9 +6,12 @@ import asyncio
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
-from typing import Final
+from contextlib import AsyncExitStack, suppress
+from typing import Any, Final
 
+import psutil
+
+from context_builder.session.keys import SESSIONS, Keys
 from scripts.campaign.audit import Places
 from scripts.campaign.daemon import LEASE
 from scripts.campaign.deck import Deck
@@ -232,6 +235,43 @@ async def archive_away(fleet: Fleet) -> None:
         await fleet.pause(1)
 
 
+async def server_full(fleet: Fleet) -> None:
+    """It refuses what needs memory; listeners send again."""
+    host = fleet.rng.choice(fleet.hosts)
+    await host.redis.config_set("maxmemory", "1mb")
+    await fleet.pause(6)
+    if fleet.rng.random() < 0.5:
+        await fleet.kill(_one(fleet))
+    await host.redis.config_set("maxmemory", "0")
+    fleet.start_all()
+    await fleet.recovered()
+
+
+async def bad_neighbours(fleet: Fleet) -> None:
+    """Keys of another type, ids that no session can have, and a delivery of many megabytes are others' alone."""
+    redis: Any = fleet.rng.choice(fleet.hosts).redis
+    neighbour = Keys("neighbour")
+    await redis.lpush(neighbour.input, b"x" * 20_000_000)
+    await redis.zadd(SESSIONS, {b"no session": 1, b"\xff\xfe": 1})
+    for key in ("context_builder:broken:input", "context_builder:broken:checkpoint", "context_builder:no id:input"):
+        await redis.set(key, "a mistake")
+    await redis.lpush("context_builder:no session:input", "{}")
+    await fleet.pause(3)
+    await redis.delete(neighbour.pending)
+    await redis.set(neighbour.pending, "a mistake")
+    await fleet.pause(2)
+    await redis.delete(neighbour.pending, "context_builder:broken:input", "context_builder:broken:checkpoint")
+
+
+async def analysis_killed(fleet: Fleet) -> None:
+    """Or it stands still, which is noticed later."""
+    for process in psutil.Process(_one(fleet).daemon.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if "spawn_main" in " ".join(process.cmdline()):
+                process.send_signal(signal.SIGKILL if fleet.rng.random() < 0.7 else signal.SIGSTOP)
+    await fleet.pause(3)
+
+
 FLEET_FAULTS: Final[Mapping[str, tuple[int, Befall]]] = {
     "worker killed": (40, worker_killed),
     "two workers killed": (6, two_workers_killed),
@@ -249,5 +289,8 @@ FLEET_FAULTS: Final[Mapping[str, tuple[int, Befall]]] = {
     "server falls back": (3, server_falls_back),
     "model fails": (2, model_fails),
     "archive away": (2, archive_away),
+    "server full": (3, server_full),
+    "bad neighbours": (3, bad_neighbours),
+    "analysis process killed": (3, analysis_killed),
 }
 """Each fault, how often it comes in comparison, and what happens."""

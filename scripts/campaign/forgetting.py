@@ -18,7 +18,7 @@ _AWAY: Final = "PostgreSQL at "
 _NOTHING_LEFT: Final = "no session"
 """What it says when an attempt that failed late had deleted everything."""
 
-_ADVICE: Final = "forget the session again"
+_ADVICE: Final = "run forget again later"
 """What ``forget`` says when an owner did not answer that may yet deliver something."""
 
 
@@ -53,21 +53,21 @@ async def forgotten_while_frozen(lane: Lane) -> None:
         await lane.must_end(frozen, "the frozen owner of a forgotten session")
         await _nothing_is_back(lane)
         if is_advised and delivers:
-            await _forget(lane)
+            await _forget(lane, again=True)
         await _nothing_is_delivered(lane, "its frozen owner woke up")
     await lane.revive()
 
 
-async def _forget(lane: Lane) -> bool:
+async def _forget(lane: Lane, *, again: bool = False) -> bool:
     """As people do, who try again when archive or memory is away. Whether they are told to do so again, should the
     owner wake up."""
     status, said = await _forget_once(lane)
-    until, again = time.monotonic() + lane.patience, False
+    until = time.monotonic() + lane.patience
     while status != 0 and _AWAY in said and time.monotonic() < until:
         await asyncio.sleep(0.5)
         again = True
         status, said = await _forget_once(lane)
-    if status != 0 and not (again and _NOTHING_LEFT in said):
+    if status != 0 and _ADVICE not in said and not (again and _NOTHING_LEFT in said):
         lane.tally.note(f"{lane.session_id}: forget ended with status {status}: {said}")
     return _ADVICE in said
 

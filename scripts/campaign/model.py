@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from context_builder.analysis.analyst import MAX_QUOTES
+from context_builder.analysis.openai.schemas import MAX_POINTS
 from context_builder.engines.engine import LOOPBACK
 from scripts.campaign.tokens import tokens_in
 from tests.services.model_answers import said_in, task_of
@@ -105,16 +106,16 @@ class NamingModel(FakeModel):
 
 
 def _naming(texts: Sequence[str]) -> Mapping[str, Any]:
-    """Name the tokens in order, as many in a point as its quotes may come from."""
-    points, said = [], dict[int, list[str]]()
-    for place, text in enumerate(texts, start=1):
-        for token in tokens_in(text):
-            said.setdefault(place, []).append(token)
-            if len(said) == MAX_QUOTES or sum(map(len, said.values())) == TOKENS_A_POINT:
-                points.append(_point(" ".join(itertools.chain(*said.values())), said))
-                said = {}
-    if said:
-        points.append(_point(" ".join(itertools.chain(*said.values())), said))
+    """Name the tokens in order, as many in a point as it has quotes, or more if the points would not be enough."""
+    named = [(token, place) for place, text in enumerate(texts, start=1) for token in tokens_in(text)]
+    size = min(max(MAX_QUOTES, -(-len(named) // MAX_POINTS)), TOKENS_A_POINT)
+    points = []
+    for some in (named[start : start + size] for start in range(0, len(named), size)):
+        said = dict[int, list[str]]()
+        for token, place in some:
+            if place in said or len(said) < MAX_QUOTES:
+                said.setdefault(place, []).append(token)
+        points.append(_point(" ".join(token for token, _ in some), said))
     return {"chatter": not points, "points": points}
 
 

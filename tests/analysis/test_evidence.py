@@ -378,3 +378,15 @@ def test_hostile_length_takes_no_long_time(unit: str) -> None:
     check(text, text[:2_000], text)
     check(text, text[:2_000], f"{text[:500]} b")
     check(f"{text} b", text[:2_000], f"{text[:500]} b")
+
+
+def test_digits_within_a_name_of_things_are_no_number() -> None:
+    assert check(("we keep m000017", "and m000042"), "They keep m000042 and m000017.").rejected is None
+
+
+def test_a_speaker_called_by_a_digit_takes_no_digit_out_of_a_number() -> None:
+    messages = [AnalystMessage(1, "7", "it costs 170 euros"), AnalystMessage(2, "Ben", "and takes 17 days")]
+    point = DraftPoint("It takes 170 days.", (Quote(2, "takes 17 days"),))
+    assert EvidenceCheck(messages).check(point).rejected is Rejection.NUMBER_NOT_SAID
+    point = DraftPoint("It costs 170 euros.", (Quote(1, "it costs 170 euros"),))
+    assert EvidenceCheck(messages).check(point).rejected is None

@@ -140,7 +140,7 @@ async def test_a_file_of_a_newer_version(backup: Path, redis: Redis, empty: str)
     ("change", "told"),
     [
         (lambda _, manifest: manifest["tables"].update(pg_authid=manifest["tables"]["context_edges"]), "are not ours"),
-        (lambda members, _: members.update({"sessions.jsonl": b'{"session": "a:b"}\n'}), "header cannot be read"),
+        (lambda members, _: members.update({"sessions.jsonl": b'{"session": "a b"}\n'}), "header cannot be read"),
         (lambda members, _: members.update({"sessions.jsonl": b'{"key": "input", "values": []}\n'}), "no session"),
         (lambda members, _: members.update({"sessions.jsonl": b"[]\n"}), "no JSON object"),
         (lambda members, _: members.update({"sessions.jsonl": b'{"session"'}), "middle of a line"),

@@ -214,7 +214,7 @@ def test_a_memory_that_is_away_leaves_the_output_clean(store: Redis) -> None:
     ("arguments", "told"),
     [
         (("tuesday",), "context-builder: tuesday is not known: it never ran, or outlived its retention"),
-        (("a:b",), "context-builder: session id 'a:b': use 1 to 128 of"),
+        (("a b",), "context-builder: session id 'a b': use 1 to 128 of"),
         (("monday", "-q", "Why?", "--max-tokens", "5"), "context-builder: needs 13 tokens, 8 more than the limit of 5"),
     ],
 )

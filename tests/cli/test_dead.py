@@ -168,7 +168,7 @@ def test_each_is_put_back_to_where_it_came_from(refused: Redis) -> None:
         (("monday", "show"), "say which to show: a number from the list, or all"),
         (("monday", "requeue", "-"), "say which to requeue"),
         (("monday", "show", "3"), "session monday has no dead letter 3"),
-        (("mon:day",), "session id 'mon:day'"),
+        (("mon day",), "session id 'mon day'"),
     ],
 )
 def test_what_is_wrong_is_one_line(store: Redis, arguments: tuple[str, ...], told: str) -> None:

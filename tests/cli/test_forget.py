@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from context_builder.cli.forget import Delivered
 from context_builder.errors import ArchiveUnavailable, CannotForget, MemoryUnavailable
-from context_builder.memory.memory import Memory, TenantMemory
+from context_builder.memory.memory import Memory, MemoryFilter, TenantMemory
 from context_builder.memory.options import SomaBrainOptions
 from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
@@ -56,3 +58,22 @@ async def test_a_memory_that_cannot_forget_does_not_save_the_rest(archive: InMem
     delivered = Delivered("monday", archive, TenantMemory(somabrain, "lab"))
     await delivered.forget()
     assert (delivered.rows, type(delivered.refusal)) == (1, CannotForget)
+
+
+class SlowStore(InMemoryStore):
+    """A database that deletes two hundred memories in time, and no more."""
+
+    async def forget(self, tenant_id: str, *, ids: Sequence[str] = (), filter: MemoryFilter | None = None) -> int:  # noqa: A002
+        concerned = ids or [one.id for one in self.kept[tenant_id].values() if filter is None or filter.passes(one)]
+        if len(concerned) > 200:
+            raise MemoryUnavailable("does not answer in time")
+        return await super().forget(tenant_id, ids=ids, filter=filter)
+
+
+async def test_a_session_with_very_many_memories_is_forgotten_in_steps(archive: InMemoryArchive) -> None:
+    memory = SlowStore()
+    await memory.remember("lab", [Memory(f"monday:{n}", "hello", session_id="monday") for n in range(3_000)] + SAID[1:])
+    delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
+    await delivered.forget()
+    assert delivered.memories == 3_000
+    assert [*memory.kept["lab"]] == ["tuesday:1"]

@@ -88,3 +88,12 @@ def test_secrets_are_readable_by_their_owner_only_and_not_shown(subject: Subject
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600
         assert secret.read_text() in address.url
         assert secret.read_text() not in repr(address)
+
+
+def test_it_keeps_a_port_that_others_may_know(subject: Subject) -> None:
+    with socket.create_server((LOOPBACK, subject.port)):
+        first = subject.engine.ensure()
+    os.kill(subject.pid, signal.SIGKILL)
+    assert subject.engine.ensure().url == first.url
+    assert subject.engine.stop()
+    assert subject.engine.ensure().url == first.url

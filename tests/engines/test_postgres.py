@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import socket
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import asyncpg
 import psutil
@@ -13,13 +16,16 @@ import pytest
 
 from context_builder.archive.postgres import PostgresArchive
 from context_builder.engines import postgres_programs
+from context_builder.engines.engine import LOOPBACK
 from context_builder.engines.postgres import SHARED_BUFFERS, PostgresEngine
 from context_builder.engines.postgres_programs import find_programs
-from context_builder.errors import EngineError
+from context_builder.errors import ArchiveUnavailable, EngineError
 from context_builder.storage.migrations import apply
+from context_builder.wiring.embedded import embedded_database
 from tests.archive.rows import summary
 from tests.engines.conftest import PostgresSubject
 from tests.services.postgres_server import PostgresServer
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -120,3 +126,30 @@ def test_a_lost_password_is_said_instead_of_made_up(postgres_subject: PostgresSu
     (postgres_subject.home / "postgres.password").unlink()
     with pytest.raises(EngineError, match=r"postgres\.password is missing; restore it, or move .*data away"):
         postgres_subject.engine.ensure()
+
+
+async def test_who_uses_it_goes_on_after_it_was_killed_and_moved(postgres_subject: PostgresSubject) -> None:
+    database = await embedded_database(postgres_subject.home)
+    archive = PostgresArchive(database)
+    await archive.deliver(summary())
+    os.kill(postgres_subject.pid, signal.SIGKILL)
+    with await wait_until(lambda: _taken(database.url), "somebody else has its port", timeout=30):
+        await wait_until(lambda: _takes(archive), "it is started again elsewhere", timeout=30)
+    await asyncio.to_thread(postgres_subject.engine.stop)
+    assert not await _takes(archive), "who stopped it wants it so"
+    await archive.close()
+
+
+def _taken(url: str) -> socket.socket | None:
+    try:
+        return socket.create_server((LOOPBACK, urlsplit(url).port or 0))
+    except OSError:
+        return None
+
+
+async def _takes(archive: PostgresArchive) -> bool:
+    try:
+        await archive.deliver(summary(2))
+    except ArchiveUnavailable:
+        return False
+    return True

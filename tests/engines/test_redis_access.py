@@ -123,7 +123,7 @@ def test_nothing_in_the_home_can_be_opened_by_other_users(redis_subject: RedisSu
     redis_subject.engine.ensure()
     files = [path for path in redis_subject.home.iterdir() if path.is_file()]
     assert {path.name for path in files} == {
-        *("redis.data.lock", "redis.json", "redis.lock", "redis.log", "redis.password")
+        *("redis.data.lock", "redis.json", "redis.lock", "redis.log", "redis.password", "redis.port")
     }
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 

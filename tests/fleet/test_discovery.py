@@ -12,10 +12,11 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from context_builder.fleet.discovery import Discovery
+from context_builder.fleet.sleepers import POSTPONED
 from context_builder.session.config import SessionConfig
 from context_builder.session.host import arrivals
 from context_builder.session.host.host import open_host
-from context_builder.session.keys import Keys
+from context_builder.session.keys import SESSIONS, Keys
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.engines
 
 class Asked:
     """Counts how often each session was to be started."""
+
+    discovery: Discovery
 
     def __init__(self) -> None:
         self.times: Counter[str] = Counter()
@@ -38,6 +41,7 @@ async def asked(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     asked = Asked()
     async with open_host(redis, SessionConfig()) as host:
         discovery = Discovery(redis, 60, asked.start, lambda session_id: False, host.arrivals)
+        asked.discovery = discovery
         running = asyncio.create_task(discovery.run())
         await wait_until(lambda: host.arrivals.are_announced, "it hears pushes")
         yield asked
@@ -83,3 +87,29 @@ async def test_when_redis_begins_to_report_pushes_what_came_before_is_looked_for
 
 def events(logs: Sequence[Mapping[str, Any]]) -> list[str]:
     return [entry["event"] for entry in logs]
+
+
+@pytest.mark.parametrize("name", ["pending", "outbox", "memory_outbox"])
+async def test_work_that_nobody_tells_of_is_found(redis: Redis, asked: Asked, name: str) -> None:
+    """What a terminal left when it ended, or a restore brought back."""
+    await redis.zadd(SESSIONS, {"buffered": 1, "listed": 2, "settled": 3, "run": 4, "postponed": 5})
+    await redis.hset(Keys("buffered").checkpoint, "order", "[7,8]")
+    await redis.hset(Keys("settled").checkpoint, "order", "[]")
+    for session_id in ("listed", "run", "postponed"):
+        await redis.lpush(getattr(Keys(session_id), name), "x")
+    await redis.set(Keys("run").owner, "{}")
+    await redis.zadd(POSTPONED, {"postponed": 2**40})
+    asked.discovery._scan_now.set()
+    await wait_until(lambda: {"buffered", "listed"} <= {*asked.times}, "both are started")
+    await asyncio.sleep(0.1)
+    assert {*asked.times} == {"buffered", "listed"}
+
+
+async def test_messages_that_a_summary_leaves_are_no_work(redis: Redis, asked: Asked) -> None:
+    await redis.zadd(SESSIONS, {"kept": 1, "more": 2})
+    await redis.hset(Keys("kept").checkpoint, "order", "[7,8]")
+    await redis.hset(Keys("more").checkpoint, "order", "[7,8,9]")
+    asked.discovery._keep_last = 2
+    asked.discovery._scan_now.set()
+    await wait_until(lambda: asked.times["more"], "the one with more is started")
+    assert not asked.times["kept"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Collection
 
 import pytest
@@ -20,9 +19,9 @@ TTL = 5.0
 
 
 async def test_it_is_kept_fresh_for_an_hour_after_the_last_message(redis: Redis) -> None:
-    sleepers, now = Sleepers(redis, "worker", TTL), time.time()
+    sleepers = Sleepers(redis, "worker", TTL)
     for session_id, silent in (("recent", KEPT - 60), ("old", KEPT + 1)):
-        await sleepers.add(session_id, now - silent)
+        await sleepers.add(session_id, silent)
         keys = Keys(session_id)
         await redis.hset(keys.checkpoint, "revision", 1)
         await redis.set(keys.conversation, '{"time_since_last_message":0.0}', px=60_000)

@@ -22,6 +22,26 @@ GITHUB = "§§secret(GITHUB_TOKEN)"
 DISGUISED = {
     "zero width": (TOKEN[:9] + "\u200b" + TOKEN[9:], GITHUB),
     "soft hyphens": ("\u00ad".join(TOKEN), GITHUB),
+    "control characters": (TOKEN[:9] + "\x01" + TOKEN[9:20] + "\x7f" + TOKEN[20:], GITHUB),
+    "invisible signs": ("\u2066".join(TOKEN[:9]) + "\u180e" + "\U000e0041".join(TOKEN[9:]), GITHUB),
+    "blank letters": (f"{TOKEN[:9]}\u3164{TOKEN[9:20]}\u034f{TOKEN[20:]}\ufe0f", GITHUB),
+    "struck through": ("\u0336".join(TOKEN), GITHUB),
+    "look-alike letters": (TOKEN.translate(str.maketrans("hpaeo", "һраео")), GITHUB),
+    "escapes of JSON": ("".join(f"\\u{ord(char):04x}" for char in TOKEN), GITHUB),
+    "one escape of JSON": (TOKEN.replace("_", "\\u005f"), GITHUB),
+    "escapes of HTML": ("".join(f"&#{ord(char)};" for char in TOKEN), GITHUB),
+    "escapes of URLs in escapes of URLs": ("%2567" + TOKEN[1:], GITHUB),
+    "hexadecimal": (f"it is {TOKEN.encode().hex()}!", f"it is {GITHUB}!"),
+    "hexadecimal, apart": (f"it is {TOKEN.encode().hex(' ')}!", f"it is {GITHUB}!"),
+    "a password, hexadecimal": (f"the password is {b'hunter22'.hex(':')}", "the password is §§secret(PASSWORD)"),
+    "a line break": (f"use {TOKEN[:20]}\n{TOKEN[20:]} now", f"use {GITHUB} now"),
+    "a line break early": (f"use\n{TOKEN[:3]}\r\n  {TOKEN[3:]} now", "use\nghp\r\n  §§secret(KEY) now"),
+    "a quoted line break": (f"> use {TOKEN[:20]}\n> {TOKEN[20:]} now", f"> use {GITHUB} now"),
+    "a line break behind enough": (
+        f"sk-proj-{TOKEN[4:30]}\n{TOKEN[-12:]} now",
+        "§§secret(API_KEY)\n§§secret(API_KEY) now",
+    ),
+    "a line break in a password": ("the password is hunt\ner22x", "the password is §§secret(PASSWORD)"),
     "full width": ("".join(chr(ord(char) + 0xFEE0) for char in TOKEN), GITHUB),
     "JSON": (json.dumps({"said": f"it is\n{TOKEN}\nbye"}), f'{{"said": "it is\\n{GITHUB}\\nbye"}}'),
     "JSON in JSON": (json.dumps(json.dumps({"a": TOKEN})), f'"{{\\"a\\": \\"{GITHUB}\\"}}"'),
@@ -66,6 +86,19 @@ def test_redacting_again_changes_nothing(disguise):
     assert REDACTOR.redact(once) == once
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"use {TOKEN}\nThanks for it",
+        f"a\n{TOKEN}\n\nb",
+        "the pat\ntern AB12\nAB13",
+        f"x={TOKEN}\n2026-01-02T10:00 done",
+    ],
+)
+def test_lines_around_a_whole_secret_are_left(text):
+    assert REDACTOR.redact(text) == text.replace(TOKEN, GITHUB)
+
+
 PARTS = st.sampled_from(
     [
         "\n",
@@ -104,7 +137,9 @@ def test_any_text_can_be_redacted_and_again(text):
 @pytest.mark.parametrize(
     "part",
     [":_auth", "key=a1", "token(", "a.", "a->", '"a" == ', "://a:", "-u a:", "-eyJ", "password:\n", "data:\n a: b\n",
-     "\u200b", "QUJD ", "§§secret(A) " + TOKEN + " ", "name: token\nvalue: x\n", "-----BEGIN ", " ", "authorization: "],
+     "\u200b", "QUJD ",
+     "AB1\n", "\\u0041", "ab ", "&#65;", "e\u0336", "%2525",
+     "§§secret(A) " + TOKEN + " ", "name: token\nvalue: x\n", "-----BEGIN ", " ", "authorization: "],
 )  # fmt: skip
 def test_text_made_to_be_slow_is_not(part):
     started = time.process_time()

@@ -26,6 +26,13 @@ REDACTOR = PiiRedactor()
         ("the server is 10.20.30.40 or 2001:db8::1", "the server is <IP_ADDRESS> or <IP_ADDRESS>"),
         ("call me on +44 7700 900123", "call me on <PHONE_NUMBER>"),
         ("nine eight oh eight six oh nine five four one", "<PHONE_NUMBER>"),
+        ("ann@exam\u00adple.\u200borg", "<EMAIL_ADDRESS>"),
+        ("ann＠example．org", "<EMAIL_ADDRESS>"),
+        ("a link to ann%40example.org", "a link to <EMAIL_ADDRESS>"),
+        ("ann\\u0040example&#46;org", "<EMAIL_ADDRESS>"),
+        ("ann[at]x[dot]org or ann (at) x (dot) org", "<EMAIL_ADDRESS> or <EMAIL_ADDRESS>"),
+        ("talk to anna at example dot org please", "talk to <EMAIL_ADDRESS> please"),
+        ("card ４１１１ 1111\u200b 1111 1111", "card <CREDIT_CARD>"),
         ("my phone is 7 5 7 1 5 3 1 4 5 7", "my phone is <PHONE_NUMBER>"),
     ],
 )
@@ -38,6 +45,8 @@ def test_personal_data_is_masked(text, masked):
     [
         "we met on 2024-10-12 at 13:45",
         "look at google dot com",
+        "sign up at example dot org",
+        "he is good [at] it",
         "one two three, one two three",
         "the 4111 1111 1111 1112 rows",
         "version 1.2.3 of 300000000000 tests",

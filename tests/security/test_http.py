@@ -278,7 +278,7 @@ async def test_a_hostile_body_is_refused_and_not_quoted(api: ApiServer, redis: R
             if call.path in BODIES:
                 body = json.dumps(BODIES[call.path]).encode()
                 answer = await ask(client, call, names, content=body, headers={"content-type": kind})
-                assert answer.status_code == 422
+                assert answer.status_code == 415
     assert not await redis.keys("context_builder:hostile:*")
 
 

@@ -25,7 +25,9 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("session_id", ["monday", "session-123", "A.b_c-9", "x" * 128, ".", ".."])
+@pytest.mark.parametrize(
+    "session_id", ["monday", "session-123", "A.b_c-9", "x" * 128, ".", "..", "room:42", "ann@acme", "café"]
+)
 def test_ordinary_ids_are_taken(session_id: str) -> None:
     assert validate_session_id(session_id) == session_id
 
@@ -40,13 +42,15 @@ async def test_no_other_id_gets_a_key_or_a_client(session_id: str) -> None:
 
 
 def test_no_two_sessions_share_a_key() -> None:
-    keys = [key for name in ("monday", "monday-state", "monday.input", "m", ".") for key in Keys(name).all()]
+    keys = [
+        key for name in ("monday", "monday-state", "monday:input", "monday:state", "m", ".") for key in Keys(name).all()
+    ]
     assert len(set(keys)) == len(keys)
 
 
 @pytest.mark.engines
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command[0]))
-@pytest.mark.parametrize("session_id", ["monday:input", "\x1b[2Jmonday", "monday\nfake line"])
+@pytest.mark.parametrize("session_id", ["monday/input", "\x1b[2Jmonday", "monday\nfake line"])
 def test_every_command_refuses_it_in_one_harmless_line(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], session_id: str
 ) -> None:

@@ -70,7 +70,16 @@ async def test_what_is_no_ref_is_refused(api: ApiServer, ref: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "ref", ["point:monday/1", "message:monday/1", "session:", "session:monday/1", "session:a:b", "person:Ida"]
+    "ref",
+    [
+        "point:monday/1",
+        "point:monday",
+        "message:monday/1",
+        "session:",
+        "session:monday/1",
+        "session:a:b/1",
+        "person:Ida",
+    ],
 )
 async def test_what_was_said_cannot_be_put(api: ApiServer, ref: str) -> None:
     async with api.client(api.key()) as client:

@@ -209,5 +209,6 @@ async def test_who_leaves_before_the_first_event_leaves_no_watcher(redis: Redis)
     async with running(redis):
         await push(redis, said(1, "Whales sing."))
         await wait_until(lambda: redis.exists("context_builder:monday:state"), "there is a state")
-        await session_events("monday", request, services, redis, None)
+        seen: Any = SimpleNamespace(is_redacted=False)
+        await session_events("monday", request, services, redis, seen, None)
         assert not [one for one in asyncio.all_tasks() if one.get_name() == "watch monday" and not one.cancelling()]

@@ -97,11 +97,11 @@ async def test_the_description_tells_statuses_media_types_and_headers(api: ApiSe
     async with api.client() as client:
         paths = (await client.get("/openapi.json")).json()["paths"]
     build = paths["/knowledge/context/build"]["post"]["responses"]
-    assert set(build) == {"200", "401", "403", "409", "413", "422", "503", "default"}
+    assert set(build) == {"200", "401", "403", "409", "413", "415", "422", "429", "503", "default"}
     opened = paths["/knowledge/context/{package_id}"]["get"]["responses"]
     assert set(opened) >= {"404", "409", "422"}
     assert opened["200"]["content"].keys() == {"application/json", "text/plain"}
     assert opened["200"]["headers"]["X-Context-Cache"]["schema"]["enum"] == ["hit", "rebuilt"]
-    assert set(paths["/sessions"]["get"]["responses"]) == {"200", "401", "403", "503", "default"}
+    assert set(paths["/sessions"]["get"]["responses"]) == {"200", "401", "403", "422", "429", "503", "default"}
     assert "text/plain" in paths["/knowledge/policies/{name}"]["get"]["responses"]["200"]["content"]
     assert paths["/mcp"]["post"]["responses"].keys() >= {"200", "202", "401"}

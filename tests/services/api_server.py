@@ -84,9 +84,10 @@ class ApiServer:
         return in_thread(used())
 
     def client(self, credential: str | None = None, **options: Any) -> httpx.AsyncClient:
-        headers = {"Authorization": f"Bearer {credential}"} if credential is not None else {}
+        shown = {"Authorization": f"Bearer {credential}"} if credential is not None else {}
+        headers = shown | options.pop("headers", {})
         return httpx.AsyncClient(
-            base_url=self.url, headers=headers, timeout=10, verify=trusted_authorities(), **options
+            **{"base_url": self.url, "headers": headers, "timeout": 10, "verify": trusted_authorities(), **options}
         )
 
     def close(self) -> None:

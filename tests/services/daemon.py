@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import context_builder
 
@@ -22,9 +22,9 @@ class Daemon:
     As a context manager it is killed in the end, should it still run.
     """
 
-    def __init__(self, folder: Path, *arguments: str, **settings: object) -> None:
+    def __init__(self, folder: Path, *arguments: str, stdout: int | None = None, **settings: object) -> None:
         self.folder = folder
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the daemon
+        self._output = self._opened()
         inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         chosen = {name.upper(): str(value) for name, value in settings.items()}
         self.process = subprocess.Popen(
@@ -38,9 +38,13 @@ class Daemon:
                 **chosen,
             },
             stdin=subprocess.DEVNULL,
-            stdout=self._output,
+            stdout=self._output if stdout is None else stdout,
             stderr=subprocess.STDOUT,
         )
+
+    def _opened(self) -> IO[bytes]:
+        """Where its output goes."""
+        return tempfile.TemporaryFile()
 
     def __enter__(self) -> Self:
         return self
@@ -75,3 +79,12 @@ class Daemon:
         """End it at once (SIGKILL), as a crash would."""
         self.process.kill()
         self.process.wait(10)
+
+
+class UnheardDaemon(Daemon):
+    """A daemon whose output goes into a pipe that nobody reads."""
+
+    def _opened(self) -> IO[bytes]:
+        reading, writing = os.pipe()
+        os.close(reading)
+        return os.fdopen(writing, "wb")

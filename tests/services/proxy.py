@@ -11,11 +11,18 @@ from context_builder.engines.engine import LOOPBACK
 
 
 class Proxy:
-    """Forwards bytes to ``target`` while :attr:`flowing` is set, and hangs up on all after :meth:`hang_up`."""
+    """Forwards bytes to ``target`` while :attr:`flowing` is set, and hangs up on all after :meth:`hang_up`.
 
-    def __init__(self, target: int) -> None:
+    What is open at a call of :meth:`lose` is never forwarded anything again.
+
+    With ``pace``, each connection waits so many seconds after 64 KiB.
+    """
+
+    def __init__(self, target: int, pace: float = 0.0) -> None:
         self._target = target
+        self._pace = pace
         self._away = False
+        self._lost = asyncio.Event()
         self._forwarding: set[asyncio.Task[None]] = set()
         self.port = 0
         self.flowing = asyncio.Event()
@@ -40,6 +47,11 @@ class Proxy:
         for task in self._forwarding:
             task.cancel()
 
+    def lose(self) -> None:
+        """Lose every connection that is open, without a word to either side."""
+        self._lost.set()
+        self._lost = asyncio.Event()
+
     def take_up(self) -> None:
         self._away = False
 
@@ -50,14 +62,18 @@ class Proxy:
         await self.flowing.wait()
         there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._target)
         for source, sink in ((reader, there_writer), (there_reader, writer)):
-            task = asyncio.create_task(self._forward(source, sink), name="proxy.forward")
+            task = asyncio.create_task(self._forward(source, sink, self._lost), name="proxy.forward")
             self._forwarding.add(task)
 
-    async def _forward(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _forward(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, lost: asyncio.Event) -> None:
         try:
             while data := await source.read(65536):
                 await self.flowing.wait()
+                if lost.is_set():
+                    await asyncio.Event().wait()
                 sink.write(data)
                 await sink.drain()
+                if self._pace:
+                    await asyncio.sleep(self._pace * len(data) / 65536)
         finally:
             sink.close()

@@ -97,7 +97,7 @@ async def test_messages_are_what_listener_and_orchestrator_send() -> None:
 
 async def test_an_id_that_could_reach_another_session_is_refused(redis: Redis) -> None:
     with pytest.raises(SessionIdError, match="use 1 to 128"):
-        SessionClient(redis, "a:b")
+        SessionClient(redis, "a b")
 
 
 async def test_a_key_that_holds_no_json_object_is_named(client: SessionClient, redis: Redis) -> None:

@@ -147,9 +147,12 @@ def test_a_wrong_setting_ends_it_with_one_line_that_names_it(tmp_path: Path, nam
 
 
 def test_a_session_id_that_could_reach_other_keys_is_refused(tmp_path: Path) -> None:
-    with Daemon(tmp_path, "run", "a:b") as daemon:
+    with Daemon(tmp_path, "run", "a b") as daemon:
         assert daemon.wait() == 1
-        assert daemon.output == "context-builder: session id 'a:b': use 1 to 128 of A-Z a-z 0-9 . _ -\n"
+        assert (
+            daemon.output
+            == "context-builder: session id 'a b': use 1 to 128 of letters, digits and . _ - : @ + ~ = ,\n"
+        )
 
 
 async def test_a_redis_that_is_away_is_said_so_and_waited_for(tmp_path: Path, engine_folder: Path) -> None:

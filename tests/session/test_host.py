@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import AsyncMock
 
 import pytest
+from redis.asyncio import Redis
 
 from context_builder.analysis.text import TextAnalyst
 from context_builder.errors import AnalystUnavailable, LeaseLost
@@ -16,6 +17,9 @@ from context_builder.session.host import arrivals
 from context_builder.session.host.host import SessionHost, open_host
 from context_builder.session.keys import Keys
 from context_builder.session.session import Session, SessionDependencies
+from context_builder.storage import multiplexed
+from context_builder.storage.redis import client_for
+from tests.services.proxy import Proxy
 from tests.services.redis_server import RedisServer
 from tests.services.waiting import wait_until
 from tests.session.conftest import HOSTED
@@ -101,12 +105,32 @@ async def test_without_announcements_and_questions_the_refresher_finds_what_wait
 async def test_pushes_are_asked_for_once_they_are_not_announced_any_more(
     live: Live, host: SessionHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "DEAF_AFTER", 0.2)
+    monkeypatch.setattr(arrivals, "PROBE_SECONDS", 0.1)
     monkeypatch.setattr(SessionHost, "_refresh_batch", AsyncMock())  # the refresher looks at nothing
     await serve(live, host, "monday")
     await live.redis.config_set("notify-keyspace-events", "")
     await live.say(1)
     await live.shows(1)
+
+
+async def test_what_is_said_while_the_network_loses_its_connections_is_seen(
+    redis: Redis, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multiplexed, "SILENT_SECONDS", 60.0)
+    await redis.config_set("notify-keyspace-events", "El")
+    async with (
+        Proxy(redis_server.port).serving() as proxy,
+        client_for(f"redis://127.0.0.1:{proxy.port}/0") as client,
+        open_host(client, SessionConfig(tick=0.1)) as host,
+    ):
+        live = Live(client, redis, host)
+        session = await live.start(tick=0.1)
+        await wait_until(lambda: host.arrivals.are_announced, "pushes are announced")
+        for number in range(1, 6):
+            await live.say(number)
+            await live.shows(*range(1, number + 1))
+            proxy.lose()
+        await live.stop(session)
 
 
 async def test_the_conversation_state_tells_the_time_without_a_commit(live: Live, host: SessionHost) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import cast
 
@@ -160,3 +161,19 @@ def test_a_process_that_has_not_all_messages_at_hand_knows_none(at_hand: bool) -
     fields = {"unidentified": first.encode([])}
     recent.begin(StoredSession(1, fields, 1, b"1", newest=pending), ManualClock().now())
     assert (b"1" in recent.unidentified, recent.position) == (at_hand, b"1")
+
+
+# Messages from the future
+
+
+@pytest.mark.parametrize("timestamp", ["2099-01-01T00:00:00", "2099-01-01T00:00:00+00:00", "9999-12-30T23:59:59"])
+async def test_what_was_said_in_the_future_counts_as_now_and_is_published_as_it_came(timestamp: str) -> None:
+    (message,) = (await read(Store(orjson.dumps({"text": "I prefer tea.", "timestamp": timestamp})))).messages
+    assert (message.timestamp, message.timestamp_raw) == (timestamp, None)
+    assert message.time == ManualClock().now().wall
+
+
+async def test_another_time_zone_is_not_the_future() -> None:
+    ahead = datetime.fromtimestamp(ManualClock().now().wall + 14 * 3600, UTC)
+    (message,) = (await read(Store(orjson.dumps({"text": "Hello.", "timestamp": ahead.isoformat()})))).messages
+    assert message.time == ahead.timestamp()

@@ -68,7 +68,7 @@ async def test_every_metric_moves_and_gauges_go_back(live: Live, server: ModelSe
     live.clock.advance(121)
     await live.until("it is summarized", message_count=11, rejected_points=1)
     await live.redis.client_kill_filter(_type="normal", skipme=True)
-    await live.say(20)
+    await live.push({**spoken(20), "timestamp": "2099-01-01T00:00:00"})
     await live.until("it came all the same", highest_message_number=20)
     poor = OpenAIAnalyst(Endpoint("none", server.base_url), load_prompts(), budget=Budget(1e-9))
     with pytest.raises(OverBudget):

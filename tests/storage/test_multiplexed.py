@@ -13,6 +13,9 @@ from redis.exceptions import ResponseError
 from context_builder.session.store.scripts import script
 from context_builder.storage import multiplexed
 from context_builder.storage.multiplexed import MultiplexedRedis, PackedStart
+from context_builder.storage.redis import client_for
+from tests.services.proxy import Proxy
+from tests.services.redis_server import RedisServer
 
 
 @pytest.fixture
@@ -93,3 +96,26 @@ async def test_who_waits_when_the_client_is_closed_is_told(
     await shared.aclose()
     await asyncio.wait(waiting, timeout=5)
     assert all(one.cancelled() for one in waiting)
+
+
+async def test_a_connection_that_the_network_lost_is_told_from_a_redis_that_is_slow(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multiplexed, "SILENT_SECONDS", 60.0)
+    async with (
+        Proxy(redis_server.port).serving() as proxy,
+        client_for(f"redis://127.0.0.1:{proxy.port}/0") as client,
+        client_for(redis_server.url) as direct,
+    ):
+        shared = MultiplexedRedis(client)
+        try:
+            await asyncio.gather(shared.ping(), shared.ping())
+            proxy.lose()
+            async with asyncio.timeout(20):
+                lost = await asyncio.gather(shared.ping(), shared.ping(), return_exceptions=True)
+                assert any(isinstance(answer, RedisConnectionError) for answer in lost)
+                assert await shared.ping()
+            await direct.client_pause(1_000)
+            assert await shared.ping()
+        finally:
+            await shared.aclose()

@@ -25,7 +25,6 @@ from context_builder.wiring.knowledge import (
     local_services,
     open_functions,
     open_packages,
-    redactor_of_packages,
 )
 from context_builder.wiring.knowledge_services import chosen_services
 from tests.services.api_server import ApiServer
@@ -69,14 +68,17 @@ async def build(api: ApiServer, redis: Redis, tenant: str, environ: Mapping[str,
 async def test_the_one_with_a_url_is_elsewhere_and_the_others_are_here(api: ApiServer, service: str) -> None:
     where = load_settings({URLS[service]: api.grpc_url}, env_file=None).services
     async with knowledge_and_memory(api) as (knowledge, memory):
-        redactor = redactor_of_packages()
         local = local_services(knowledge, memory)
-        async with chosen_services(where, local, redactor) as chosen:
+        async with chosen_services(where, local) as chosen:
             elsewhere = {
                 one.name
                 for one in fields(PackageServices)
-                if one.name != "redaction" and getattr(chosen, one.name) is not getattr(local, one.name, None)
+                if one.name not in ("redaction", "prepared")
+                and getattr(chosen, one.name) is not getattr(local, one.name)
             }
+            assert chosen.prepared is not None
+            if chosen.prepared.service is not local.redaction:
+                elsewhere.add("prepared")
     assert elsewhere == {service}
 
 
@@ -104,4 +106,4 @@ async def test_a_package_of_services_elsewhere_is_the_one_of_services_here(api: 
         for package in (here, there)
     ]
     assert told[0] == told[1]
-    assert (there.denied, there.redacted) == (here.denied, here.redacted) == (1, 1)
+    assert (there.denied, there.redacted) == (here.denied, here.redacted) == (0, 1)

@@ -17,8 +17,8 @@ ONE: Final = "1"
 """Nearly every text says it, as an article or a pronoun."""
 
 _TOKEN: Final = regex.compile(
-    rf"(?P<digits>(?<![a-z])\p{{Nd}}+(?:[.,:']\p{{Nd}}+)*) | (?P<han>[〇零一二两兩三四五六七八九十百千万萬億亿]+)"
-    rf" | (?P<word>[\p{{L}}\p{{M}}--[{UNSPACED}]]+)",
+    rf"(?P<digits>(?<![a-z\p{{Nd}}])\p{{Nd}}+(?:[.,:']\p{{Nd}}+)*)"
+    rf" | (?P<han>[〇零一二两兩三四五六七八九十百千万萬億亿]+) | (?P<word>[\p{{L}}\p{{M}}--[{UNSPACED}]]+)",
     regex.V1 | regex.VERBOSE,
 )
 _UNIT_AFTER: Final = regex.compile(

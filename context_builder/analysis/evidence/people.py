@@ -39,7 +39,8 @@ class People:
         """Return a plain text without whole names, whose numbers count nothing: Speaker 2."""
         for words in self._names.values():
             if any(map(str.isdecimal, words)):
-                text = regex.sub(r"[\s_\-]+".join(regex.escape(plain(word)) for word in words), " ", text)
+                name = r"[\s_\-]+".join(regex.escape(plain(word)) for word in words)
+                text = regex.sub(rf"(?<![\p{{L}}\p{{N}}]){name}(?![\p{{L}}\p{{N}}])", " ", text)
         return text
 
     def _tells(self, word: str) -> bool:

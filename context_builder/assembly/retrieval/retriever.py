@@ -63,7 +63,10 @@ class RetrievalResult:
         return (ruling := self.rulings.get(name)) is not None and ruling.access is Access.REDACTED
 
     def governed(self, rulings: Mapping[str, Ruling]) -> RetrievalResult:
-        """Return the result without the candidates that ``rulings`` deny; a candidate without a ruling is denied."""
+        """Return the result as ``rulings`` let it be seen: without what they deny, redacted where they redact.
+
+        A candidate without a ruling is denied.
+        """
         denied: dict[str, Candidate] = {}
 
         def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -72,7 +75,7 @@ class RetrievalResult:
                 if (ruling := rulings.get(one.id)) is None or ruling.access is Access.DENIED:
                     denied.setdefault(one.id, one)
                 else:
-                    kept.append(one)
+                    kept.append(_as_ruled(one, ruling))
             return kept
 
         return replace(
@@ -253,6 +256,17 @@ class Retriever:
             worse = [self._config.degraded_window if state is HealthState.NORMAL else None]
         if self._on_degraded is not None and (lasting := [seconds for seconds in worse if seconds is not None]):
             _tell(self._on_degraded, max(lasting))
+
+
+def _as_ruled(candidate: Candidate, ruling: Ruling) -> Candidate:
+    """Return the candidate as its ruling shows it; how it was found stays, but for what redaction took out."""
+    if ruling.redacted is None or ruling.redacted.withheld:
+        return candidate
+    score = candidate.base_score
+    if ruling.similarity is not None and score:
+        score = ruling.similarity
+    shown = ruling.redacted.value
+    return replace(shown, base_score=score, score=score, origins=candidate.origins, evidence=candidate.evidence)
 
 
 def _new_health(config: AssemblyConfig) -> Health:

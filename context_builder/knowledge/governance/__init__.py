@@ -5,7 +5,7 @@ In: named policy texts, an agent, sources, a context. Out: a decision for each s
 
 from context_builder.assembly.access import Access
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource
-from context_builder.knowledge.governance.decision import AccessDecision, AccessExplanation, decide, explained
+from context_builder.knowledge.governance.decision import AccessDecision, AccessExplanation, decide, explained, known
 from context_builder.knowledge.governance.policy_set import PolicySet, default_policies, parse_policies
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "decide",
     "default_policies",
     "explained",
+    "known",
     "parse_policies",
 ]

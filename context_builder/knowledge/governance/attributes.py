@@ -17,6 +17,7 @@ SOURCE_ATTRIBUTES: Final = frozenset(
     {"tenant", "kind", "sensitivity", "status", "project", "module", "session", "tags"}
 )
 
+_ADMIN: Final = "admin"
 _SENSITIVITIES: Final = frozenset(Sensitivity)
 
 
@@ -26,11 +27,20 @@ class NotUnicode(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Holds the caller as the credential says; ``roles`` are Cedar's."""
+    """Holds the caller as the credential says; ``roles`` are Cedar's.
+
+    One that ``oversees`` the tenant may know of everything there, as those of Cedar's role ``admin`` may.
+    """
 
     tenant: str
     roles: frozenset[str]
     sub: str
+    oversees: bool = False
+
+    @property
+    def knows_all(self) -> bool:
+        """Return whether the agent may know that a source exists, whatever it is."""
+        return self.oversees or _ADMIN in self.roles
 
     def attributes(self) -> str:
         """Return what Cedar is told of the agent, JSON. Raises :class:`NotUnicode`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from context_builder.assembly.access import Access
 from context_builder.knowledge.artifact import Sensitivity
@@ -12,7 +12,11 @@ from context_builder.knowledge.governance import cedar
 from context_builder.knowledge.governance.attributes import Agent, DecisionContext, GovernedSource, NotUnicode, entity
 from context_builder.knowledge.governance.policy_set import PolicySet
 
+if TYPE_CHECKING:
+    import cedarpy
+
 ACTIONS: Final = ("read", "readRedacted")
+KNOW: Final = "know"
 _OTHER_ACTION: Final = {"read": "readRedacted", "readRedacted": "read"}
 
 
@@ -86,6 +90,34 @@ def decide(
     return tuple(decisions[place] for place in range(len(asked)))
 
 
+def known(
+    policy_set: PolicySet, agent: Agent, sources: Iterable[GovernedSource], context: DecisionContext
+) -> frozenset[str]:
+    """Return the refs of the sources that the agent may know of, by the action ``know``; whatever goes wrong, of none.
+
+    An agent that knows all may know of all that is the tenant's.
+    """
+    asked = tuple(sources)
+    if agent.knows_all:
+        return frozenset(one.ref for one in asked if one.tenant == agent.tenant)
+    refs: set[str] = set()
+    try:
+        principal = entity("Agent", agent.sub, agent.attributes())
+        alike, _ = _grouped(policy_set, agent, asked)
+        attributes = context.attributes(policy_set.context_read)
+        for groups in _rounds(alike):
+            entities = _entities(principal, groups)
+            requests = [_request(agent, KNOW, group.name, attributes) for group in groups]
+            for group, answer in zip(
+                groups, cedar.authorize(_read_by_cedar(policy_set), entities, requests), strict=True
+            ):
+                if _action_result(policy_set, KNOW, answer).allowed:
+                    refs.update(asked[place].ref for place in alike[group])
+    except (NotUnicode, cedar.CedarFailure):
+        return frozenset()
+    return frozenset(refs)
+
+
 def explained(
     policy_set: PolicySet, agent: Agent, source: GovernedSource, context: DecisionContext
 ) -> AccessExplanation:
@@ -99,7 +131,7 @@ def explained(
         requests = [
             _request(agent, action, source.ref, context.attributes(policy_set.context_read)) for action in ACTIONS
         ]
-        answers = cedar.authorize(policy_set.cedar, entities, requests)
+        answers = cedar.authorize(_read_by_cedar(policy_set), entities, requests)
     except (NotUnicode, cedar.CedarFailure):
         return AccessExplanation(decision, ())
     results = (_action_result(policy_set, action, answer) for action, answer in zip(ACTIONS, answers, strict=True))
@@ -149,13 +181,12 @@ def _decide(
     policy_set: PolicySet, agent: Agent, principal: str, resources: Sequence[_Resource], context: DecisionContext
 ) -> dict[_Resource, AccessDecision]:
     """Return the decisions: the action that tells most is asked first, the other where that is not allowed."""
-    told = (principal, *(entity("Source", resource.name, resource.attributes) for resource in resources))
-    entities = cedar.read_entities(f"[{','.join(told)}]")
+    entities = _entities(principal, resources)
     attributes = context.attributes(policy_set.context_read)
 
     def results(actions: Mapping[_Resource, str]) -> dict[_Resource, ActionResult]:
         requests = [_request(agent, action, resource.name, attributes) for resource, action in actions.items()]
-        answers = cedar.authorize(policy_set.cedar, entities, requests) if requests else []
+        answers = cedar.authorize(_read_by_cedar(policy_set), entities, requests) if requests else []
         return {
             resource: _action_result(policy_set, action, answer)
             for (resource, action), answer in zip(actions.items(), answers, strict=True)
@@ -164,6 +195,17 @@ def _decide(
     first = results({one: "readRedacted" if one.is_confidential else "read" for one in resources})
     second = results({one: _OTHER_ACTION[result.action] for one, result in first.items() if not result.allowed})
     return {one: _decision(one, first[one], second.get(one)) for one in resources}
+
+
+def _entities(principal: str, resources: Iterable[_Resource]) -> cedarpy.Entities:
+    told = (principal, *(entity("Source", resource.name, resource.attributes) for resource in resources))
+    return cedar.read_entities(f"[{','.join(told)}]")
+
+
+def _read_by_cedar(policy_set: PolicySet) -> cedarpy.PolicySet:
+    if policy_set.cedar is None:
+        raise cedar.CedarFailure("the policies are in another process")
+    return policy_set.cedar
 
 
 def _request(agent: Agent, action: str, source: str, context: str) -> dict[str, object]:

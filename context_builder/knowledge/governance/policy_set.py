@@ -50,7 +50,8 @@ class PolicySet:
 
     ``version`` is ``sha256:…`` of the names and texts; ``policy_ids`` are in the order of Cedar's own ``policy0``, ….
     ``context_read`` and ``source_read`` name the attributes of the context and of sources that some policy may read.
-    Unless a policy ``names_sources`` by their refs, sources that are equal in these are decided alike.
+    Unless a policy ``names_sources`` by their refs, sources that are equal in these are decided alike. Without
+    ``cedar``, which another process has, nothing can be decided by it here.
     """
 
     version: str
@@ -58,7 +59,7 @@ class PolicySet:
     context_read: frozenset[str]
     source_read: frozenset[str]
     names_sources: bool
-    cedar: cedarpy.PolicySet = field(repr=False, compare=False)
+    cedar: cedarpy.PolicySet | None = field(repr=False, compare=False)
 
     @property
     def reads_time(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from context_builder.knowledge.governance import Agent, DecisionContext, GovernedSource
 from context_builder.knowledge.grpc import encoding, knowledge_pb2_grpc
@@ -51,7 +51,13 @@ class RemoteVectors:
         self._stub = knowledge_pb2_grpc.VectorMemoryServiceStub(channel.channel)
 
     async def search(
-        self, tenant_id: str, intent: str, asked: SemanticRetrieval, scope: Scope, longest: int
+        self,
+        tenant_id: str,
+        intent: str,
+        asked: SemanticRetrieval,
+        scope: Scope,
+        longest: int,
+        without: Collection[str] = (),
     ) -> list[VectorDocument]:
         def request() -> pb.SearchRequest:
             return pb.SearchRequest(
@@ -62,6 +68,7 @@ class RemoteVectors:
                 kinds=asked.kinds,
                 scope=encoding.scope_message(scope),
                 longest=longest,
+                without=sorted(without),
             )
 
         def documents(reply: pb.SearchReply) -> list[VectorDocument]:

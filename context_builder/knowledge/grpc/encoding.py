@@ -105,7 +105,7 @@ def document_of(message: pb.VectorDocument) -> VectorDocument:
 def question_message(agent: Agent, sources: Iterable[GovernedSource], context: DecisionContext) -> pb.DecideRequest:
     """Return the question of an agent about sources as a message."""
     message = pb.DecideRequest(
-        agent=pb.Agent(tenant=agent.tenant, roles=sorted(agent.roles), sub=agent.sub),
+        agent=pb.Agent(tenant=agent.tenant, roles=sorted(agent.roles), sub=agent.sub, oversees=agent.oversees),
         sources=[
             pb.GovernedSource(**{name: getattr(one, name) for name in _SOURCE}, tags=sorted(one.tags))
             for one in sources
@@ -118,7 +118,7 @@ def question_message(agent: Agent, sources: Iterable[GovernedSource], context: D
 
 def question_of(message: pb.DecideRequest) -> tuple[Agent, list[GovernedSource], DecisionContext]:
     """Return the agent, the sources and the context in a message."""
-    agent = Agent(message.agent.tenant, frozenset(message.agent.roles), message.agent.sub)
+    agent = Agent(message.agent.tenant, frozenset(message.agent.roles), message.agent.sub, message.agent.oversees)
     sources = [
         GovernedSource(**{name: getattr(one, name) for name in _SOURCE}, tags=frozenset(one.tags))
         for one in message.sources
@@ -136,6 +136,7 @@ def report_message(report: AccessReport) -> pb.DecideReply:
         policy_version=report.policy_version,
         governance=report.governance,
         depends_on_time=report.depends_on_time,
+        known=sorted(report.known),
     )
 
 
@@ -145,7 +146,8 @@ def report_of(message: pb.DecideReply) -> AccessReport:
         AccessDecision(one.ref, _OF_MESSAGE.get(one.access, Access.DENIED), tuple(one.policies), one.reason)
         for one in message.decisions
     )
-    return AccessReport(tuple(decisions), message.policy_version, message.governance, message.depends_on_time)
+    known = frozenset(message.known)
+    return AccessReport(tuple(decisions), message.policy_version, message.governance, message.depends_on_time, known)
 
 
 def redacted_message(texts: Iterable[str | None]) -> pb.RedactReply:

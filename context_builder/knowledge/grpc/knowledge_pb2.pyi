@@ -116,7 +116,7 @@ class NeighbourhoodReply(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., proximity: _Optional[_Iterable[_Union[WeightedRef, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ...) -> None: ...
 
 class SearchRequest(_message.Message):
-    __slots__ = ("tenant", "intent", "top_k", "threshold", "kinds", "scope", "longest")
+    __slots__ = ("tenant", "intent", "top_k", "threshold", "kinds", "scope", "longest", "without")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     INTENT_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +124,7 @@ class SearchRequest(_message.Message):
     KINDS_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     LONGEST_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     intent: str
     top_k: int
@@ -131,7 +132,8 @@ class SearchRequest(_message.Message):
     kinds: _containers.RepeatedScalarFieldContainer[str]
     scope: Scope
     longest: int
-    def __init__(self, tenant: _Optional[str] = ..., intent: _Optional[str] = ..., top_k: _Optional[int] = ..., threshold: _Optional[float] = ..., kinds: _Optional[_Iterable[str]] = ..., scope: _Optional[_Union[Scope, _Mapping]] = ..., longest: _Optional[int] = ...) -> None: ...
+    without: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, tenant: _Optional[str] = ..., intent: _Optional[str] = ..., top_k: _Optional[int] = ..., threshold: _Optional[float] = ..., kinds: _Optional[_Iterable[str]] = ..., scope: _Optional[_Union[Scope, _Mapping]] = ..., longest: _Optional[int] = ..., without: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class VectorDocument(_message.Message):
     __slots__ = ("node", "similarity", "by_meaning")
@@ -186,14 +188,16 @@ class NodesReply(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ...) -> None: ...
 
 class Agent(_message.Message):
-    __slots__ = ("tenant", "roles", "sub")
+    __slots__ = ("tenant", "roles", "sub", "oversees")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     ROLES_FIELD_NUMBER: _ClassVar[int]
     SUB_FIELD_NUMBER: _ClassVar[int]
+    OVERSEES_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     roles: _containers.RepeatedScalarFieldContainer[str]
     sub: str
-    def __init__(self, tenant: _Optional[str] = ..., roles: _Optional[_Iterable[str]] = ..., sub: _Optional[str] = ...) -> None: ...
+    oversees: bool
+    def __init__(self, tenant: _Optional[str] = ..., roles: _Optional[_Iterable[str]] = ..., sub: _Optional[str] = ..., oversees: _Optional[bool] = ...) -> None: ...
 
 class GovernedSource(_message.Message):
     __slots__ = ("ref", "tenant", "kind", "sensitivity", "status", "project", "module", "session", "tags")
@@ -242,16 +246,18 @@ class AccessDecision(_message.Message):
     def __init__(self, ref: _Optional[str] = ..., access: _Optional[_Union[Access, str]] = ..., policies: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class DecideReply(_message.Message):
-    __slots__ = ("decisions", "policy_version", "governance", "depends_on_time")
+    __slots__ = ("decisions", "policy_version", "governance", "depends_on_time", "known")
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     GOVERNANCE_FIELD_NUMBER: _ClassVar[int]
     DEPENDS_ON_TIME_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
     decisions: _containers.RepeatedCompositeFieldContainer[AccessDecision]
     policy_version: str
     governance: int
     depends_on_time: bool
-    def __init__(self, decisions: _Optional[_Iterable[_Union[AccessDecision, _Mapping]]] = ..., policy_version: _Optional[str] = ..., governance: _Optional[int] = ..., depends_on_time: _Optional[bool] = ...) -> None: ...
+    known: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, decisions: _Optional[_Iterable[_Union[AccessDecision, _Mapping]]] = ..., policy_version: _Optional[str] = ..., governance: _Optional[int] = ..., depends_on_time: _Optional[bool] = ..., known: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RedactRequest(_message.Message):
     __slots__ = ("texts",)

@@ -109,7 +109,7 @@ class VectorServicer:
         asked = SemanticRetrieval(top_k=request.top_k, threshold=request.threshold, kinds=tuple(request.kinds))
         scope = encoding.scope_of(request.scope)
         tenant = _own(request.tenant)
-        found = await self._vectors.search(tenant, request.intent, asked, scope, request.longest)
+        found = await self._vectors.search(tenant, request.intent, asked, scope, request.longest, request.without)
         return pb.SearchReply(documents=map(encoding.document_message, found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from errno import EFBIG
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -17,6 +18,18 @@ _Rules: TypeAlias = tuple[tuple[Path, GitIgnoreSpec], ...]
 
 DOCUMENTS: Final = frozenset({"", ".adoc", ".md", ".markdown", ".mdx", ".org", ".rst", ".tex", ".text", ".txt"})
 """Suffixes of files that are documents; every other text file is taken for code."""
+
+
+_MOST_BYTES: Final = 200_000
+"""Bytes of a file of rules."""
+
+_STAR: Final = "[^/]*"
+_STARS: Final = re.compile(r"(?:\[\^/\]\*)+")
+_NEGATED: Final = re.compile(r"(?<!\\)\[\^(?!/\])")
+"""Begins a class of other signs, which in Git has no slash either."""
+
+_ANY_FOLDERS: Final = "(?:/.+)?/"
+_BETWEEN_STARS: Final = re.compile(r"\[\^/\]\*((?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\](?!\*)|[^/()\[\\])+)(?=\[\^/\]\*)")
 
 
 class TextFile(NamedTuple):
@@ -82,8 +95,30 @@ def _with_rules_of(folder: Path, ignoring: _Rules) -> _Rules:
     rules = folder / _IGNORE_FILE
     if not rules.is_file() or rules.is_symlink():
         return ignoring
+    if rules.stat().st_size > _MOST_BYTES:
+        raise OSError(EFBIG, f"its {_IGNORE_FILE} is larger than {_MOST_BYTES:,} bytes")
     lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
-    return (*ignoring, (folder, GitIgnoreSpec.from_lines(filter(_is_rule, lines))))
+    spec = GitIgnoreSpec.from_lines(filter(_is_rule, lines))
+    for pattern in spec.patterns:
+        if pattern.regex is not None:
+            pattern.regex = re.compile(_without_backtracking(pattern.regex.pattern))
+    return (*ignoring, (folder, spec))
+
+
+def _without_backtracking(rule: str) -> str:
+    """Return a rule's expression so that it takes no longer than its length times the path's, and matches the same.
+
+    What stands between two wildcards may be taken where it is first found: the second one takes the rest.
+    """
+    first, *between = _NEGATED.sub("[^/", rule).split(_ANY_FOLDERS)
+    middle = "".join(rf"(?>(?:/.+?)??/{_with_first_found(part)}(?=/))" for part in between[:-1])
+    last = f"{_ANY_FOLDERS}{_with_first_found(between[-1])}" if between else ""
+    return f"{_with_first_found(first)}{middle}{last}"
+
+
+def _with_first_found(part: str) -> str:
+    """Return a part of a rule's expression in which each wildcard but a name's last takes as little as it may."""
+    return _BETWEEN_STARS.sub(r"(?>[^/]*?\1)", _STARS.sub(_STAR, part))
 
 
 def _walk(root: Path, folder: Path, ignoring: _Rules) -> Iterator[TextFile | Skipped]:

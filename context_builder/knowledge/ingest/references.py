@@ -25,6 +25,12 @@ _LONGEST_PARSED: Final = 500_000
 """Characters of a file that is parsed; a parser of hostile text may take long."""
 
 
+_MARKS: Final = re.compile(r"[\[\]!*_`<&(]")
+_BLANK: Final = re.compile(r"\n[ \t]*\n")
+_MOST_PAIRS: Final = 30_000_000
+"""Pairs of marks in the same block of a Markdown file that is parsed: its parser compares each with each."""
+
+
 class Reference(NamedTuple):
     """Holds a path in the folder, and how it is referred to."""
 
@@ -49,6 +55,8 @@ def references(file: TextFile, paths: Collection[str]) -> set[Reference]:
 
 def _linked(file: TextFile) -> Iterator[str]:
     """Yield the paths that a Markdown file links to, outside its code."""
+    if sum(len(_MARKS.findall(block)) ** 2 for block in _BLANK.split(file.text)) > _MOST_PAIRS:
+        return
     for token in MarkdownIt().parse(file.text):
         for child in token.children or ():
             target = child.attrGet("href") if child.type == "link_open" else None

@@ -42,10 +42,13 @@ class GraphSource:
         asked, request = query.request.retrieval.graph, query.request
         if asked is None:
             return ()
-        seeds = {f"session:{session}": _NAMED for session in request.scope.session_ids}
+        named = [*(f"session:{session}" for session in request.scope.session_ids), *request.pinned]
+        if named and query.admission is not None:
+            begins = await query.admission.begins(named)
+            named = [ref for ref in named if ref in begins]
+        seeds = dict.fromkeys(named, _NAMED)
         if request.task_id:
             seeds[f"task:{request.task_id}"] = _NAMED
-        seeds |= dict.fromkeys(request.pinned, _NAMED)
         found_alike = await self._alike(query)
         alike = {one.node.ref: one for one in found_alike[:SEEDS]}
         sharpness = SHARPNESS_BY_MEANING if any(one.by_meaning for one in alike.values()) else SHARPNESS

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from context_builder.assembly.access import Access
 from context_builder.assembly.retrieval.source import RetrievalQuery
+from context_builder.knowledge.node import KnowledgeNode
 from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.services import GraphProjection, VectorDocument
 
@@ -20,14 +23,30 @@ class Findings:
     unknown_pinned: tuple[str, ...] = ()
 
 
+class Admission(Protocol):
+    """Tells what an agent may see, so that nothing else takes the place of what it may, or leads there."""
+
+    async def access(self, nodes: Sequence[KnowledgeNode]) -> Mapping[str, Access]:
+        """Return how each node may be seen, by its ref; a node that is left out may not be."""
+        ...
+
+    async def begins(self, refs: Sequence[str]) -> frozenset[str]:
+        """Return those of the refs, of nodes and of sessions, where a walk in the graph may begin."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageQuery(RetrievalQuery):
-    """Asks for what a request wants, of a tenant. ``longest`` is in characters."""
+    """Asks for what a request wants, of a tenant. ``longest`` is in characters.
+
+    Without an ``admission``, every source may be seen.
+    """
 
     request: ContextBuildRequest
     tenant: str
     longest: int
     findings: Findings = field(default_factory=Findings)
+    admission: Admission | None = None
 
     @property
     def is_blank(self) -> bool:

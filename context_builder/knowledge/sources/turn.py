@@ -15,7 +15,7 @@ from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.artifact import ArtifactKind
 from context_builder.knowledge.request import ContextBuildRequest, Retrieval, Scope, SemanticRetrieval
 from context_builder.knowledge.signals import node_of
-from context_builder.knowledge.sources.query import Findings, PackageQuery
+from context_builder.knowledge.sources.query import Admission, Findings, PackageQuery
 
 KNOWLEDGE: Final = "knowledge"
 
@@ -35,11 +35,19 @@ class TurnKnowledgeSource:
 
     name = KNOWLEDGE
 
-    def __init__(self, sources: Sequence[MemorySource], tenant_id: str, scope: Scope, patience: float) -> None:
+    def __init__(
+        self,
+        sources: Sequence[MemorySource],
+        tenant_id: str,
+        scope: Scope,
+        patience: float,
+        admission: Admission | None = None,
+    ) -> None:
         self._sources = sources
         self._tenant_id = tenant_id
         self._scope = scope
         self._patience = patience
+        self._admission = admission
 
     async def find(self, query: RetrievalQuery) -> Sequence[Candidate]:
         """Return what fits. Raises :class:`KnowledgeUnavailable` where no source answers in time."""
@@ -59,6 +67,7 @@ class TurnKnowledgeSource:
             tenant=self._tenant_id,
             longest=LONGEST,
             findings=Findings(asyncio.get_running_loop().create_future()),
+            admission=self._admission,
         )
         found = await gather({one.name: one.find(asked) for one in self._sources}, self._patience)
         if not found.answers:

@@ -15,6 +15,13 @@ from context_builder.server.access.local_token import LocalToken
 API_KEY = "cbk_"
 
 
+def account_of(credential: str) -> str:
+    """Return whose credential it claims to be: an API key's id, and of anything else what kind it is."""
+    if credential.startswith(API_KEY):
+        return key_id_of(credential) or API_KEY
+    return "jwt" if credential.count(".") == 2 else "local"
+
+
 class KeyCallers(Protocol):
     """Finds the caller of an API key."""
 

@@ -37,5 +37,5 @@ class Caller:
 def caller_of(tenant_id: str, sub: str, roles: frozenset[str], policy_roles: frozenset[str] | None = None) -> Caller:
     """Return the caller; role names that are no :class:`Role` count for policies alone."""
     known = frozenset(role for role in Role if role.value in roles)
-    agent = Agent(tenant_id, roles if policy_roles is None else policy_roles, sub)
+    agent = Agent(tenant_id, roles if policy_roles is None else policy_roles, sub, oversees=Role.ADMIN in known)
     return Caller(tenant_id, sub, known, agent)

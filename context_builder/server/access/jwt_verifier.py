@@ -15,6 +15,9 @@ from context_builder.server.access.key_set import KeySet
 LEEWAY: Final = 2.0
 """Seconds by which a token may be used before its time, as clocks differ; its expiry holds to the second."""
 
+SUBJECT: Final = "jwt:"
+"""Begins the name of whoever shows a JWT, who so is never taken for an API key or for this machine's user."""
+
 MOST_CHARS: Final = 16_384
 MOST_ROLES: Final = 100
 
@@ -88,7 +91,7 @@ def _caller(claims: dict[str, Any]) -> Caller | None:
         or not all(_is_name(one) for one in (tenant, sub, *roles))
     ):
         return None
-    return caller_of(tenant, sub, frozenset(roles))
+    return caller_of(tenant, f"{SUBJECT}{sub}", frozenset(roles))
 
 
 def _is_name(value: object) -> bool:

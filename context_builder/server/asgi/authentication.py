@@ -32,6 +32,11 @@ def current_caller() -> Caller:
     return caller
 
 
+def find_caller() -> Caller | None:
+    """Return who asks; None where nobody was let in, as at public paths."""
+    return _CALLER.get()
+
+
 @contextmanager
 def asked_by(caller: Caller) -> Iterator[None]:
     """Let what is inside be answered for this caller, whose tenant's share of the model's calls it takes."""

@@ -13,15 +13,9 @@ from context_builder.knowledge.grpc.servicers import CALLING_TENANT
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller, Role
 
-NEEDED_ROLES: Final = {
-    "/context_builder.knowledge.KnowledgeGraphService/": Role.WRITER,
-    "/context_builder.knowledge.VectorMemoryService/": Role.WRITER,
-    "/context_builder.knowledge.MetadataIndexService/": Role.WRITER,
-    "/context_builder.knowledge.MemoryPolicyService/": Role.ADMIN,
-    "/context_builder.knowledge.MemoryRedactionService/": Role.ADMIN,
-}
-"""Roles by what a method begins with. Of knowledge everything is answered, undecided and unredacted, so readers are not
-let in; policy decisions are about whomever the message names, and redaction is sent what must not be seen."""
+NEEDED_ROLE: Final = Role.ADMIN
+"""Of knowledge everything is answered, undecided and unredacted, what is restricted too, which by HTTP is for admins
+alone; policy decisions are about whomever the message names, and redaction is sent what must not be seen."""
 
 _SCHEME: Final = "bearer "
 
@@ -43,10 +37,8 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
             return _refusing(grpc.StatusCode.UNAVAILABLE, "credentials cannot be looked up now")
         if caller is None:
             return _refusing(grpc.StatusCode.UNAUTHENTICATED, "a valid credential is needed: authorization: Bearer …")
-        method = str(handler_call_details.method)
-        needed = NEEDED_ROLES.get(method[: method.rfind("/") + 1], Role.ADMIN)
-        if not caller.may(needed):
-            return _refusing(grpc.StatusCode.PERMISSION_DENIED, f"this takes the role {needed.value}")
+        if not caller.may(NEEDED_ROLE):
+            return _refusing(grpc.StatusCode.PERMISSION_DENIED, f"this takes the role {NEEDED_ROLE.value}")
         CALLING_TENANT.set(caller.tenant_id)
         return await continuation(handler_call_details)
 

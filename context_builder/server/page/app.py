@@ -12,8 +12,9 @@ from starlette.responses import RedirectResponse
 
 from context_builder.errors import ContextBuilderError
 from context_builder.server.asgi.authentication import PAGE
+from context_builder.server.asgi.shares import RateMiddleware, TurnMiddleware
 from context_builder.server.page import static_files
-from context_builder.server.page.login_middleware import HardeningMiddleware, LoginMiddleware
+from context_builder.server.page.login_middleware import FormLimitMiddleware, HardeningMiddleware, LoginMiddleware
 from context_builder.server.page.logins import Logins
 from context_builder.server.page.rendering import answer_error
 from context_builder.server.page.shared_look import SharedLooks
@@ -47,7 +48,7 @@ async def enter() -> RedirectResponse:
 
 def logins_of(services: Services) -> Logins:
     """Return the logins, which the first Redis server keeps."""
-    return Logins(next(iter(services.sessions.servers)).redis, services.authenticator)
+    return Logins(next(iter(services.sessions.servers)).redis, services.authenticator, services.secret)
 
 
 def page_app(services: Services) -> FastAPI:
@@ -59,7 +60,13 @@ def page_app(services: Services) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
         telemetry=NO_TELEMETRY,
-        middleware=[Middleware(HardeningMiddleware), Middleware(LoginMiddleware, logins=logins)],
+        middleware=[
+            Middleware(HardeningMiddleware),
+            Middleware(LoginMiddleware, logins=logins),
+            Middleware(RateMiddleware, shares=services.shares),
+            Middleware(FormLimitMiddleware),
+            Middleware(TurnMiddleware, shares=services.shares),
+        ],
         exception_handlers=dict.fromkeys(
             (Problem, HTTPException, RequestValidationError, ContextBuilderError, Exception), answer_error
         ),

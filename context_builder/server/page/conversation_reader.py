@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 
 from context_builder.json_values import list_of, number_of, object_of, objects_of, parsed_object, texts_of
 from context_builder.server.page.domain_history import DomainChart, DomainHistory
-from context_builder.server.session_messages import SessionMessages
-from context_builder.session.client import JsonObject, SessionClient
+from context_builder.server.seen_session import SeenSession
+from context_builder.session.client import JsonObject
 from context_builder.session.keys import Keys
 from context_builder.session.messages.message import is_assistants
 from context_builder.session.store.lease import describe
@@ -50,11 +50,11 @@ class ConversationLook(NamedTuple):
 class ConversationReader:
     """Reads one session. ``number`` counts changes; ``gone`` says that there is no such session any more."""
 
-    def __init__(self, redis: Redis, session_id: str, messages: SessionMessages) -> None:
+    def __init__(self, redis: Redis, session_id: str, session: SeenSession) -> None:
         self._redis = redis
-        self._client = SessionClient(redis, session_id)
+        self._session = session
         self._keys = Keys(session_id)
-        self._messages = messages
+        self._messages = session
         self._session_id = session_id
         self._run = token_hex(4)
         self._mark: bytes | None = None
@@ -82,7 +82,7 @@ class ConversationReader:
             mark, conversation, owner, waiting = await pipe.execute()
         change: JsonObject = {}
         if mark != self._mark or not self.number:
-            state = await self._client.remembered()
+            state = await self._session.state()
             if state is None and not waiting:
                 self.number += not self.gone
                 self.gone = True

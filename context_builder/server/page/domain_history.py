@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from context_builder.domains import DOMAINS
-from context_builder.session.conversation.topic import Topic
+from context_builder.session.conversation.topic import LASTING, Topic
 
 MOST_STEPS: Final = 48
 MOST_DOMAINS: Final = 6
@@ -93,16 +93,18 @@ class DomainHistory:
 
 
 def _changes(told: Sequence[tuple[float, tuple[str, ...], Mapping[str, float]]]) -> list[float]:
-    """Return when the topic changed for good, by the rules of the live side: a run of equal tags is an inference."""
+    """Return when the topic changed for good, by the rules of the live side: a run of equal tags is an inference, and
+    another one as often as it lasts so long that the topic may have changed."""
     topic = Topic()
     found: list[float] = []
     before: tuple[str, ...] | None = None
-    run = 0
+    run, inferred_at = 0, 0.0
     for at, domains, confidence in told:
         run = run + 1 if domains == before else 1
         before = domains
-        if run > 2:
+        if run > 2 and at - inferred_at < LASTING:
             continue
+        inferred_at = at
         topic = topic.after(confidence or {name: 0.7 / (place + 1) for place, name in enumerate(domains)}, at)
         if topic.changed_at is not None and (not found or topic.changed_at != found[-1]):
             found.append(topic.changed_at)

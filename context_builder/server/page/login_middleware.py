@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from context_builder.errors import ContextBuilderError
 from context_builder.server.asgi.authentication import PAGE, asked_by, unauthenticated
+from context_builder.server.asgi.body_limit import (
+    MOST_ANONYMOUS_BYTES,
+    USUAL_BYTES,
+    BodyLimitMiddleware,
+    has_body,
+)
 from context_builder.server.page.logins import Login, Logins
 from context_builder.server.problem import Problem, problem_of, problem_response
 
@@ -71,7 +77,7 @@ class LoginMiddleware:
             return
         path = scope["path"]
         try:
-            login = None if path.startswith(OPEN) else await self._logins.find(cookie_of(scope))
+            login = None if path.startswith(OPEN) else await self._login(scope)
         except ContextBuilderError as error:
             await problem_response(problem_of(error))(scope, receive, send)
             return
@@ -88,12 +94,34 @@ class LoginMiddleware:
         else:
             await RedirectResponse(_to_login(scope), 303)(scope, receive, send)
 
+    async def _login(self, scope: Scope) -> Login | None:
+        """Return the login of the cookie that this server gave: the one by HTTPS, where the browser has both."""
+        cookies = cookies_of(scope)
+        for is_secure in (True, False):
+            place = place_of(scope, is_secure=is_secure)
+            name = await cookie_name(self._logins, place)
+            if login := await self._logins.find(cookies.get(name, ""), place):
+                return login
+        return None
+
     def _holds(self, login: Login) -> Callable[[], Awaitable[bool]]:
         async def holds() -> bool:
-            found = await self._logins.find(login.cookie)
+            found = await self._logins.find(login.cookie, login.place)
             return found is not None and found.caller == login.caller
 
         return holds
+
+
+class FormLimitMiddleware(BodyLimitMiddleware):
+    """Reads forms up to a limit, which is low for people who have not logged in."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not has_body(scope):
+            await self._app(scope, receive, send)
+            return
+        login: Login | None = scope["state"]["login"]
+        owner, most = ("", MOST_ANONYMOUS_BYTES) if login is None else (login.caller.tenant_id, USUAL_BYTES)
+        await self.answer(scope, receive, send, owner, most)
 
 
 def header_of(scope: Scope, wanted: bytes) -> str:
@@ -107,21 +135,21 @@ def is_https(scope: Scope) -> bool:
     return scope["scheme"] == "https" or header_of(scope, b"origin").startswith("https://")
 
 
-def cookie_names(scope: Scope) -> tuple[str, str]:
-    """Return the cookie's names by HTTPS and by HTTP; browsers do not keep ports apart, so one by HTTP says its own."""
-    try:
-        port = urlsplit(f"//{header_of(scope, b'host')}").port or 80
-    except ValueError:
-        port = 80
-    return "__Host-context_builder", f"context_builder_{port}"
+def place_of(scope: Scope, *, is_secure: bool) -> str:
+    """Return the origin that the browser asked. Browsers send cookies to every port of a host; logins hold at one."""
+    return f"{'https' if is_secure else 'http'}://{header_of(scope, b'host').lower()}"
 
 
-def cookie_of(scope: Scope) -> str:
-    """Return the cookie that the browser was given at login; empty without one."""
+async def cookie_name(logins: Logins, place: str) -> str:
+    """Return the cookie's name: by HTTPS one that no other host can set, else one that is this server's."""
+    return "__Host-context_builder" if place.startswith("https:") else await logins.cookie_name(place)
+
+
+def cookies_of(scope: Scope) -> dict[str, str]:
+    """Return the cookies that the browser sent."""
     sent = b";".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
     pairs = (pair.strip().partition("=") for pair in sent.split(";"))  # whatever else on this host sets cookies
-    cookies = {name: value for name, _, value in pairs}
-    return next((cookies[name] for name in cookie_names(scope) if name in cookies), "")
+    return {name: value for name, _, value in pairs}
 
 
 def _is_from_here(scope: Scope) -> bool:

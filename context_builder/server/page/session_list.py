@@ -22,6 +22,9 @@ from context_builder.storage.redis_availability import translated
 MOST_SHOWN: Final = 200
 """Sessions whose published state is read; others are found by searching."""
 
+FRESH: Final = 0.9
+"""Seconds for which what was read is shown to others: less than the time between two looks."""
+
 RATE_SECONDS: Final = 60.0
 MOST_SPEAKERS: Final = 6
 MOST_CHARS: Final = 80
@@ -69,10 +72,17 @@ class SessionList:
 
 
 class SessionLister:
-    """Lists sessions; a published state is read again only when another one was published."""
+    """Lists sessions; a published state is read again only when another one was published.
+
+    However many look at the same time, and for whatever words, the registry and each session are read once in
+    :data:`FRESH` seconds.
+    """
 
     def __init__(self) -> None:
         self._states: dict[tuple[str, str], tuple[bytes, dict[str, Any]]] = {}
+        self._registered: dict[str, tuple[float, list[RegisteredSession]]] = {}
+        self._seen: dict[tuple[str, str], tuple[float, SessionRow]] = {}
+        self._one_at_a_time = asyncio.Lock()
 
     async def find(self, servers: SessionServers, words: str = "") -> SessionList:
         """Return the tenant's sessions; with ``words`` those alone that fit them. Raises :class:`StoreUnavailable`."""
@@ -83,14 +93,31 @@ class SessionLister:
         return SessionList(tuple(order[:MOST_SHOWN]), total)
 
     async def _rows(self, redis: Redis, server: str, words: str) -> tuple[list[SessionRow], int]:
-        registered = await SessionRegistry(redis).sessions()
-        shown = most_recent_first(registered)
+        async with self._one_at_a_time:
+            return await self._fresh_rows(redis, server, words)
+
+    async def _fresh_rows(self, redis: Redis, server: str, words: str) -> tuple[list[SessionRow], int]:
+        read_at, registered = self._registered.get(server, (float("-inf"), []))
+        if time.monotonic() - read_at > FRESH:
+            registered = most_recent_first(await SessionRegistry(redis).sessions())
+            self._registered[server] = time.monotonic(), registered
+        shown = list(registered)
         if words and len(shown) > MOST_SHOWN:  # first those whose names fit
             sought = words.casefold().split()
             shown.sort(key=lambda one: not all(word in one.session_id.casefold() for word in sought))
         shown = shown[:MOST_SHOWN]
-        rows = await self._with_states(redis, server, shown)
+        rows = await self._rows_of(redis, server, shown)
         return [row for row in rows if not words or row.fits(words)], len(registered)
+
+    async def _rows_of(self, redis: Redis, server: str, shown: Sequence[RegisteredSession]) -> list[SessionRow]:
+        fresh = time.monotonic() - FRESH
+        self._seen = {name: held for name, held in self._seen.items() if held[0] >= fresh}
+        lacking = [one for one in shown if (server, one.session_id) not in self._seen]
+        if lacking:
+            now = time.monotonic()
+            for row in await self._with_states(redis, server, lacking):
+                self._seen[server, row.session_id] = now, row
+        return [self._seen[server, one.session_id][1] for one in shown]
 
     async def _with_states(self, redis: Redis, server: str, shown: Sequence[RegisteredSession]) -> list[SessionRow]:
         async with translated(), redis.pipeline(transaction=False) as pipe:

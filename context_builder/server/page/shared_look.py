@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Final, Generic, TypeVar
@@ -16,6 +17,8 @@ from context_builder.errors import ContextBuilderError
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+
+MOST_TENANTS: Final = 100
 
 SHARE: Final = 5.0
 """A look is followed by a pause of so many times its own length, at least: a slow one takes no more than a sixth."""
@@ -62,6 +65,16 @@ class SharedLooks:
 
     def __init__(self) -> None:
         self._looks: dict[Hashable, SharedLook[Any]] = {}
+        self._tenants: OrderedDict[str, Any] = OrderedDict()
+
+    def of_tenant(self, tenant_id: str, make: Callable[[], T]) -> T:
+        """Return what all lookers of a tenant share, made for the first; that of the latest tenants is kept."""
+        shared: T = self._tenants.setdefault(tenant_id, None) or make()
+        self._tenants[tenant_id] = shared
+        self._tenants.move_to_end(tenant_id)
+        while len(self._tenants) > MOST_TENANTS:
+            self._tenants.popitem(last=False)
+        return shared
 
     @asynccontextmanager
     async def watching(

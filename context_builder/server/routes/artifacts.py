@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Annotated, Any, Final, Literal
 
-from fastapi import Path, Query, Response
-from pydantic import AfterValidator, Field
+from fastapi import Header, Path, Query, Response
+from pydantic import AfterValidator, FailFast, Field
+from pydantic.alias_generators import to_camel
 
-from context_builder.knowledge.artifact import Artifact, Assessment, CamelModel, Edge, Ref, Status, StoredArtifact
+from context_builder.errors import ArtifactChanged
+from context_builder.knowledge.artifact import (
+    Artifact as KnownArtifact,
+)
+from context_builder.knowledge.artifact import (
+    Assessment,
+    CamelModel,
+    Edge,
+    Ref,
+    Status,
+    StoredArtifact,
+    at_most,
+)
+from context_builder.knowledge.cache import CACHED
 from context_builder.knowledge.governance import Access
+from context_builder.knowledge.store import SEPARATOR
 from context_builder.knowledge.viewer import missing_source
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.governed import artifact_source, session_source
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
+from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import CallerHere, Services, ServicesHere
 from context_builder.session.keys import is_session_id
 
 router = guarded_router("knowledge")
+
+_UNCHANGED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"headers": {"ETag": {"schema": {"type": "string"}}}},
+    304: {"description": "It is what `If-None-Match` names."},
+}
 
 MADE_HERE: Final = ("point:", "message:", "session:", "person:")
 """Refs that begin so are of what was said, and no artifact's, but for a session's: that states how sensitive it is."""
@@ -26,13 +49,39 @@ _SESSION: Final = "session:"
 
 
 def _is_free(ref: str) -> str:
-    if ref.startswith(MADE_HERE) and not is_session_id(ref.removeprefix(_SESSION)):
+    states_a_session = ref.startswith(_SESSION) and is_session_id(ref.removeprefix(_SESSION))
+    if ref.startswith(MADE_HERE) and not states_a_session:
         raise ValueError(f"refs that begin with {', '.join(MADE_HERE)} are made here")
     return ref
 
 
+MOST_EDGES: Final = 10_000
+"""In one call."""
+
 RefInPath = Annotated[Ref, Path(description="The artifact's ref, percent-encoded.")]
-Edges = Annotated[list[Edge], Field(max_length=10_000)]
+Edges = Annotated[list[Edge], FailFast(), Field(max_length=MOST_EDGES), at_most(MOST_EDGES)]
+
+
+READ_ONLY: Final = ("ref", "version", "current", "created_at", "updated_at", "superseded_by", "projection")
+"""Fields that an answer has beside the artifact's own."""
+
+IfMatch = Annotated[str | None, Header(max_length=1_000, description="The ETag of what is to be replaced, or *.")]
+IfNoneMatch = Annotated[str | None, Header(max_length=1_000, description="ETags of what is known already, or *.")]
+
+
+class Artifact(KnownArtifact):
+    """Holds an artifact to store; what was read may be sent back with its read-only fields, as they are.
+
+    Clients that are generated from the OpenAPI document know it by this name.
+    """
+
+    ref: Ref | None = None
+    version: int | None = None
+    current: bool | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    superseded_by: Ref | None = None
+    projection: Literal["full", "redacted"] | None = None
 
 
 class PutAnswer(CamelModel):
@@ -65,54 +114,126 @@ class CountAnswer(CamelModel):
 @router.put("/knowledge/artifacts/{ref:path}", openapi_extra=WRITER)
 async def put_artifact(
     ref: Annotated[RefInPath, AfterValidator(_is_free)],
-    artifact: Artifact,
+    sent: Artifact,
     services: ServicesHere,
     caller: CallerHere,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
 ) -> PutAnswer:
     """Store an artifact: new content makes the next version, other metadata keeps it, what is equal changes nothing.
+
+    With `If-Match` it is stored only over what has that ETag, with `If-None-Match: *` only where nothing is there yet.
 
     What the caller may not read is not the caller's to replace, but for admins; nor is what a session's artifact states
     where the caller sees redacted what was said there.
     """
-    await _check_change(services, caller, ref, await _current(services, caller, ref))
-    version, changed = await services.knowledge.put(caller.tenant_id, ref, artifact)
+    held = await _current(services, caller, ref)
+    await _check_change(services, caller, ref, held)
+    shown = await _shown(services, caller, ref, held, held)
+    over: StoredArtifact | Literal["nothing"] | None = None
+    if if_match is not None or if_none_match is not None:
+        over = held or "nothing"
+        _check_matches(if_match, if_none_match, shown)
+    _check_read_only(sent, shown)
+    artifact = KnownArtifact.model_construct(**{name: getattr(sent, name) for name in KnownArtifact.model_fields})
+    hidden = await _hidden(services, caller, [artifact.supersedes] if artifact.supersedes else [])
+    version, changed = await services.knowledge.put(
+        caller.tenant_id, ref, artifact, over=over, may_supersede=not hidden
+    )
     if changed:
+        if artifact.sensitivity not in CACHED:
+            await services.packages.erasure.uncache(caller.tenant_id, ref)
         for work in services.after_put:
             work.start(caller.tenant_id)
     return PutAnswer(ref=ref, version=version, changed=changed)
 
 
-@router.get("/knowledge/artifacts/{ref:path}", openapi_extra=READER)
+@router.get(
+    "/knowledge/artifacts/{ref:path}", openapi_extra=READER, response_model=ArtifactAnswer, responses=_UNCHANGED
+)
 async def get_artifact(
     ref: RefInPath,
     services: ServicesHere,
     caller: CallerHere,
+    response: Response,
     version: Annotated[int | None, Query(ge=1, lt=2**31, description="Another version than the current one.")] = None,
-) -> ArtifactAnswer:
+    if_none_match: IfNoneMatch = None,
+) -> Any:
     """Return an artifact, redacted where policies let the caller read it only so."""
     current = await _current(services, caller, ref)
     found = current
     if version is not None:
         found = (await services.knowledge.get(caller.tenant_id, [ref], version)).get(ref)
+    shown = await _shown(services, caller, ref, current, found)
+    if shown is None:
+        raise not_found()
+    tag = _tag(shown)
+    if if_none_match is not None and _names(if_none_match, tag):
+        return Response(status_code=304, headers={"ETag": tag})
+    response.headers["ETag"] = tag
+    return shown
+
+
+async def _shown(
+    services: Services, caller: Caller, ref: str, current: StoredArtifact | None, found: StoredArtifact | None
+) -> ArtifactAnswer | None:
+    """Return a version of an artifact as the caller may see it; None where there is none that may be known of."""
     known = artifact_source(caller.tenant_id, current, found) if current else missing_source(caller.tenant_id, ref)
     viewer = services.packages.viewer
     (access,) = await viewer.access(caller.agent, [known])
     if found is None or access is Access.DENIED:
-        raise not_found()
+        return None
     fields = found.model_dump() | ({} if found.current else {"status": Status.SUPERSEDED})
     if access is Access.REDACTED:
-        title, content, origin = await viewer.redacted(found.title, found.content, found.source or "")
-        fields |= {"title": title, "content": content, "source": origin if found.source is not None else None}
+        written = (found.title, found.content, found.type, found.project_id, found.module_id, found.source or "")
+        title, content, kind, project, module, origin, *tags = await viewer.redacted(*written, *found.tags)
+        fields |= {"title": title, "content": content, "type": kind, "project_id": project, "module_id": module}
+        fields |= {"source": origin if found.source is not None else None, "tags": tuple(tags)}
+    if found.superseded_by and await _hidden(services, caller, [found.superseded_by]):
+        fields["superseded_by"] = None
     return ArtifactAnswer.model_construct(**fields, projection="full" if access is Access.READ else "redacted")
 
 
+def _tag(shown: ArtifactAnswer) -> str:
+    return f'"{sha256(shown.model_dump_json().encode()).hexdigest()[:32]}"'
+
+
+def _names(header: str, tag: str) -> bool:
+    """Return whether a header of ETags names one."""
+    return header.strip() == "*" or tag in (one.strip().removeprefix("W/") for one in header.split(","))
+
+
+def _check_matches(if_match: str | None, if_none_match: str | None, shown: ArtifactAnswer | None) -> None:
+    """Raise :class:`ArtifactChanged` unless the headers fit what is there, as the caller sees it."""
+    tag = "" if shown is None else _tag(shown)
+    fits = if_match is None or (shown is not None and _names(if_match, tag))
+    if not fits or (if_none_match is not None and shown is not None and _names(if_none_match, tag)):
+        raise ArtifactChanged("the artifact is another one")
+
+
+def _check_read_only(sent: Artifact, shown: ArtifactAnswer | None) -> None:
+    """Raise :class:`Problem` for a field that only the server sets, and another value than it has."""
+    for name in READ_ONLY:
+        value = getattr(sent, name)
+        if name in sent.model_fields_set and (value != getattr(shown, name, None) or value == "redacted"):
+            told = "is another than it has, and only the server sets it"
+            if value == "redacted":
+                told = "is redacted: to store that would replace what it hides"
+            at = f"body.{to_camel(name)}"
+            raise Problem(422, "invalid_request", f"{at}: {told}", errors=[{"at": at, "problem": told}])
+
+
 @router.delete("/knowledge/artifacts/{ref:path}", openapi_extra=WRITER)
-async def delete_artifact(ref: RefInPath, services: ServicesHere, caller: CallerHere) -> ErasedAnswer:
+async def delete_artifact(
+    ref: RefInPath, services: ServicesHere, caller: CallerHere, if_match: IfMatch = None
+) -> ErasedAnswer:
     """Erase all versions of an artifact, what it is found by, its edges and assessments, and what was served of it."""
     found = await _current(services, caller, ref)
     if found is None:
         raise not_found()
     await _check_change(services, caller, ref, found)
+    if if_match is not None:
+        _check_matches(if_match, None, await _shown(services, caller, ref, found, found))
     if not await services.knowledge.erase(caller.tenant_id, ref):
         raise not_found()
     await services.packages.erasure.uncache(caller.tenant_id, ref)
@@ -121,21 +242,53 @@ async def delete_artifact(ref: RefInPath, services: ServicesHere, caller: Caller
 
 @router.put("/knowledge/edges", openapi_extra=WRITER)
 async def put_edges(edges: Edges, services: ServicesHere, caller: CallerHere) -> CountAnswer:
-    """Store edges; their ends need not be there yet."""
-    return CountAnswer(count=await services.knowledge.link(caller.tenant_id, edges))
+    """Store edges; their ends need not be there yet. Those of what the caller may not see stay as they are."""
+    return CountAnswer(count=await services.knowledge.link(caller.tenant_id, await _own(services, caller, edges)))
 
 
 @router.post("/knowledge/edges/delete", openapi_extra=WRITER)
 async def delete_edges(edges: Edges, services: ServicesHere, caller: CallerHere) -> CountAnswer:
-    """Delete edges, whatever their weight."""
-    return CountAnswer(count=await services.knowledge.unlink(caller.tenant_id, edges))
+    """Delete edges, whatever their weight; those of what the caller may not see stay as they are."""
+    return CountAnswer(count=await services.knowledge.unlink(caller.tenant_id, await _own(services, caller, edges)))
 
 
 @router.post("/knowledge/assessments", openapi_extra=WRITER, status_code=204, response_class=Response)
 async def assess(assessment: Assessment, services: ServicesHere, caller: CallerHere) -> Response:
-    """Note what an assessor thinks of an artifact; the latest of each counts."""
+    """Note what an assessor thinks of an artifact; the latest of each counts. Of what one may not see, none does."""
+    if await _hidden(services, caller, [assessment.ref]):
+        return Response(status_code=204)
     await services.knowledge.assess(caller.tenant_id, [assessment])
     return Response(status_code=204)
+
+
+async def _hidden(services: Services, caller: Caller, refs: Sequence[str]) -> frozenset[str]:
+    """Return those of the refs that name something which the caller may not see; for admins, none."""
+    if caller.may(Role.ADMIN) or not refs:
+        return frozenset()
+    nodes = await services.knowledge.nodes(caller.tenant_id, list(dict.fromkeys(refs)), 0)
+    sources = [one.governed(caller.tenant_id) for one in nodes.values()]
+    access = await services.packages.viewer.access(caller.agent, sources) if sources else []
+    sessions = {ref: ref.removeprefix(_SESSION) for ref in refs if ref.startswith(_SESSION)}
+    of_sessions = await access_to_sessions(services, caller, dict.fromkeys(sessions.values()))
+    hidden = {one.ref for one, how in zip(sources, access, strict=True) if how is Access.DENIED}
+    return frozenset(hidden | {ref for ref, name in sessions.items() if of_sessions[name] is Access.DENIED})
+
+
+async def _own(services: Services, caller: Caller, edges: Sequence[Edge]) -> list[Edge]:
+    """Return the edges with an end that never is there in place of each that the caller may not see.
+
+    So they join nothing, and are stored, deleted and counted as those of an end that is not there yet.
+    """
+    hidden = await _hidden(services, caller, [ref for one in edges for ref in (one.from_ref, one.to_ref)])
+    if not hidden:
+        return list(edges)
+    ends = {ref: f"{ref}{SEPARATOR}" for ref in hidden}
+    return [
+        one.model_copy(
+            update={"from_ref": ends.get(one.from_ref, one.from_ref), "to_ref": ends.get(one.to_ref, one.to_ref)}
+        )
+        for one in edges
+    ]
 
 
 async def _current(services: Services, caller: Caller, ref: str) -> StoredArtifact | None:

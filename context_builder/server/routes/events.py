@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import not_found
+from context_builder.server.seen_session import SeenHere
 from context_builder.server.services import OwnRedis, ServicesHere, SessionId
 from context_builder.server.session_watch import INTERVAL, SessionWatch
 
@@ -27,15 +28,18 @@ async def session_events(
     request: Request,
     services: ServicesHere,
     redis: OwnRedis,
+    session: SeenHere,
     last_event_id: Annotated[str | None, Header(description="The id of the last event that was received.")] = None,
 ) -> StreamingResponse:
     """Stream what happens in a session: a whole `state`, then each change as a `patch` (RFC 6902), and `silence`.
 
     An event's id is the state's revision; with `Last-Event-ID`, the patches since then come first instead of the state,
     where they are still known. At most ten patches come in a second. `failing` says when the state cannot be read, and
-    when it can be again. The stream ends when the session is forgotten, or the credential no longer holds.
+    when it can be again. The stream ends when the session is forgotten, when it may be seen otherwise than before, or
+    when the credential no longer holds.
     """
-    async with services.watches.watching(redis, session_id) as watch:
+    read = session.state if session.is_redacted else None
+    async with services.watches.watching(redis, session_id, read) as watch:
         if watch.gone:
             raise not_found()
     number: int | None = None
@@ -43,7 +47,7 @@ async def session_events(
 
     async def news(watch: SessionWatch) -> bytes | None:
         nonlocal number, has_begun, is_silent
-        if watch.gone:
+        if watch.gone or not await session.still_holds():
             return None
         if not has_begun:
             number, has_begun = _known(watch, last_event_id), True
@@ -56,10 +60,10 @@ async def session_events(
         number = watch.number
         if watch.is_silent != is_silent:
             is_silent = watch.is_silent
-            pieces.append(event("silence", {**watch.conversation, "silence": is_silent}))
+            pieces.append(event("silence", {**session.clock(watch.conversation), "silence": is_silent}))
         return b"".join(pieces)
 
-    return stream(request, services, services.watches.watching(redis, session_id), news, INTERVAL)
+    return stream(request, services, services.watches.watching(redis, session_id, read), news, INTERVAL)
 
 
 def _known(watch: SessionWatch, last_event_id: str | None) -> int | None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Header, Path, Query, Response
 from pydantic import Field
 
-from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text, Time
+from context_builder.knowledge.artifact import CamelModel, Number, Ref, Text, Time, at_most
 from context_builder.knowledge.audit import PackageAudit
 from context_builder.knowledge.package import ContextPackage
 from context_builder.knowledge.request import ContextBuildRequest
@@ -51,7 +51,7 @@ class Feedback(CamelModel):
     """Says how good a package was, and which sources helped how much, each 0 to 1."""
 
     outcome: Share | None = None
-    helped: Annotated[dict[Ref, Share], Field(max_length=_MOST_RATED, default_factory=dict)]
+    helped: Annotated[dict[Ref, Share], Field(max_length=_MOST_RATED, default_factory=dict), at_most(_MOST_RATED)]
     note: Annotated[Text, Field(max_length=8_000)] = ""
 
 
@@ -85,6 +85,8 @@ async def list_packages(
     if len(asked) != 1:
         raise Problem(422, "invalid_request", "query: one of taskId, traceId and ref is needed")
     ((kind, value),) = asked
+    if before is not None and not await services.packages.knows(caller.agent, before):
+        raise Problem(422, "invalid_request", "query.before: is no package that there is")
     is_admin = caller.may(Role.ADMIN)
     found = await services.packages.listing(caller.agent, kind, value, limit + 1, before, of_any_source=is_admin)
     page = [PackageEntryAnswer(context_package_id=one.package_id, created_at=one.created_at) for one in found[:limit]]

@@ -20,6 +20,9 @@ PolicyName = Annotated[str, Path(max_length=128)]
 _CEDAR: Final = {"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}}
 _PLAIN: Final[dict[str, Any]] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 
+_QUOTED: Final = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
+"""What Cedar repeats of a text; the caller has the line and column of it."""
+
 _WEIGHT: Final = re.compile(r"q=([01](?:\.\d{0,3})?)")
 
 
@@ -46,7 +49,7 @@ async def put_policy(name: PolicyName, request: Request, services: ServicesHere,
     try:
         policy_set = await services.policies.put(caller.tenant_id, name, text)
     except PolicyError as error:
-        detail = f"line {error.line}, column {error.column}: {error.message}"
+        detail = f"line {error.line}, column {error.column}: {_QUOTED.sub('…', error.message)}"
         raise Problem(422, "invalid_policy", detail, line=error.line, column=error.column) from None
     return PolicyAnswer(name=name, policy_version=policy_set.version)
 

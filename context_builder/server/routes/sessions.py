@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Annotated, Any, Final
+from urllib.parse import urlencode
 
 import orjson
-from fastapi import Body, Query
+from fastapi import Body, Query, Request, Response
 
 from context_builder.clock import SystemClock
 from context_builder.errors import MessageError
-from context_builder.knowledge.artifact import CamelModel, check_ref
+from context_builder.knowledge.artifact import CamelModel, at_most, check_ref
+from context_builder.knowledge.governance import Access
 from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, WRITER, guarded_router
 from context_builder.server.problem import Problem, not_found
+from context_builder.server.seen_session import SeenHere, access_to_sessions
 from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
-from context_builder.server.session_messages import SessionMessages
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.messages.message import decode
 
@@ -25,35 +28,63 @@ MOST_MESSAGES: Final = 1_000
 """In one call, either way."""
 
 
+MOST_LISTED: Final = 1_000
+"""Sessions in one answer."""
+
+_PAGED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"headers": {"Link": {"description": "The next page (RFC 8288).", "schema": {"type": "string"}}}}
+}
+
 _ID: Final = re.compile("[0-9]{1,15}")
 MessageId = Annotated[int | None, Query(ge=0, lt=2**53)]
 
 
 class AcceptedAnswer(CamelModel):
-    """Tells how many messages were handed to the session."""
+    """Tells how many messages were handed to the session; ``unheard`` that nothing ever ran it, so they wait."""
 
     accepted: int
+    unheard: bool = False
 
 
-@router.get("/sessions", openapi_extra=READER)
-async def list_sessions(services: ServicesHere, caller: CallerHere) -> list[dict[str, Any]]:
-    """Return every session, most recently active first."""
-    return [one.as_json() for one in await services.sessions.of_caller(caller)]
+@router.get("/sessions", openapi_extra=READER, responses=_PAGED)
+async def list_sessions(
+    request: Request,
+    response: Response,
+    services: ServicesHere,
+    caller: CallerHere,
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
+    after: Annotated[str | None, Query(max_length=128, description="The last session of the page before.")] = None,
+) -> list[dict[str, Any]]:
+    """Return the sessions, most recently active first; `Link` leads to the next page, where there is one."""
+    found = await services.sessions.of_caller(caller)
+    access = await access_to_sessions(services, caller, [one.session_id for one in found])
+    found = [one for one in found if access[one.session_id] is not Access.DENIED]
+    begin = 0
+    if after is not None:
+        places = [place for place, one in enumerate(found, 1) if one.session_id == after]
+        if not places:
+            raise Problem(422, "invalid_request", "query.after: is no session that there is")
+        (begin,) = places
+    page = found[begin : begin + limit]
+    if page and begin + limit < len(found):
+        query = urlencode({"limit": limit, "after": page[-1].session_id})
+        response.headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
+    return [one.as_json() for one in page]
 
 
-@router.get("/sessions/{session_id}/state", openapi_extra=READER)
-async def session_state(session_id: SessionId, redis: OwnRedis) -> dict[str, Any]:
+@router.get("/sessions/{session_id}/state", openapi_extra=READER, response_model=dict[str, Any])
+async def session_state(session: SeenHere) -> Response:
     """Return what the session publishes; after that has expired, what it would."""
-    state = await SessionClient(redis, session_id).remembered()
+    state = await session.state()
     if state is None:
         raise not_found()
-    return state
+    return await _as_json(state)
 
 
-@router.get("/sessions/{session_id}/messages", openapi_extra=READER)
+@router.get("/sessions/{session_id}/messages", openapi_extra=READER, response_model=list[dict[str, Any]])
 async def session_messages(
     session_id: SessionId,
-    redis: OwnRedis,
+    session: SeenHere,
     services: ServicesHere,
     caller: CallerHere,
     after: Annotated[MessageId, Query(description="The id of a message: those that arrived later.")] = None,
@@ -61,15 +92,20 @@ async def session_messages(
         str | None, Query(max_length=600, description="A message's id, or a source's ref: those before and after it.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_MESSAGES)] = 100,
-) -> list[dict[str, Any]]:
+) -> Response:
     """Return messages in the order in which they arrived, also after they have left the buffer."""
     begin = -1 if after is None else after
     if around is not None:
         begin = max(-1, await _place(services, caller, session_id, around) - limit // 2 - 1)
-    found = await SessionMessages(redis, services.functions, caller.tenant_id).after(session_id, begin, limit)
+    found = await session.after(session_id, begin, limit)
     if found is None:
         raise not_found()
-    return found
+    return await _as_json(found)
+
+
+async def _as_json(value: JsonObject | list[JsonObject]) -> Response:
+    """Return an answer that may be megabytes, and needs no validation."""
+    return Response(await asyncio.to_thread(orjson.dumps, value), media_type="application/json")
 
 
 async def _place(services: Services, caller: Caller, session_id: str, around: str) -> int:
@@ -85,20 +121,26 @@ async def _place(services: Services, caller: Caller, session_id: str, around: st
     return next((int(place) for place in places if _ID.fullmatch(place)), 0)
 
 
-@router.post("/sessions/{session_id}/messages", openapi_extra=WRITER, status_code=202)
+@router.post(
+    "/sessions/{session_id}/messages", openapi_extra=WRITER, status_code=202, response_model_exclude_defaults=True
+)
 async def send_messages(
     session_id: SessionId,
     messages: Annotated[
-        dict[str, Any] | list[dict[str, Any]], Body(description="One message, or several, oldest first.")
+        dict[str, Any] | list[dict[str, Any]],
+        Body(description="One message, or several, oldest first."),
+        at_most(MOST_MESSAGES),
     ],
     redis: OwnRedis,
     services: ServicesHere,
 ) -> AcceptedAnswer:
     """Hand messages to the session, as a listener or an orchestrator does; with one that cannot be read, none is."""
     listed = messages if isinstance(messages, list) else [messages]
-    check_messages(listed, services.max_message_bytes)
-    await SessionClient(redis, session_id).push(*listed)
-    return AcceptedAnswer(accepted=len(listed))
+    await asyncio.to_thread(check_messages, listed, services.max_message_bytes)
+    client = SessionClient(redis, session_id)
+    is_heard = await client.is_known()
+    await client.push(*listed)
+    return AcceptedAnswer(accepted=len(listed), unheard=not is_heard)
 
 
 def check_messages(messages: list[JsonObject], max_bytes: int) -> None:

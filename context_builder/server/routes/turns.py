@@ -17,6 +17,7 @@ from context_builder.knowledge.request import MAX_BUDGET, Scope
 from context_builder.server.access.caller import Caller
 from context_builder.server.guarded_route import READER, guarded_router
 from context_builder.server.problem import Problem, not_found
+from context_builder.server.seen_session import seen_session
 from context_builder.server.services import CallerHere, Knowing, OwnRedis, Services, ServicesHere, SessionId
 
 router = guarded_router("sessions")
@@ -63,11 +64,15 @@ async def build_turn(
 async def built_turn(
     session_id: str, turn: TurnRequest, redis: Redis, services: Services, caller: Caller
 ) -> BuiltContext:
-    """Return the prompt of a turn, in which knowledge takes part as far as the caller may see it."""
+    """Return the prompt of a turn, in which session and knowledge take part as far as the caller may see them."""
     named = {"tenant_id": caller.tenant_id} | ({"user_id": turn.user_id} if turn.user_id is not None else {})
-    knowledge = Knowing(caller.agent, turn.package_scope)
+    session = await seen_session(services, caller, session_id, redis)
+    if (state := await session.state()) is None:
+        raise not_found()
+    own = None if session.is_redacted else session_id
+    knowledge = Knowing(caller.agent, turn.package_scope, own)
     return await services.build_turn(
-        redis, session_id, turn.query, max_prompt_tokens=turn.token_budget, knowledge=knowledge, **named
+        state, turn.query, max_prompt_tokens=turn.token_budget, knowledge=knowledge, **named
     )
 
 

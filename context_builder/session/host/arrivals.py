@@ -11,17 +11,21 @@ from uuid import uuid4
 import structlog
 from redis.asyncio import Redis
 
-from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.errors import StoreError
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
 log = structlog.get_logger(__name__)
 
-PROBE_SECONDS: Final = 1.0
+PROBE_SECONDS: Final = 0.25
 """Time between probes, which tell whether Redis announces pushes."""
 
+MISSED_PROBES: Final = 2
+"""So many probes that Redis took, without an announcement of any push since, after which it is asked instead. Seconds
+are not counted: a process that was late itself has missed none."""
+
 DEAF_AFTER: Final = 2.5
-"""Seconds without an announcement, not even of a probe, after which Redis is asked instead."""
+"""Seconds after a start in which it becomes known whether Redis announces pushes."""
 
 ASK_SECONDS: Final = 0.01
 """Time between questions, where Redis announces nothing ..."""
@@ -83,7 +87,7 @@ class Arrivals:
         self._ask = script(client, "arrived")
         self._announce = script(client, "probe")
         self._probe = f"context_builder:probe:{uuid4().hex}"
-        self._heard_at = float("-inf")
+        self._missed = MISSED_PROBES
         self._gathering = Gathering()
         self._gathered: dict[str, None] = {}
         self._passing: asyncio.TimerHandle | None = None
@@ -91,7 +95,7 @@ class Arrivals:
     @property
     def are_announced(self) -> bool:
         """Return whether Redis announces pushes."""
-        return asyncio.get_running_loop().time() - self._heard_at < DEAF_AFTER
+        return self._missed < MISSED_PROBES
 
     async def listen(self) -> None:
         """Pass on what Redis announces, for ever."""
@@ -105,18 +109,17 @@ class Arrivals:
             except Exception as error:  # noqa: BLE001 whatever it is, Redis is asked meanwhile
                 log.debug("arrivals.reconnecting", error=type(error).__name__)
             finally:
-                self._heard_at = float("-inf")
+                self._missed = MISSED_PROBES
                 self._pass_gathered()
                 await pubsub.aclose()
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _pass_on(self, pubsub: Any) -> None:
-        loop = asyncio.get_running_loop()
         probe = self._probe.encode()
         while True:
             kind, _, key = await pubsub.parse_response(block=True) or (b"", b"", b"")
             if kind == b"message":
-                self._heard_at = loop.time()
+                self._missed = 0
                 if key != probe:
                     self._hear(key.decode(errors="replace"))
 
@@ -147,6 +150,7 @@ class Arrivals:
             try:
                 async with translated():
                     await self._announce(keys=[self._probe])
+                self._missed += 1
             except StoreError:
                 pass  # the sessions tell
             await asyncio.sleep(PROBE_SECONDS)
@@ -161,6 +165,6 @@ class Arrivals:
                         places = await self._ask(keys=unread)
                     for place in places:
                         self._arrived(unread[place - 1])
-                except StoreUnavailable:
+                except StoreError:  # the sessions tell
                     await asyncio.sleep(RECONNECT_SECONDS)
             await asyncio.sleep(max(ASK_SECONDS, ASK_SECONDS_EACH * len(unread)))

@@ -37,8 +37,9 @@ class Message:
 
     ``timestamp`` is ISO 8601 as it came, or the arrival time when it was missing or unreadable; the
     original is then in ``timestamp_raw``. ``time`` is the same moment in epoch seconds, as
-    :mod:`context_builder.timestamps` reads it. ``identity`` is empty when it has neither number nor timestamp: whether
-    it was said or sent a second time cannot be known, and a "Yes." that is lost is worse than one that is there twice.
+    :mod:`context_builder.timestamps` reads it, or as the inbox corrects it.
+    ``identity`` is empty when it has neither number nor timestamp: whether it was said or sent a second time cannot be
+    known, and a "Yes." that is lost is worse than one that is there twice.
     ``trace`` is the span of whoever pushed it.
     """
 

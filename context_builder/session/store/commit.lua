@@ -24,7 +24,7 @@ local from_revision, from_writer, to_revision, from_mark, mark = take(), take(),
 local state_json, state_length, state_mark, state_edits = take(), tonumber(take()), take(), tonumber(take())
 local state_edits_at = at
 at = at + 3 * state_edits
-local conversation_json, active_at = take(), take()
+local conversation_json, silent_for = take(), tonumber(take())
 local acknowledged, oldest_digest, newest_digest = tonumber(take()), take(), take()
 local from_position, to_position = take(), take()
 local pending_trimmed, pending_left, rewrite = tonumber(take()), tonumber(take()), take()
@@ -128,7 +128,11 @@ if not written and to_revision ~= from_revision then
     end
     redis.call('HSET', checkpoint, 'dead_bytes', dead_bytes)
   end
-  redis.call('ZADD', sessions, active_at, session_id)
+  -- By this clock, which is the same for all, and never back: a process whose own was wrong may have written before.
+  local time, before = redis.call('TIME'), tonumber(redis.call('ZSCORE', sessions, session_id) or 0)
+  local now = time[1] + time[2] / 1000000
+  local spoke_at = before <= now and math.max(before, now - silent_for) or now
+  redis.call('ZADD', sessions, string.format('%.6f', spoke_at), session_id)
   -- Last, because Redis does not take back what a script wrote before one of its commands failed: until here
   -- the deliveries are still in the input, and the same commit may be sent again.
   if acknowledged > 0 then

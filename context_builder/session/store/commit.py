@@ -71,7 +71,7 @@ class Commit:
     it has not changed.
 
     ``acknowledged`` are the raw deliveries, oldest first, that the commit contains, and ``identities`` and ``dead``
-    what became of them. ``active_at`` is the last message's time in epoch seconds. ``unidentified`` are the
+    what became of them. ``silent_for`` is how many seconds ago somebody spoke. ``unidentified`` are the
     positions of new deliveries without identity. What is acknowledged leads from position ``begin`` to ``end``.
 
     After a fall-back, ``rewrite`` says that the changes are all of the checkpoint, in place of what Redis holds;
@@ -79,7 +79,7 @@ class Commit:
     """
 
     conversation_state: bytes
-    active_at: float
+    silent_for: float
     state: PublishedState | None = None
     head: bytes = b""
     order: bytes = b""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha1
 from typing import Any, Final, NamedTuple
 
 from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FORGOTTEN, SESSIONS, Keys
 from context_builder.session.store.commit import Commit
+from context_builder.session.store.delivery import sha1_of
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.state_patch import StatePatch
 
@@ -77,7 +77,7 @@ class CommitArguments(NamedTuple):
             self.lineage.latest.mark,
             *(self.patch.arguments() if self.patch else (b"", 0, b"", 0)),
             commit.conversation_state,
-            commit.active_at,
+            commit.silent_for,
             len(self.acknowledged),
             *self._digests(),
             commit.begin,
@@ -104,8 +104,8 @@ class CommitArguments(NamedTuple):
         """Return those of the oldest and of the newest delivery that is acknowledged."""
         if not self.acknowledged:
             return "", ""
-        oldest = _digest(self.acknowledged[0])
-        return oldest, oldest if len(self.acknowledged) == 1 else _digest(self.acknowledged[-1])
+        oldest = sha1_of(self.acknowledged[0])
+        return oldest, oldest if len(self.acknowledged) == 1 else sha1_of(self.acknowledged[-1])
 
     def _checkpoint_fields(self) -> list[Any]:
         """Return the checkpoint's fields that are set, and their values."""
@@ -116,7 +116,3 @@ class CommitArguments(NamedTuple):
         for name, value in commit.changes.encoded_fields().items():
             fields += (name, value)
         return fields
-
-
-def _digest(raw: bytes) -> str:
-    return sha1(raw, usedforsecurity=False).hexdigest()

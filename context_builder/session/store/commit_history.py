@@ -16,6 +16,7 @@ import orjson
 
 from context_builder.clock import Instant
 from context_builder.session.store.commit import Commit, Lists, StoredSession
+from context_builder.session.store.delivery import told_apart_by
 
 SECONDS: Final = 3.0
 """With ``appendfsync everysec`` Redis loses a second at a power cut, two when the disk is busy; one to spare.
@@ -40,7 +41,7 @@ def position_after(position: bytes, delivery: bytes) -> bytes:
 
     The first delivery comes after the empty position.
     """
-    return blake2b(delivery, digest_size=_DIGEST_BYTES, key=position).hexdigest().encode()
+    return blake2b(told_apart_by(delivery), digest_size=_DIGEST_BYTES, key=position).hexdigest().encode()
 
 
 class UnidentifiedDeliveries:

@@ -18,11 +18,12 @@ from context_builder.clock import Instant
 from context_builder.errors import EntryUnreadable, StoreError
 from context_builder.session.conversation.memory_batch import MemoryBatch
 from context_builder.session.keys import RECEIVERS, Keys, Receiver, dead_bytes_field
+from context_builder.session.store.delivery import WHOLE_BYTES, CutDelivery
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
-KEPT_BYTES: Final = 4 * 1024 * 1024
-"""Of a larger delivery a dead letter keeps the beginning: Redis holds values of 512 MiB at most, and base64 grows."""
+KEPT_BYTES: Final = WHOLE_BYTES
+"""Of a larger delivery a dead letter keeps the beginning."""
 
 
 Origin = Literal["input"] | Receiver
@@ -45,7 +46,8 @@ class DeadLetter:
 
     @classmethod
     def of(cls, delivery: bytes, reason: str, now: Instant) -> DeadLetter:
-        return cls(reason, now.wall, delivery[:KEPT_BYTES], len(delivery))
+        size = delivery.size if isinstance(delivery, CutDelivery) else len(delivery)
+        return cls(reason, now.wall, delivery[:KEPT_BYTES], size)
 
     @property
     def is_whole(self) -> bool:

@@ -5,14 +5,11 @@
 -- said, everything else to delete.
 -- ARGV: tombstone, its milliseconds to live, session id, the session's field among the marks, what is put before its
 -- mark so that it is like none before, the longest that a mark may be, and what the key of a cached package begins with.
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-end
-local before = redis.call('HGET', KEYS[4], ARGV[4])
-redis.call('HSET', KEYS[4], ARGV[4], string.sub(before and ARGV[5] .. ' ' .. before or ARGV[5], 1, ARGV[6]))
+-- Deletes come first: a Redis that is full refuses a script only at its first command that may need memory.
 redis.call('ZREM', KEYS[2], ARGV[3])
 redis.call('HDEL', KEYS[3], ARGV[3])
-for _, id in ipairs(redis.call('SMEMBERS', KEYS[5])) do
+local packages = redis.pcall('SMEMBERS', KEYS[5])
+for _, id in ipairs(packages) do -- none where somebody made something else of the key
   redis.call('DEL', ARGV[7] .. id)
 end
 redis.call('DEL', KEYS[5])
@@ -20,4 +17,9 @@ local deleted = 0
 for i = 6, #KEYS do
   deleted = deleted + redis.call('DEL', KEYS[i])
 end
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+end
+local before = redis.call('HGET', KEYS[4], ARGV[4])
+redis.call('HSET', KEYS[4], ARGV[4], string.sub(before and ARGV[5] .. ' ' .. before or ARGV[5], 1, ARGV[6]))
 return deleted

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from redis.asyncio import Redis
 
 from context_builder.errors import StoreError, StoreUnavailable
+from context_builder.session.store.delivery import BEGINNING_BYTES, CutDelivery
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated, translation
 
@@ -22,10 +23,12 @@ READ_ITEMS: Final = 2000
 MOST_LISTS: Final = 32
 """Lists read at once."""
 
+ANY_SIZE: Final = 2**40
+
 
 class ListRead(NamedTuple):
     """Holds items from one end of a list, and what the checkpoint had when they were read: its position in the input,
-    its revision and its writer.
+    its revision and its writer. An item that is too large to be read whole is a :class:`CutDelivery`.
     """
 
     items: list[bytes]
@@ -36,7 +39,7 @@ class ListRead(NamedTuple):
 
 class _Wanted(NamedTuple):
     keys: tuple[str, str]
-    args: tuple[int, str]
+    args: tuple[int, str, int]
     answer: asyncio.Future[ListRead]
 
 
@@ -48,14 +51,16 @@ class ListReader:
         self._wanted: deque[_Wanted] = deque()
         self._reading: asyncio.Task[None] | None = None
 
-    async def read(self, key: str, checkpoint: str, count: int, end: Literal["left", "right"]) -> ListRead:
+    async def read(
+        self, key: str, checkpoint: str, count: int, end: Literal["left", "right"], *, largest: int = ANY_SIZE
+    ) -> ListRead:
         """Return items from this end of the list inwards: at most ``count``, :data:`READ_ITEMS` and :data:`READ_BYTES`,
-        but one at least.
+        but one at least. Of one of more than ``largest`` bytes, it returns the beginning.
 
         Raises :class:`~context_builder.errors.StoreError`.
         """
         answer: asyncio.Future[ListRead] = asyncio.get_running_loop().create_future()
-        self._wanted.append(_Wanted((key, checkpoint), (count, end), answer))
+        self._wanted.append(_Wanted((key, checkpoint), (count, end, largest), answer))
         if self._reading is None:
             self._reading = asyncio.create_task(self._read_all(), name="list reader")
         return await answer
@@ -80,7 +85,7 @@ class ListReader:
 
     async def _read(self, batch: Sequence[_Wanted]) -> None:
         keys = [key for wanted in batch for key in wanted.keys]
-        args = [READ_BYTES, READ_ITEMS, *(arg for wanted in batch for arg in wanted.args)]
+        args = [READ_BYTES, READ_ITEMS, BEGINNING_BYTES, *(arg for wanted in batch for arg in wanted.args)]
         try:
             async with translated():
                 answers = await self._script(keys=keys, args=args)
@@ -103,7 +108,8 @@ def _settle(wanted: _Wanted, answer: Any) -> None:
         return
     position, revision, by, *items = answer
     try:
-        wanted.answer.set_result(ListRead(items, position, int(revision), by))
+        read = [item if isinstance(item, bytes) else CutDelivery.of(*item) for item in items]
+        wanted.answer.set_result(ListRead(read, position, int(revision), by))
     except ValueError:
         wanted.answer.set_exception(StoreError(f"{wanted.keys[1]} holds no number as its revision"))
 

@@ -2,10 +2,12 @@
 -- Together they are at most ARGV[1] bytes and ARGV[2] items. Only the first that is not empty is cut where that would be
 -- more, after one item at least; for others without room the answer is nothing, and for what is no list, an error.
 -- Before a list's items, of its session's checkpoint at this moment: the position in the input, revision and writer.
--- KEYS: for each list, itself and the checkpoint. ARGV: bytes, items, then for each list how many, and 'left' or 'right'.
-local bytes_left, items_left, is_first = tonumber(ARGV[1]), tonumber(ARGV[2]), true
+-- An item that is larger than is wanted of its list is {its beginning, its bytes, its digest}.
+-- KEYS: for each list, itself and the checkpoint.
+-- ARGV: bytes, items, bytes of a beginning, then for each list how many, 'left' or 'right', and the most bytes of an item.
+local bytes_left, items_left, beginning, is_first = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), true
 
-local function items_of(list, checkpoint, most, from_left)
+local function items_of(list, checkpoint, most, from_left, largest)
   local held = redis.pcall('HMGET', checkpoint, 'position', 'revision', 'by')
   if held.err then
     return held
@@ -27,7 +29,7 @@ local function items_of(list, checkpoint, most, from_left)
       break
     end
     bytes, count = bytes + #item, count + 1
-    items[count + 3] = item
+    items[count + 3] = #item <= largest and item or {string.sub(item, 1, beginning), #item, redis.sha1hex(item)}
   end
   bytes_left, items_left = bytes_left - bytes, items_left - count
   is_first = is_first and count == 0
@@ -35,7 +37,8 @@ local function items_of(list, checkpoint, most, from_left)
 end
 
 local answers = {}
-for i = 1, #KEYS, 2 do
-  answers[#answers + 1] = items_of(KEYS[i], KEYS[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3] == 'left')
+for i = 1, #KEYS / 2 do
+  local most, from, largest = unpack(ARGV, 3 * i + 1, 3 * i + 3)
+  answers[i] = items_of(KEYS[2 * i - 1], KEYS[2 * i], tonumber(most), from == 'left', tonumber(largest))
 end
 return answers

@@ -8,8 +8,11 @@ from secrets import token_hex
 from typing import Any, Final, cast
 
 import orjson
+import structlog
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
+from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
 from context_builder.session.keys import (
     FORGOTTEN,
     PACKAGE,
@@ -20,6 +23,7 @@ from context_builder.session.keys import (
     Receiver,
     dead_count_field,
     is_session_id,
+    split_key,
 )
 from context_builder.session.store.lease import is_forgotten
 from context_builder.session.store.scripts import script
@@ -46,7 +50,8 @@ LOOKED_AT_ONCE: Final = 500
 class RegisteredSession:
     """Describes one session; ``last_active`` in epoch seconds, ``owner`` the lease's holder while somebody runs it.
 
-    ``undeliverable`` counts, by receiver, what was refused for good.
+    ``undeliverable`` counts, by receiver, what was refused for good. ``fault`` names what somebody else made of one of
+    its keys, of which nothing is counted then; empty when all is as it should be.
     """
 
     session_id: str
@@ -60,6 +65,7 @@ class RegisteredSession:
     unremembered: int
     dead_letters: int
     undeliverable: dict[Receiver, int]
+    fault: str = ""
 
     @property
     def status(self) -> str:
@@ -79,6 +85,9 @@ def most_recent_first(sessions: Iterable[RegisteredSession]) -> list[RegisteredS
     return sorted(sessions, key=lambda session: session.last_active or float("inf"), reverse=True)
 
 
+log = structlog.get_logger(__name__)
+
+
 class SessionRegistry:
     """Looks across sessions. Every method raises ``StoreUnavailable`` when Redis cannot be reached."""
 
@@ -91,23 +100,28 @@ class SessionRegistry:
         """Return every session with a checkpoint or deliveries, most recently active first."""
         async with translated():
             scored: list[Any] = await self._client.zrange(SESSIONS, 0, -1, withscores=True)
-            waiting = [
-                key.decode("latin-1") async for key in self._client.scan_iter("context_builder:*:input", count=1000)
-            ]
-        active: dict[str, float] = {name.decode("latin-1"): at for name, at in scored}
-        found = {*active, *(key.split(":")[1] for key in waiting if key.count(":") == 2)}
-        names = list(filter(is_session_id, found))
+        active: dict[str, float] = {_decoded(name): at for name, at in scored}
+        names = list(filter(is_session_id, {*active, *await self._pushed_to()}))
         listed: list[RegisteredSession] = []
         for start in range(0, len(names), LOOKED_AT_ONCE):
             part = names[start : start + LOOKED_AT_ONCE]
             listed += await self._look({name: active.get(name) for name in part})
         return most_recent_first(listed)
 
+    async def unusable(self) -> list[str]:
+        """Return what was pushed to as if it were a session, but no session can have as its id."""
+        return sorted(name for name in await self._pushed_to() if not is_session_id(name))
+
+    async def _pushed_to(self) -> set[str]:
+        async with translated():
+            keys = [split_key(key) async for key in self._client.scan_iter("context_builder:*:input", count=1000)]
+        return {key[0] for key in keys if key is not None}
+
     async def newest(self, count: int) -> list[str]:
         """Return the ids of so many sessions with a checkpoint, most recently active first."""
         async with translated():
             names: list[Any] = await self._client.zrange(SESSIONS, 0, count - 1, desc=True)
-        return [name for raw in names if is_session_id(name := raw.decode("latin-1"))]
+        return [*filter(is_session_id, map(_decoded, names))]
 
     async def find(self, session_id: str) -> RegisteredSession | None:
         """Return one session, if anything at all is known of it. Raises :class:`SessionIdError`."""
@@ -117,8 +131,9 @@ class SessionRegistry:
             pipe.exists(*others)
             pipe.get(keys.owner)
             pipe.zscore(SESSIONS, session_id)
-            kept, owner, last_active = await pipe.execute()
-        if not kept and last_active is None and (not owner or is_forgotten(orjson.loads(owner))):
+            kept, owner, last_active = await pipe.execute(raise_on_error=False)
+        held = _object(owner)
+        if not kept and last_active is None and (owner is None or is_forgotten(held)):
             return None
         return (await self._look({session_id: last_active}))[0]
 
@@ -129,17 +144,20 @@ class SessionRegistry:
                 keys = Keys(name)
                 pipe.get(keys.owner)
                 pipe.hmget(keys.checkpoint, ["head", *map(dead_count_field, RECEIVERS)])
-                for key in (keys.input, keys.pending, keys.outbox, keys.memory_outbox):
+                for key in _counted(keys):
                     pipe.llen(key)
-            answers = iter(await pipe.execute())
+            answers = iter(await pipe.execute(raise_on_error=False))
         looks = zip(*[answers] * _ANSWERS, strict=True)
-        return [_registered(name, at, *look) for (name, at), look in zip(last_active.items(), looks, strict=True)]
+        return [_registered(name, at, look) for (name, at), look in zip(last_active.items(), looks, strict=True)]
 
     async def owner(self, session_id: str) -> dict[str, Any] | None:
-        """Return who runs the session, if anybody does."""
-        async with translated():
-            value = await self._client.get(Keys(session_id).owner)
-        return orjson.loads(value) if value else None
+        """Return who runs the session, if anybody does: nobody holds a lease that is none."""
+        try:
+            async with translated():
+                value = await self._client.get(Keys(session_id).owner)
+        except WrongKeyType:
+            return None
+        return _object(value) or None
 
     async def request_end(self, session_id: str) -> bool:
         """Ask whoever runs the session to end it; return false when nobody does."""
@@ -163,50 +181,82 @@ class SessionRegistry:
         async with translated():
             return int(await self._forget(keys=[*named, *others], args=args))
 
+    async def recordings(self, session_id: str) -> set[str]:
+        """Return where the session was recorded: machines and files."""
+        try:
+            async with translated():
+                places: Any = await cast("Any", self._client.smembers(Keys(session_id).recordings))
+        except WrongKeyType:
+            return set()
+        return set(map(_decoded, places))
+
     async def mark(self, session_id: str) -> bytes | None:
         """Return the mark that was left when the session was last forgotten, if it was."""
         async with translated():
             marked: Any = self._client.hget(FORGOTTEN, Keys(session_id).forgotten_field)
             return cast("bytes | None", await marked)
 
-    async def sweep(self, before: float, *, spared: str = "") -> list[str]:
+    async def sweep(self, before: float, *, spared: str = "", keep_last: int = 0) -> list[str]:
         """Delete sessions last active before ``before`` (epoch seconds) in which nothing waits; return their ids.
 
-        ``spared`` is the one that this process is about to run.
+        ``spared`` is the one that this process is about to run; ``keep_last`` messages, which summaries leave in the
+        buffer, go with their session. One that cannot be swept is told, and left.
         """
         async with translated():
             outlived: list[Any] = await self._client.zrange(SESSIONS, "-inf", before, byscore=True)
-        names = (raw.decode() for raw in outlived)
-        return [name for name in names if name != spared and await self._sweep_one(name, before)]
+        swept = []
+        for name in filter(is_session_id, map(_decoded, outlived)):
+            try:
+                if name != spared and await self._sweep_one(name, before, keep_last):
+                    swept.append(name)
+            except StoreError as error:
+                if isinstance(error, StoreUnavailable) and not isinstance(error, WrongKeyType):
+                    raise
+                log.warning("sweep.left", session_id=name, error=str(error))
+        return swept
 
-    async def _sweep_one(self, session_id: str, before: float) -> bool:
+    async def _sweep_one(self, session_id: str, before: float, keep_last: int) -> bool:
         keys = Keys(session_id)
         waiting = [keys.input, keys.pending, keys.outbox, keys.memory_outbox]
         first = [keys.owner, SESSIONS, SUMMARY_SEQS, *waiting, keys.checkpoint]
         others = [key for key in keys.all() if key not in first]
         async with translated():
-            return bool(await self._sweep(keys=[*first, *others], args=[session_id, before]))
+            return bool(await self._sweep(keys=[*first, *others], args=[session_id, before, keep_last]))
 
 
 _ANSWERS: Final = 6
 """Answers of Redis about one session."""
 
 
-def _registered(
-    session_id: str,
-    last_active: float | None,
-    owner: bytes | None,
-    checkpoint: list[bytes | None],
-    waiting: int,
-    pending: int,
-    undelivered: int,
-    unremembered: int,
-) -> RegisteredSession:
-    head, *dead = checkpoint
-    counters = orjson.loads(head)["counters"] if head else {}
+def _counted(keys: Keys) -> tuple[str, str, str, str]:
+    return keys.input, keys.pending, keys.outbox, keys.memory_outbox
+
+
+def _decoded(raw: bytes) -> str:
+    """Return a session's id as Redis holds it; of what is no text, one that no session has."""
+    return raw.decode(errors="replace")
+
+
+def _object(raw: object) -> dict[str, Any]:
+    """Return the JSON object that a key holds; an empty one where it holds none."""
+    try:
+        value = orjson.loads(raw) if isinstance(raw, bytes) else None
+    except orjson.JSONDecodeError:
+        value = None
+    return value if isinstance(value, dict) else {}
+
+
+def _registered(session_id: str, last_active: float | None, look: tuple[Any, ...]) -> RegisteredSession:
+    keys = Keys(session_id)
+    looked_at = zip((keys.owner, keys.checkpoint, *_counted(keys)), look, strict=True)
+    faults = [f"{key}: {answer}" for key, answer in looked_at if isinstance(answer, ResponseError)]
+    owner, checkpoint, *lengths = (None if isinstance(answer, ResponseError) else answer for answer in look)
+    head, *dead = checkpoint or [None] * (1 + len(RECEIVERS))
+    counters = _object(head).get("counters") or {}
+    waiting, pending, undelivered, unremembered = (int(length or 0) for length in lengths)
     return RegisteredSession(
         session_id=session_id,
-        owner=orjson.loads(owner) if owner else None,
+        owner=_object(owner) or None,
         last_active=last_active,
         ended_at=counters.get("ended_at"),
         messages=counters.get("received_messages", 0),
@@ -216,4 +266,5 @@ def _registered(
         unremembered=unremembered,
         dead_letters=counters.get("dead_letters", 0),
         undeliverable={receiver: int(count or 0) for receiver, count in zip(RECEIVERS, dead, strict=True)},
+        fault="; ".join(faults),
     )

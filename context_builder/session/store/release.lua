@@ -1,7 +1,11 @@
 -- Give the lease back, unless somebody else holds it by now. The mark that the session was forgotten goes too: this
 -- was the owner that it was for.
 local present = redis.call('GET', KEYS[1])
-if present and (present == ARGV[1] or cjson.decode(present).forgotten) then
+if not present then
+  return 0
+end
+local held = present ~= ARGV[1] and cjson.decode(present)
+if not held or held.forgotten and not held.in_part then -- who forgot it in part is told so
   return redis.call('DEL', KEYS[1])
 end
 return 0

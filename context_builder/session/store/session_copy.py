@@ -56,11 +56,17 @@ class SessionHeader:
 
 
 class SessionSnapshot:
-    """Holds the copies of a session; ``parts`` reads them, as often as they are asked for while they live."""
+    """Holds the copies of a session; ``parts`` reads them, as often as they are asked for while they live.
 
-    def __init__(self, client: Redis, header: SessionHeader, copies: Sequence[str]) -> None:
+    ``left_out`` are the names of keys that somebody made another type, and which: they are not copied.
+    """
+
+    def __init__(
+        self, client: Redis, header: SessionHeader, copies: Sequence[str], left_out: Mapping[str, str]
+    ) -> None:
         self._client = client
         self.header = header
+        self.left_out = left_out
         self._copies = copies
 
     async def parts(self) -> AsyncIterator[tuple[str, list[bytes]]]:
@@ -104,13 +110,15 @@ async def take_snapshot(client: Redis, session_id: str) -> SessionSnapshot:
     kept = [getattr(keys, name) for name in KEPT]
     copies = _copies()
     async with translated(ANSWER):
-        active, seq, mark, lives = await script(client, "snapshot")(
-            keys=[SESSIONS, SUMMARY_SEQS, FORGOTTEN, *kept, *copies], args=[session_id, keys.forgotten_field, COPY_MS]
+        active, seq, mark, lives, others = await script(client, "snapshot")(
+            keys=[SESSIONS, SUMMARY_SEQS, FORGOTTEN, *kept, *copies],
+            args=[session_id, keys.forgotten_field, COPY_MS, *KEPT.values()],
         )
     header = SessionHeader(
         session_id, float(active) if active else None, int(seq) if seq else None, mark or b"", tuple(lives)
     )
-    return SessionSnapshot(client, header, copies)
+    left_out = {name: other.decode() for name, other in zip(KEPT, others, strict=True) if other}
+    return SessionSnapshot(client, header, copies, left_out)
 
 
 class SessionRestore:

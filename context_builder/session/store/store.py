@@ -14,6 +14,7 @@ from context_builder.session.config import SessionConfig
 from context_builder.session.keys import FENCE, FORGOTTEN, SUMMARY_SEQS, Keys
 from context_builder.session.store.commit import Commit, Committed, HeldRevision, Lists, StoredSession
 from context_builder.session.store.commit_arguments import CommitArguments, commit_keys, constant_arguments
+from context_builder.session.store.delivery import WHOLE_BYTES
 from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.list_reader import ListRead, ListReader
@@ -38,6 +39,7 @@ RELEASE_TIMEOUT: Final = 0.5
 """Seconds; who stops is waited for."""
 
 TOMBSTONE: Final = orjson.dumps({"token": 0, "forgotten": True})
+TOMBSTONE_IN_PART: Final = orjson.dumps({"token": 0, "forgotten": True, "in_part": True})
 TOMBSTONE_MS: Final = 60_000
 
 
@@ -161,8 +163,13 @@ class SessionStore:
             return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
 
     async def read_input(self) -> ListRead:
-        """Return the oldest deliveries, oldest first; they stay in the list until a commit acknowledges them."""
-        return await self._list_reader.read(self.keys.input, self.keys.checkpoint, self._rules.read_batch, "right")
+        """Return the oldest deliveries, oldest first; they stay in the list until a commit acknowledges them.
+
+        One that is too large for a message, and to be kept whole, is cut.
+        """
+        largest = max(WHOLE_BYTES, self._rules.max_message_bytes)
+        read, count = self._list_reader.read, self._rules.read_batch
+        return await read(self.keys.input, self.keys.checkpoint, count, "right", largest=largest)
 
     async def are_known(self, identities: Sequence[bytes]) -> list[bool]:
         """Return which of the identities were taken in before."""
@@ -186,6 +193,17 @@ class SessionStore:
         if (read.revision, read.by) != (latest.revision, latest.by):
             raise StoreUnavailable("Redis has fallen back")
         return read.items
+
+    async def note_recording(self, place: str) -> None:
+        """Note where the session is recorded, so that who forgets it knows."""
+        async with translated():
+            await _answer(self._client.sadd(self.keys.recordings, place))
+
+    async def forgotten_in_part(self) -> None:
+        """Tell who forgot the session that something of it may still be delivered, unless it was begun anew."""
+        async with translated(RELEASE_TIMEOUT):
+            args = [TOMBSTONE, TOMBSTONE_IN_PART, TOMBSTONE_MS]
+            await script(self._client, "in_part")(keys=[self.keys.owner], args=args)
 
     async def clear_request(self) -> None:
         async with translated():

@@ -153,12 +153,14 @@ CREATE OR REPLACE FUNCTION context_knowledge_artifact(a context_artifacts) RETUR
                           WHERE s.tenant_id = a.tenant_id AND s.supersedes = a.ref AND s.is_current AND s.ref <> a.ref))
 $$;
 
-DROP FUNCTION IF EXISTS context_knowledge_put(text, jsonb, text, jsonb), context_knowledge_find(text, jsonb, integer);
+DROP FUNCTION IF EXISTS context_knowledge_put(text, jsonb, text, jsonb), context_knowledge_put(text, jsonb, text, jsonb, jsonb),
+    context_knowledge_find(text, jsonb, integer);
 
 -- Stores an artifact, whose passages are memories of the document. What is equal changes nothing; other content makes the
--- next version, and other metadata keeps the version. "projections" are {"words", "text"}. Answers the version, and whether anything changed.
+-- next version, and other metadata keeps the version. It is stored only over what was "seen", by when that was updated, where
+-- that is given; the first moment of 1970 stands for nothing. "projections" are {"words", "text"}. Answers the version, and whether anything changed.
 CREATE OR REPLACE FUNCTION context_knowledge_put(
-    tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]'
+    tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]', seen timestamptz DEFAULT NULL
 ) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     new  context_artifacts;
@@ -173,6 +175,9 @@ BEGIN
     new.is_current := true;
     PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || new.ref, 0));
     SELECT * INTO held FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = new.ref AND a.is_current;
+    IF seen IS DISTINCT FROM coalesce(held.updated_at, '1970-01-01 00:00:00+00') AND seen IS NOT NULL THEN
+        RETURN jsonb_build_object('conflict', true);
+    END IF;
     IF held.digest = new.digest THEN
         new.version := held.version;
         new.created_at := held.created_at;

@@ -214,6 +214,16 @@ CREATE TABLE IF NOT EXISTS context_package_events (
 );
 CREATE INDEX IF NOT EXISTS context_package_events_tenant ON context_package_events (tenant_id, number);
 
+-- How many days the record is kept at least. The owner says so, as `migrate` does; who only calls functions cannot shorten it.
+CREATE TABLE IF NOT EXISTS context_package_retention (
+    is_all boolean PRIMARY KEY DEFAULT true CHECK (is_all),
+    days   integer NOT NULL CHECK (days > 0)
+);
+ALTER TABLE context_package_retention ENABLE ROW LEVEL SECURITY;
+CREATE OR REPLACE FUNCTION context_package_retain(at_least integer) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO context_package_retention (days) VALUES (at_least) ON CONFLICT (is_all) DO UPDATE SET days = EXCLUDED.days
+$$;
+
 DO $$
 DECLARE
     name text;
@@ -290,6 +300,11 @@ CREATE OR REPLACE FUNCTION context_package_day(at timestamptz) RETURNS date LANG
     SELECT (at AT TIME ZONE 'UTC')::date
 $$;
 
+-- A time that a server tells, whose clock may be ahead by a day at most: days that are far away would never be over.
+CREATE OR REPLACE FUNCTION context_package_told_time(at timestamptz) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+    SELECT least(at, clock_timestamp() + interval '1 day')
+$$;
+
 CREATE OR REPLACE FUNCTION context_package_about(kind text, name text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT hashtextextended(kind || ' ' || name, 0)
 $$;
@@ -314,6 +329,7 @@ CREATE OR REPLACE FUNCTION context_package_begin(
 ) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    at := context_package_told_time(at);
     PERFORM context_package_partitions(context_package_day(at), context_package_day(at));
     PERFORM context_package_lock(tenant);
     INSERT INTO context_build_requests (tenant_id, day, id, package_id, caller, roles, request, task_id, trace_id, traceparent,
@@ -345,6 +361,18 @@ CREATE OR REPLACE FUNCTION context_package_audit_line(a policy_audit) RETURNS te
                   a.policies, E'\t', a.reason, E'\t', a.content_digest)
 $$;
 
+-- All else that an audit tells of a revision, of which its last row in policy_audit has the hash: the request and who made
+-- it, the decision, every candidate's verdict, the graph, and the package with the hashes of its texts.
+CREATE OR REPLACE FUNCTION context_package_told(r context_build_requests, p context_packages, d policy_decisions) RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_array(
+        r.id, r.package_id, r.caller, r.roles, r.request, r.task_id, r.trace_id, r.traceparent,
+        (extract(epoch FROM r.requested_at) * 1000000)::bigint,
+        p.id, p.revision, p.request_id, p.decision_id, p.governance_version, p.body, encode(p.digest, 'hex'), p.candidates,
+        p.graph, (extract(epoch FROM p.created_at) * 1000000)::bigint,
+        d.id, d.policy_version, d.caller, d.roles, d.agent, d.sources, (extract(epoch FROM d.decided_at) * 1000000)::bigint)::text
+$$;
+
 -- Closes the day of the last row, if it is over, with an anchor. The caller has the tenant's lock.
 CREATE OR REPLACE FUNCTION context_package_anchor(tenant text, today date, at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -374,6 +402,7 @@ DECLARE
     other text;
 BEGIN
     PERFORM context_memory_tenant(tenant);
+    at := context_package_told_time(at);
     FOR other IN SELECT h.tenant_id FROM policy_audit_heads AS h WHERE h.day < context_package_day(at) ORDER BY 1 LOOP
         PERFORM context_package_lock(other);
         PERFORM context_package_anchor(other, context_package_day(at), at);
@@ -425,13 +454,16 @@ $$;
 CREATE OR REPLACE FUNCTION context_package_finish(tenant text, built jsonb) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    at       timestamptz := (built ->> 'created_at')::timestamptz;
+    at       timestamptz := context_package_told_time((built ->> 'created_at')::timestamptz);
     today    date := context_package_day(at);
     package  text := built ->> 'package_id';
     decision jsonb := built -> 'decision';
     number   integer;
     head     context_package_heads;
     asked    context_build_requests;
+    made     context_packages;
+    decided  policy_decisions;
+    told     text;
     begun    timestamptz;
     body     jsonb;
     served   bytea;  -- the body's hash
@@ -459,8 +491,8 @@ BEGIN
 
     WITH sources AS (
         SELECT s.source, s.place, s.source ->> 'ref' AS ref,
-               sha256(convert_to(concat_ws(E'\n', s.source ->> 'title', s.source ->> 'heading', s.source ->> 'content'),
-                                 'UTF8')) AS digest,
+               sha256(convert_to(concat_ws(E'\n', coalesce(s.source ->> 'title', ''), coalesce(s.source ->> 'heading', ''),
+                                           coalesce(s.source ->> 'content', '')), 'UTF8')) AS digest,
                encode(sha256(convert_to(coalesce(s.source ->> 'content', ''), 'UTF8')), 'hex') AS content_digest
         FROM jsonb_array_elements(body -> 'sources') WITH ORDINALITY AS s (source, place)
     ), held AS (
@@ -482,7 +514,8 @@ BEGIN
                                   candidates, graph, created_at)
     VALUES (tenant, today, package, number, asked.id, decision ->> 'id', built ->> 'governance_version',
             jsonb_set(body, '{sources}', shown), served, built -> 'candidates',
-            nullif(built -> 'graph', 'null'), at);
+            nullif(built -> 'graph', 'null'), at)
+    RETURNING * INTO made;
     INSERT INTO context_package_heads AS h (tenant_id, package_id, request_id, request_day, first_day, created_at, revision,
                                             day, refs)
     VALUES (tenant, package, asked.id, asked.day, today, at, number, today,
@@ -499,7 +532,9 @@ BEGIN
     INSERT INTO policy_decisions (tenant_id, day, id, package_id, revision, policy_version, caller, roles, agent, sources,
                                   decided_at)
     VALUES (tenant, today, decision ->> 'id', package, number, decision ->> 'policy_version', decision ->> 'caller',
-            ARRAY(SELECT jsonb_array_elements_text(decision -> 'roles')), decision -> 'agent', decision -> 'sources', at);
+            ARRAY(SELECT jsonb_array_elements_text(decision -> 'roles')), decision -> 'agent', decision -> 'sources', at)
+    RETURNING * INTO decided;
+    told := encode(sha256(convert_to(context_package_told(asked, made, decided), 'UTF8')), 'hex');
     PERFORM context_package_append(tenant, at, ARRAY(
         WITH candidates AS (
             SELECT c.ref, max(c.version) AS version
@@ -513,7 +548,7 @@ BEGIN
                  WITH ORDINALITY AS s (ref, access, policies, reason, place)
             LEFT JOIN candidates AS c ON c.ref = s.ref
             LEFT JOIN contents AS b ON b.ref = s.ref
-            UNION ALL SELECT 9223372036854775807, '', NULL, 'served', '', '', encode(served, 'hex')
+            UNION ALL SELECT 9223372036854775807, '', NULL, 'served', '', 'told sha256:' || told, encode(served, 'hex')
         )
         SELECT ROW(tenant, today, 0, at, decision ->> 'id', package, number, decision ->> 'policy_version', decision ->> 'caller',
                    e.ref, e.version, e.access, e.policies, e.reason, e.digest, '', '')::policy_audit
@@ -641,6 +676,36 @@ BEGIN
         WHERE p.tenant_id = tenant AND p.day >= '2000-01-01'::date + after_day
           AND (p.day, p.seq) > ('2000-01-01'::date + after_day, after_seq)
         ORDER BY p.day, p.seq LIMIT most;
+END
+$$;
+
+-- What was told of the packages of the next rows of the audit, as "audit_rows" pages them: {"seq", "day", "package_id",
+-- "hash", "is_kept", "told", "contents": [[ref, digest, title, heading, content]]}, hashes in hexadecimal; "told" is null where
+-- something of it is gone, and "is_kept" says whether the package is still shown.
+CREATE OR REPLACE FUNCTION context_package_audit_told(tenant text, after_day integer, after_seq bigint, most integer)
+RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT jsonb_build_object(
+            'seq', a.seq, 'day', a.day - '2000-01-01'::date, 'package_id', a.package_id, 'decision_id', a.decision_id,
+            'hash', substr(a.reason, 13), 'is_kept', h.package_id IS NOT NULL,
+            'told', CASE WHEN r.id IS NOT NULL AND p.id IS NOT NULL AND d.id IS NOT NULL THEN context_package_told(r, p, d) END,
+            'contents', (SELECT coalesce(jsonb_agg(jsonb_build_array(
+                             c.ref, encode(c.digest, 'hex'), c.title, c.heading, c.content)), '[]')
+                         FROM jsonb_array_elements(p.body -> 'sources') AS s (source)
+                         JOIN context_package_contents AS c ON c.tenant_id = tenant AND c.ref = s.source ->> 'ref'
+                                                           AND c.digest = decode(s.source ->> 'digest', 'hex')))
+        FROM (SELECT n.* FROM policy_audit AS n
+              WHERE n.tenant_id = tenant AND n.day >= '2000-01-01'::date + after_day
+                AND (n.day, n.seq) > ('2000-01-01'::date + after_day, after_seq) AND n.ref = '' AND n.reason LIKE 'told sha256:%'
+              ORDER BY n.day, n.seq LIMIT most) AS a
+        LEFT JOIN context_package_heads AS h ON h.tenant_id = tenant AND h.package_id = a.package_id
+        LEFT JOIN context_packages AS p ON p.tenant_id = tenant AND p.id = a.package_id AND p.revision = a.revision
+                                       AND p.day BETWEEN a.day - 1 AND a.day + 1
+        LEFT JOIN policy_decisions AS d ON d.tenant_id = tenant AND d.id = a.decision_id AND d.day = p.day
+        LEFT JOIN context_build_requests AS r ON r.tenant_id = tenant AND r.id = p.request_id AND r.day = h.request_day
+        ORDER BY a.day, a.seq;
 END
 $$;
 
@@ -873,11 +938,14 @@ CREATE OR REPLACE FUNCTION context_package_maintain(tenant text, now timestamptz
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     schema text := (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'context_packages'::regclass);
-    today  date := context_package_day(now);
+    today  date := context_package_day(least(now, clock_timestamp()));
     name   text;
     gone   bigint := 0;
 BEGIN
-    oldest := least(oldest, today - 1);
+    -- Whoever calls this goes by another clock, or may want the audit gone: the owner's days are kept by this one.
+    now := least(now, clock_timestamp());
+    oldest := least(oldest, today - 1, context_package_day(clock_timestamp())
+                    - coalesce((SELECT k.days FROM context_package_retention AS k), 90));
     PERFORM context_package_partitions(today, today + 2);
     PERFORM set_config('lock_timeout', '200', true);
     FOR name IN
@@ -916,10 +984,10 @@ $$;
 SELECT context_builder_guard(
     '^context_package_',
     '^context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|'
-    'anchors|audit_state|audit_rows|events_waiting|events_take|events_done)$',
+    'anchors|audit_state|audit_rows|audit_told|events_waiting|events_take|events_done)$',
     '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses,context_package_heads,'
     'context_package_contents,context_package_erasures,context_package_keys,context_package_leases,context_package_feedback,'
-    'context_source_ratings,context_source_usefulness,policy_audit_heads,policy_audit_anchors,context_package_events}',
+    'context_source_ratings,context_source_usefulness,policy_audit_heads,policy_audit_anchors,context_package_events,context_package_retention}',
     inlined => '^context_package_(audit_line|left|about|session|day)$');
 
 SELECT context_builder_by_index('^context_package_(usefulness|audit_rows|listing)$');

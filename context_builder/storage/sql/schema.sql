@@ -1,5 +1,14 @@
 -- What the migrations make, to be read; nothing applies this file. A test compares it with a database.
 
+CREATE TABLE context_access_calls (
+    tenant_id text NOT NULL,
+    caller text NOT NULL,
+    key bytea NOT NULL,
+    digest text NOT NULL,
+    holder text NOT NULL,
+    answer jsonb,
+    begun_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+);
 CREATE TABLE context_access_keys (
     id text NOT NULL,
     tenant_id text NOT NULL,
@@ -8,6 +17,11 @@ CREATE TABLE context_access_keys (
     digest text NOT NULL,
     created_at timestamp with time zone NOT NULL DEFAULT now(),
     revoked_at timestamp with time zone
+);
+CREATE TABLE context_access_secrets (
+    name text NOT NULL,
+    secret text NOT NULL,
+    created_at timestamp with time zone NOT NULL DEFAULT now()
 );
 CREATE TABLE context_artifact_erasures (
     tenant_id text NOT NULL,
@@ -32,7 +46,8 @@ CREATE TABLE context_artifacts (
     source text,
     supersedes text,
     created_at timestamp with time zone NOT NULL DEFAULT now(),
-    updated_at timestamp with time zone NOT NULL DEFAULT now()
+    updated_at timestamp with time zone NOT NULL DEFAULT now(),
+    supersedes_is_refused boolean
 );
 CREATE TABLE context_assessments (
     tenant_id text NOT NULL,
@@ -181,6 +196,10 @@ CREATE TABLE context_package_leases (
     acquired_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL
 );
+CREATE TABLE context_package_retention (
+    is_all boolean NOT NULL DEFAULT true,
+    days integer NOT NULL
+);
 CREATE TABLE context_package_uses (
     tenant_id text NOT NULL,
     day date NOT NULL,
@@ -288,6 +307,7 @@ CREATE TABLE policy_decisions (
     sources jsonb NOT NULL,
     decided_at timestamp with time zone NOT NULL
 ) PARTITION BY RANGE (day);
+CREATE INDEX context_access_calls_begun ON context_access_calls USING btree (begun_at);
 CREATE INDEX context_artifacts_scope ON context_artifacts USING btree (tenant_id, project_id, module_id, updated_at DESC) WHERE is_current;
 CREATE INDEX context_artifacts_superseding ON context_artifacts USING btree (tenant_id, supersedes) WHERE (is_current AND (supersedes IS NOT NULL));
 CREATE INDEX context_edges_in ON context_edges USING btree (tenant_id, to_ref, weight DESC) INCLUDE (from_ref, type);
@@ -306,7 +326,9 @@ CREATE INDEX context_package_feedback_notes ON context_package_feedback USING gi
 CREATE INDEX context_package_heads_day ON context_package_heads USING btree (first_day);
 CREATE INDEX context_package_keys_expiry ON context_package_keys USING btree (expires_at);
 CREATE INDEX context_source_ratings_at ON context_source_ratings USING btree (at);
+CREATE UNIQUE INDEX context_access_calls_pkey ON context_access_calls USING btree (tenant_id, caller, key);
 CREATE UNIQUE INDEX context_access_keys_pkey ON context_access_keys USING btree (id);
+CREATE UNIQUE INDEX context_access_secrets_pkey ON context_access_secrets USING btree (name);
 CREATE UNIQUE INDEX context_artifact_erasures_pkey ON context_artifact_erasures USING btree (tenant_id, ref);
 CREATE UNIQUE INDEX context_artifacts_current ON context_artifacts USING btree (tenant_id, ref) WHERE is_current;
 CREATE UNIQUE INDEX context_artifacts_pkey ON context_artifacts USING btree (tenant_id, ref, version);
@@ -327,6 +349,7 @@ CREATE UNIQUE INDEX context_package_feedback_pkey ON context_package_feedback US
 CREATE UNIQUE INDEX context_package_heads_pkey ON context_package_heads USING btree (tenant_id, package_id);
 CREATE UNIQUE INDEX context_package_keys_pkey ON context_package_keys USING btree (tenant_id, caller, key);
 CREATE UNIQUE INDEX context_package_leases_pkey ON context_package_leases USING btree (tenant_id, name);
+CREATE UNIQUE INDEX context_package_retention_pkey ON context_package_retention USING btree (is_all);
 CREATE UNIQUE INDEX context_package_uses_pkey ON ONLY context_package_uses USING btree (tenant_id, about, day, package_id);
 CREATE UNIQUE INDEX context_packages_pkey ON ONLY context_packages USING btree (tenant_id, id, revision, day);
 CREATE UNIQUE INDEX context_policies_pkey ON context_policies USING btree (tenant_id, name);
@@ -340,6 +363,10 @@ CREATE UNIQUE INDEX policy_audit_pkey ON ONLY policy_audit USING btree (tenant_i
 CREATE UNIQUE INDEX policy_decisions_pkey ON ONLY policy_decisions USING btree (tenant_id, id, day);
 CREATE FUNCTION context_access_any(tenant text)
     RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_access_call_begin(tenant text, caller_sub text, call_key text, call_digest text, by_holder text)
+    RETURNS jsonb SECURITY DEFINER;
+CREATE FUNCTION context_access_call_end(tenant text, caller_sub text, call_key text, by_holder text, answered jsonb DEFAULT NULL::jsonb)
+    RETURNS void SECURITY DEFINER;
 CREATE FUNCTION context_access_create(tenant text, key_id text, key_role text, key_name text, key_digest text)
     RETURNS void SECURITY DEFINER;
 CREATE FUNCTION context_access_find(tenant text, key_id text)
@@ -348,6 +375,8 @@ CREATE FUNCTION context_access_list(tenant text, every_tenant boolean DEFAULT fa
     RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_access_revoke(tenant text, key_id text)
     RETURNS boolean SECURITY DEFINER;
+CREATE FUNCTION context_access_secret(tenant text, proposed text)
+    RETURNS text SECURITY DEFINER;
 CREATE FUNCTION context_builder_by_index(functions text)
     RETURNS void;
 CREATE FUNCTION context_builder_guard(functions text, callable text, tables text[] DEFAULT '{}'::text[], inlined text DEFAULT '^$'::text, beside text DEFAULT NULL::text)
@@ -386,7 +415,7 @@ CREATE FUNCTION context_knowledge_policies(tenant text)
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_project(tenant text, artifact text, of_version integer, named text, projections jsonb DEFAULT '[]'::jsonb)
     RETURNS boolean SECURITY DEFINER;
-CREATE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]'::jsonb)
+CREATE FUNCTION context_knowledge_put(tenant text, artifact jsonb, document text, passages jsonb, projections jsonb DEFAULT '[]'::jsonb, seen timestamp with time zone DEFAULT NULL::timestamp with time zone)
     RETURNS jsonb SECURITY DEFINER;
 CREATE FUNCTION context_knowledge_quality(tenant text, refs text[])
     RETURNS TABLE(ref text, quality double precision, assessors bigint) SECURITY DEFINER;
@@ -476,6 +505,8 @@ CREATE FUNCTION context_package_audit_rows(tenant text, after_day integer, after
     RETURNS SETOF text SECURITY DEFINER;
 CREATE FUNCTION context_package_audit_state(tenant text)
     RETURNS jsonb SECURITY DEFINER;
+CREATE FUNCTION context_package_audit_told(tenant text, after_day integer, after_seq bigint, most integer)
+    RETURNS SETOF jsonb SECURITY DEFINER;
 CREATE FUNCTION context_package_begin(tenant text, id text, package text, caller text, roles text[], request jsonb, task text, trace text, traceparent text, at timestamp with time zone)
     RETURNS void SECURITY DEFINER;
 CREATE FUNCTION context_package_body(p context_packages, tells_erased boolean)
@@ -524,10 +555,16 @@ CREATE FUNCTION context_package_refuse_change()
     RETURNS trigger;
 CREATE FUNCTION context_package_release(tenant text, lease text, by_holder text)
     RETURNS void SECURITY DEFINER;
+CREATE FUNCTION context_package_retain(at_least integer)
+    RETURNS void;
 CREATE FUNCTION context_package_session(ref text)
     RETURNS text;
 CREATE FUNCTION context_package_tell(tenant text, type text, subject text, at timestamp with time zone, traceparent text, data jsonb)
     RETURNS void;
+CREATE FUNCTION context_package_told(r context_build_requests, p context_packages, d policy_decisions)
+    RETURNS text;
+CREATE FUNCTION context_package_told_time(at timestamp with time zone)
+    RETURNS timestamp with time zone;
 CREATE FUNCTION context_package_usefulness(tenant text, refs text[], now timestamp with time zone)
     RETURNS TABLE(ref text, reuse double precision, quality double precision, helped double precision) SECURITY DEFINER;
 CREATE FUNCTION context_said_after(tenant text, session text, after bigint, most integer)

@@ -15,7 +15,7 @@ from context_builder.engines.embeddings import MODEL, EmbeddingEngine
 from context_builder.memory.engine_embedder import EngineEmbedder
 from context_builder.memory.memory import MemoryFilter, MemoryQuery
 from context_builder.memory.postgres import PostgresMemory
-from context_builder.wiring.embedded import database_url
+from context_builder.wiring.embedded import embedded_database
 from scripts.benches.daemon.observer import Observer
 from scripts.benches.daemon.processes import PATIENCE, BenchError
 from scripts.benches.daemon.stage import Scale, Stage
@@ -66,7 +66,7 @@ def _embedding_engine(stage: Stage) -> Iterator[None]:
 
 async def _found(stage: Stage, samples: int, rate: float, *, sample: int, by: Sequence[str]) -> dict[str, list[float]]:
     """Seconds from the push of every ``sample``-th message until a search finds it ``by`` each of these."""
-    url, session = await database_url(stage.home), stage.new_session()
+    url, session = (await embedded_database(stage.home)).url, stage.new_session()
     embedder = EngineEmbedder(MODEL, lambda: EmbeddingEngine(stage.home).ensure().url, lambda: None)
     stores = {BY_WORDS: PostgresMemory(url), BY_MEANING: PostgresMemory(url, embedder)}
     try:

@@ -22,6 +22,7 @@ from context_builder.knowledge.signals import PackageWeights
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import NoopRedactor
+from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
@@ -37,6 +38,7 @@ class Laboratory:
     store: KnowledgeStore
     policies: PolicyStore
     record: PackageRecord
+    secret: SharedSecret
 
     def service(
         self,
@@ -57,7 +59,7 @@ class Laboratory:
         return PackageService(
             services,
             self.record,
-            PackageCache(redis),
+            PackageCache(redis, self.secret),
             ContextBuilderMetrics(),
             TokenCounter("gpt-4o").count,
             SystemClock(),
@@ -73,6 +75,8 @@ def agent(tenant: str) -> Agent:
 async def laboratory(url: str) -> AsyncIterator[Laboratory]:
     functions = PostgresFunctions(url, KNOWLEDGE_ERRORS, timeout=PATIENCE)
     try:
-        yield Laboratory(KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions))
+        yield Laboratory(
+            KnowledgeStore(functions), PolicyStore(functions), PackageRecord(functions), SharedSecret(functions)
+        )
     finally:
         await functions.close()

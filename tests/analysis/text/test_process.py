@@ -10,12 +10,14 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from context_builder.analysis.analyst import SummaryRequest
+from context_builder.analysis.text import process as analysis_process
 from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.analysis.text.process import AnalysisProcess
 from tests.analysis.text.test_analyst import backlog
@@ -59,15 +61,14 @@ def test_it_makes_way_and_leaves_ctrl_c_to_its_parent(process: AnalysisProcess) 
 async def test_it_is_started_again_after_it_was_killed(process: AnalysisProcess) -> None:
     first = process.submit(os.getpid).result()
     os.kill(first, signal.SIGKILL)
+    assert await wait_until(partial(_works, process), "another process works") != first
 
-    def again() -> int:
-        try:
-            return process.submit(os.getpid).result(10)
-        except BrokenProcessPool:  # it was taken in before the kill was known
-            return 0
 
-    second = await wait_until(again, "another process works")
-    assert second != first
+def _works(process: AnalysisProcess) -> int:
+    try:
+        return process.submit(os.getpid).result(20)
+    except BrokenProcessPool:  # it was taken in before the end of the process was known
+        return 0
 
 
 def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
@@ -80,3 +81,10 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     parent.wait()
     with suppress(psutil.NoSuchProcess):
         left.wait(10)
+
+
+async def test_one_that_stands_still_is_replaced(process: AnalysisProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen = process.submit(os.getpid).result()
+    monkeypatch.setattr(analysis_process, "FROZEN_SECONDS", 2.0)
+    os.kill(frozen, signal.SIGSTOP)
+    assert await wait_until(partial(_works, process), "another process works", timeout=30) != frozen

@@ -23,6 +23,7 @@ from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.knowledge.service import PINNED_TIME, PackageConfig, PackageService, PackageServices
 from context_builder.knowledge.store import KnowledgeStore
 from context_builder.memory.postgres import PostgresMemory
+from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions
 from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.testing import ManualClock
@@ -49,6 +50,7 @@ class Lab:
     memory: PostgresMemory
     redis: Redis
     clock: ManualClock
+    secret: SharedSecret
 
     async def put(self, ref: str, content: str, tenant: str = "lab", **fields: Any) -> None:
         described = {"kind": ArtifactKind.DOCUMENT, "title": f"Title of {ref}", "status": Status.APPROVED, **fields}
@@ -66,11 +68,12 @@ class Lab:
         return PackageService(
             PackageServices(**parts),
             self.record,
-            PackageCache(self.redis),
+            PackageCache(self.redis, self.secret),
             ContextBuilderMetrics(),
             count_tokens,
             self.clock,
             PackageConfig(retrieval_time=retrieval_time, pinned_time=pinned_time),
+            self.store.sensitivities,
         )
 
 
@@ -87,7 +90,7 @@ async def lab(migrated_url: str, redis: Redis) -> AsyncIterator[Lab]:
         PolicyDecisions(policies),
         RedactionPolicy(redactor_of_packages()),
     )
-    made = Lab(None, services, store, policies, record, memory, redis, clock)  # type: ignore[arg-type]
+    made = Lab(None, services, store, policies, record, memory, redis, clock, SharedSecret(functions))  # type: ignore[arg-type]
     made.service = made.again()
     yield made
     await made.service.close()

@@ -85,7 +85,7 @@ async def test_a_service_that_is_killed_while_it_is_asked(filled: Lab, stalling:
     assert coverage.reduced
     assert {name for name, state in states.items() if state == "unavailable"} == {away} & set(states)
     if away == "policy":
-        assert (shown, package.denied) == (set(), 3)
+        assert (shown, package.denied) == (set(), 0)
         assert f"policy: {lost}; all is denied" in coverage.reasons
     elif away == "redaction":
         assert shown == {"artifact:clips", "artifact:pin"}

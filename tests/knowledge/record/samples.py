@@ -11,7 +11,7 @@ from context_builder.knowledge.governance.decision import Access, AccessDecision
 from context_builder.knowledge.record import PackageRecord
 from context_builder.knowledge.revision import CandidateVerdict, PackageRevision, PolicyDecision, RecordedCaller
 
-START = datetime(2026, 11, 22, 12, tzinfo=UTC)
+START = datetime(2021, 11, 22, 12, tzinfo=UTC)
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
 ANN = RecordedCaller("ann", ("writer",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import asyncpg
@@ -71,7 +71,7 @@ async def test_what_nobody_touched_is_intact(either: PackageRecord, clock: Stopp
     assert (await report(either, tenant="club")).rows == 3
     exported = await anchors_of(either._functions, "lab")
     assert [(one.day, one.seq, one.count) for one in exported] == [
-        ("2026-11-22", 3, 3), ("2026-11-23", 6, 3), ("2026-11-24", 9, 3),
+        ("2021-11-22", 3, 3), ("2021-11-23", 6, 3), ("2021-11-24", 9, 3),
     ]  # fmt: skip
     assert (await report(either, exported)).is_intact
     (tmp_path / "anchors.jsonl").write_text("\n".join(lines_of(exported)))
@@ -93,7 +93,7 @@ async def test_an_altered_and_a_removed_row_are_named(
     await tampered(database, "DELETE FROM policy_audit WHERE seq = 5")
     assert await found(record) == [("altered", 2, 2), ("removed", 5, 5)]
     assert str((await report(record)).findings[0]) == (
-        "row 2 of 2026-11-22 was altered (decision pdn_cpk_0_1, package cpk_0, source artifact:secret)"
+        "row 2 of 2021-11-22 was altered (decision pdn_cpk_0_1, package cpk_0, source artifact:secret)"
     )
 
 
@@ -104,8 +104,8 @@ async def test_an_altered_and_a_removed_row_are_named(
         ("DELETE FROM policy_audit WHERE seq IN (3, 4)", ("removed", 3, 4)),
         ("DELETE FROM policy_audit WHERE seq = 9", ("removed", 9, 9)),
         ("DELETE FROM policy_audit", ("removed", 1, 9)),
-        ("DELETE FROM policy_audit WHERE day = '2026-11-22'; DELETE FROM policy_audit_anchors", ("removed", 1, 3)),
-        ("DROP TABLE policy_audit_20261123", ("removed", 4, 6)),
+        ("DELETE FROM policy_audit WHERE day = '2021-11-22'; DELETE FROM policy_audit_anchors", ("removed", 1, 3)),
+        ("DROP TABLE policy_audit_20211123", ("removed", 4, 6)),
         ("UPDATE policy_audit SET previous = digest WHERE seq = 4", ("altered", 4, 4)),
         ("UPDATE policy_audit SET seq = 77 WHERE seq = 9", ("removed", 9, 9)),
         ("UPDATE policy_audit SET at = at + interval '1 us' WHERE seq = 9", ("altered", 9, 9)),
@@ -169,7 +169,7 @@ async def test_days_removed_as_if_their_time_were_over_are_missed(
     await record.maintain("lab")
     exported = await anchors_of(record._functions, "lab")
     oldest = START.date()
-    await tampered(database, "DROP TABLE policy_audit_20261122; DELETE FROM policy_audit_anchors WHERE seq = 3")
+    await tampered(database, "DROP TABLE policy_audit_20211122; DELETE FROM policy_audit_anchors WHERE seq = 3")
     change = (
         "UPDATE policy_audit_anchors SET day = day - 100, digest = (SELECT previous FROM policy_audit WHERE seq = 7)"
     )
@@ -204,7 +204,7 @@ async def test_a_day_closes_once_though_nothing_follows(
         await either.maintain("lab")
         clock.move(days=1)
     events = await database.fetch("SELECT subject, data FROM context_package_events WHERE type = 'AuditAnchored'")
-    assert [one["subject"] for one in events] == ["2026-11-22"]
+    assert [one["subject"] for one in events] == ["2021-11-22"]
     await built(either, "cpk_1", clock.time)
     assert (await report(either)).is_intact
 
@@ -239,3 +239,61 @@ def test_a_file_that_is_none_of_anchors_is_refused_by_line(text: str, tmp_path: 
     (tmp_path / "anchors.jsonl").write_text(f"\n{text}")
     with pytest.raises(AuditAnchorError, match="line 2: not an anchor"):
         read_anchors(tmp_path / "anchors.jsonl")
+
+
+TOLD = {
+    "request": "UPDATE context_build_requests SET request = request || '{\"intent\": \"\"}' WHERE id = 'cbr_cpk_1'",
+    "caller": "UPDATE context_build_requests SET caller = 'eve' WHERE id = 'cbr_cpk_1'",
+    "roles": "UPDATE policy_decisions SET roles = '{admin}' WHERE package_id = 'cpk_1'",
+    "decision": "UPDATE policy_decisions SET sources = '[]' WHERE package_id = 'cpk_1'",
+    "verdicts": "UPDATE context_packages SET candidates = '[]' WHERE id = 'cpk_1'",
+    "graph": "UPDATE context_packages SET graph = '{\"nodes\": [1]}' WHERE id = 'cpk_1'",
+    "package": "UPDATE context_packages SET body = body || '{\"denied\": 0}' WHERE id = 'cpk_1'",
+}
+
+
+@pytest.mark.parametrize("what", TOLD)
+async def test_what_an_audit_tells_cannot_be_altered_unseen(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection, what: str
+) -> None:
+    await three_days(record, clock)
+    await tampered(database, TOLD[what])
+    assert await found(record) == [("altered", 6, 6)]
+    await rewrite(database, 1)
+    assert await found(record) == [("altered", 6, 6)]
+
+
+async def test_a_text_that_was_shown_cannot_be_altered_or_come_back_unseen(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await built(record, "cpk_9", clock.time, [source("artifact:z")])
+    await tampered(database, "UPDATE context_package_contents SET content = 'Sell all.' WHERE ref = 'artifact:z'")
+    assert await found(record) == [("altered", 12, 12)]
+    assert "the text of artifact:z" in str((await report(record)).findings[0])
+    await record.erase("lab", "artifact:z")
+    assert (await report(record)).is_intact
+
+
+async def test_a_decision_that_was_removed_is_named(
+    record: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    await three_days(record, clock)
+    await tampered(database, "DELETE FROM policy_decisions WHERE package_id = 'cpk_1'")
+    assert await found(record) == [("removed", 6, 6)]
+
+
+async def test_who_calls_functions_cannot_have_the_audit_dropped(
+    either: PackageRecord, clock: StoppedClock, database: asyncpg.Connection
+) -> None:
+    clock.time = datetime.now(UTC) - timedelta(days=30)
+    await three_days(either, clock)
+    far = {"now": datetime(2099, 1, 1, tzinfo=UTC), "oldest": date(2098, 12, 30)}
+    assert await either._functions.call("context_package_maintain", "lab", far) == [0]
+    await either._functions.call("context_package_anchors", "lab", {"at": far["now"]})
+    clock.time = datetime.now(UTC)
+    await built(either, "cpk_now", clock.time)
+    assert (await report(either)).is_intact
+    assert await database.fetchval("SELECT count(*) FROM policy_audit") == 12
+    await database.execute("SELECT context_package_retain(7)")  # as the owner, with `migrate`
+    assert await either._functions.call("context_package_maintain", "lab", far) == [15]

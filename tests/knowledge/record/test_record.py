@@ -221,7 +221,7 @@ async def test_an_old_day_in_use_holds_up_nobody(
         assert await record.maintain("lab") < 5
         await built(record, "cpk_2", clock.time)
     await record.maintain("lab")
-    assert await database.fetchval("SELECT to_regclass('context_packages_20261122')") is None
+    assert await database.fetchval("SELECT to_regclass('context_packages_20211122')") is None
 
 
 @pytest.mark.parametrize("role", ["context_builder_app", "service_role", "anon"])
@@ -233,10 +233,10 @@ async def test_nobody_reaches_the_tables(
     await built(record, "cpk_1", START)
     await record.close()
     await database.execute(f"SET ROLE {role}")
-    for table in ("policy_audit", "context_packages", "context_packages_20261122", "context_package_contents"):
+    for table in ("policy_audit", "context_packages", "context_packages_20211122", "context_package_contents"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await database.fetch(f"SELECT * FROM {table}")
-    may = await database.fetchval("SELECT has_table_privilege($1, 'policy_audit_20261122', 'TRUNCATE')", role)
+    may = await database.fetchval("SELECT has_table_privilege($1, 'policy_audit_20211122', 'TRUNCATE')", role)
     assert not may
     if role != "service_role":  # which only our own servers hold, and which names the tenant it acts for
         with pytest.raises(asyncpg.InsufficientPrivilegeError):

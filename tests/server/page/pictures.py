@@ -18,6 +18,7 @@ from playwright.async_api import Page, ViewportSize
 
 from context_builder.cli.demo_package import BUDGET, INTENT, PROJECT
 from context_builder.demo import load_demo_document
+from tests.server.page.conftest import log_in
 from tests.services.chromium import Chromium, visiting
 from tests.services.daemon import ROOT, Daemon
 from tests.services.waiting import wait_until
@@ -41,7 +42,7 @@ RARER = "fewer-inferences"
 
 async def take(chromium: Chromium, daemon: Daemon, folder: Path | None) -> None:
     """Write a picture of each view into the folder of the documentation, or of each look into ``folder``."""
-    await wait_until(lambda: "login?code=" in daemon.output, "the demo has begun", timeout=60)
+    await wait_until(lambda: "is talking" in daemon.output, "the demo has begun", timeout=60)
     found = re.search(r"(\S+) is talking: (http://\S+)", daemon.output)
     assert found, daemon.output
     session_id, address = found.groups()
@@ -51,7 +52,7 @@ async def take(chromium: Chromium, daemon: Daemon, folder: Path | None) -> None:
         await page.goto("/ui/login")
         if folder is None:
             await page.screenshot(path=FOLDER / "page-login.png")
-        await page.goto(address)
+        await log_in(visitor, (daemon.folder / "home/serve.token").read_text().strip())
         async for name in views(page, session_id):
             if folder is None:
                 await page.screenshot(path=FOLDER / f"page-{name}.png")

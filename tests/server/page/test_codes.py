@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -11,8 +13,23 @@ from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller
 from context_builder.server.access.local_token import LocalToken
 from context_builder.server.page.logins import CODE_SECONDS, Logins
+from context_builder.storage.shared_secret import SharedSecret
 
 pytestmark = pytest.mark.engines
+
+
+class OneSecret:
+    """A database that holds the key which servers sign with, and nothing else."""
+
+    name = "test"
+
+    async def call(self, function: str, tenant_id: str, arguments: Mapping[str, Any]) -> list[Any]:
+        return ["5e" * 32]
+
+    async def close(self) -> None: ...
+
+
+SECRET = SharedSecret(OneSecret())
 
 
 class NoKeys:
@@ -23,16 +40,20 @@ class NoKeys:
 
 
 def logins_with(redis: Redis, token: str | None = "t" * 40) -> Logins:
-    return Logins(redis, Authenticator(NoKeys(), local=LocalToken(token, "lab") if token else None))
+    return Logins(redis, Authenticator(NoKeys(), local=LocalToken(token, "lab") if token else None), SECRET)
 
 
 async def test_of_many_who_open_the_address_one_is_let_in(redis: Redis) -> None:
     logins = logins_with(redis)
     code = await logins.new_code()
     assert code is not None
-    begun = [one for one in await asyncio.gather(*(logins.by_code(code, "here") for _ in range(10))) if one]
+    begun = [
+        one
+        for one in await asyncio.gather(*(logins.by_code(code, "here", "http://localhost") for _ in range(10)))
+        if one
+    ]
     assert len(begun) == 1
-    login = await logins.find(begun[0][0])
+    login = await logins.find(begun[0][0], "http://localhost")
     assert login is not None
     assert (login.caller.tenant_id, login.caller.sub) == ("lab", "local")
 
@@ -51,7 +72,7 @@ async def test_where_the_local_token_lets_nobody_in_there_is_no_code(redis: Redi
 
 async def test_another_local_token_ends_the_logins_of_the_first(redis: Redis) -> None:
     first = logins_with(redis)
-    begun = await first.by_credential("t" * 40, "here")
+    begun = await first.by_credential("t" * 40, "here", "http://localhost")
     assert begun is not None
-    assert await first.find(begun[0]) is not None
-    assert await logins_with(redis, "u" * 40).find(begun[0]) is None
+    assert await first.find(begun[0], "http://localhost") is not None
+    assert await logins_with(redis, "u" * 40).find(begun[0], "http://localhost") is None

@@ -27,11 +27,11 @@ def test_a_change_of_topic_is_marked_where_it_began() -> None:
     history = DomainHistory()
     for number in range(20):
         name = BIOLOGY if number < 10 else PHYSICS
-        history.note(number, 1000.0 + number, (name,), {name: 0.9})
+        history.note(number, 1000.0 + 5 * number, (name,), {name: 0.9})
     chart = history.chart()
     assert chart is not None
     (change,) = chart.changes
-    assert round(chart.begin + change * (chart.end - chart.begin)) == 1010
+    assert round(chart.begin + change * (chart.end - chart.begin)) == 1050
 
 
 def test_however_long_it_takes_there_are_few_steps() -> None:

@@ -90,7 +90,9 @@ async def test_one_finds_narrows_and_forgets(memory: PostgresMemory, visitor: Vi
     await expect(cards).to_have_count(2)
 
 
-async def test_what_replaced_what_is_told(memory: PostgresMemory, visitor: Visitor, tenant: str) -> None:
+async def test_what_replaced_what_is_told_and_preferences_to_admins(
+    api: ApiServer, chromium: Chromium, memory: PostgresMemory, visitor: Visitor, tenant: str
+) -> None:
     await memory.remember(tenant, [decided(1, "Survey every week."), decided(2, "Survey twice a month.", supersedes=1)])
     withdrawn = {"withdrawn": "prefers tea"}
     no_tea = said(9, "no longer prefers tea", kind="preference", user_id="Ines", metadata=withdrawn)
@@ -99,8 +101,13 @@ async def test_what_replaced_what_is_told(memory: PostgresMemory, visitor: Visit
     cards = visitor.page.locator("li.memory")
     await expect(cards.filter(has_text="Replaced by: Survey twice a month.")).to_have_count(1)
     await expect(cards.filter(has_text="Replaces: Survey every week.")).to_have_count(1)
-    await expect(cards.filter(has_text="Takes back: prefers tea")).to_have_count(1)
-    await check_in_every_dress(visitor.page)
+    await expect(cards.filter(has_text="Takes back: prefers tea")).to_have_count(0)
+    async with visiting(chromium, api.url) as admin:
+        await log_in(admin, api.key(Role.ADMIN, tenant))
+        await admin.page.goto("/ui/memory")
+        cards = admin.page.locator("li.memory")
+        await expect(cards.filter(has_text="Takes back: prefers tea")).to_have_count(1)
+        await check_in_every_dress(admin.page)
 
 
 async def test_it_works_without_scripts(

@@ -162,7 +162,7 @@ async def test_letters_of_an_earlier_version_can_be_read(redis: Redis) -> None:
 
 def test_no_id_reaches_another_sessions_letters(redis: Redis) -> None:
     with pytest.raises(SessionIdError):
-        DeadLetters(redis, "monday:input")
+        DeadLetters(redis, "monday/input")
 
 
 async def test_a_session_that_heard_nothing_but_poison_has_an_empty_buffer(redis: Redis) -> None:

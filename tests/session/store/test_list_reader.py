@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from context_builder.errors import StoreError, StoreUnavailable, WrongKeyType
 from context_builder.session.keys import Keys
+from context_builder.session.store.delivery import BEGINNING_BYTES, CutDelivery, sha1_of
 from context_builder.session.store.list_reader import ListRead, ListReader
 from context_builder.storage.multiplexed import MultiplexedRedis
 from tests.services.waiting import wait_until
@@ -110,3 +111,15 @@ async def test_a_redis_that_is_away_is_told_to_all(redis: Redis) -> None:
     reader = ListReader(Redis(port=1, retry=None))
     answers = await asyncio.gather(*(read(reader, name) for name in ("one", "two")), return_exceptions=True)
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 2
+
+
+async def test_of_an_item_that_is_too_large_the_beginning_is_read_and_what_follows_too(redis: Redis) -> None:
+    large = b"x" * 200_000
+    await redis.lpush(Keys("monday").input, large, "said")
+    reader, keys = ListReader(redis), Keys("monday")
+    cut, said = (await reader.read(keys.input, keys.checkpoint, 10, "right", largest=150_000)).items
+    assert isinstance(cut, CutDelivery)
+    assert (cut, cut.size, cut.sha1) == (large[:BEGINNING_BYTES], len(large), sha1_of(large))
+    assert said == b"said"
+    whole = (await reader.read(keys.input, keys.checkpoint, 10, "right", largest=200_000)).items
+    assert whole == [large, b"said"]

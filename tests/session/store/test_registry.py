@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -12,12 +14,12 @@ from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQ
 from context_builder.session.store.registry import SessionRegistry
 from tests.services.waiting import wait_until
 from tests.session.live import Live
-from tests.session.saying import START, spoken
+from tests.session.saying import spoken
 
 pytestmark = pytest.mark.engines
 
 KEYS = Keys("monday")
-LATER = START + 8 * 86_400
+LATER = time.time() + 8 * 86_400
 
 
 @pytest.fixture
@@ -85,14 +87,14 @@ async def test_that_a_session_has_ended_is_known_also_when_its_state_has_expired
 
 async def test_keys_that_only_look_like_a_session_are_left_out(live: Live, catalog: SessionRegistry) -> None:
     await live.redis.lpush("context_builder:with space:input", b"x")
-    await live.redis.lpush("context_builder:a:b:input", b"x")
+    await live.redis.lpush("context_builder::input", b"x")
     assert await catalog.sessions() == []
-    await live.redis.delete("context_builder:with space:input", "context_builder:a:b:input")
+    await live.redis.delete("context_builder:with space:input", "context_builder::input")
 
 
 async def test_an_outlived_session_is_swept_whole(live: Live, catalog: SessionRegistry) -> None:
     await ended(live)
-    assert await catalog.sweep(START - 1) == []
+    assert await catalog.sweep(1.0) == []
     assert await catalog.sweep(LATER) == ["monday"]
     assert set(await live.redis.keys()) == {FENCE.encode(), SUMMARY_SEQS.encode()}
 
@@ -136,7 +138,7 @@ async def test_a_session_that_comes_to_life_during_the_sweep_stays(
 ) -> None:
     await ended(live)
     _outlived(live, monkeypatch, b"monday")
-    assert await catalog.sweep(START - 1) == []
+    assert await catalog.sweep(1.0) == []
     assert await live.redis.exists(KEYS.checkpoint)
 
 
@@ -264,3 +266,49 @@ async def test_many_sessions_are_looked_at_in_few_exchanges(live: Live, catalog:
     assert (len(listed), listed[0].session_id, listed[-1].session_id) == (1201, "session-1201", "session-1")
     assert (await live.redis.info("commandstats"))["cmdstat_exec"]["calls"] == 3
     assert await catalog.newest(3) == ["session-1201", "session-1200"]
+
+
+async def test_when_somebody_spoke_goes_by_redis_clock_and_never_back(live: Live, catalog: SessionRegistry) -> None:
+    live.clock.advance(30 * 86_400)  # the process's own is wrong
+    session = await live.start()
+    await live.say(1)
+    await live.shows(1)
+    spoke = await live.redis.zscore(SESSIONS, "monday")
+    assert spoke == pytest.approx(time.time(), abs=60)
+    await live.redis.zadd(SESSIONS, {"monday": time.time() + 86_400})  # an earlier version's was ahead
+    await live.say(2)
+    await live.shows(1, 2)
+    assert await live.redis.zscore(SESSIONS, "monday") == pytest.approx(time.time(), abs=60)
+    await live.stop(session)
+    live.clock.advance(30 * 86_400)
+    await live.start()
+    assert await live.redis.zscore(SESSIONS, "monday") >= spoke
+
+
+async def test_a_session_of_which_only_messages_are_left_that_a_summary_leaves_is_swept(
+    live: Live, catalog: SessionRegistry
+) -> None:
+    session = await live.start(summary_keep_last=2)
+    await live.say(1, 2)
+    await live.shows(1, 2)
+    await live.stop(session)
+    assert await catalog.sweep(LATER, keep_last=1) == []
+    assert await catalog.sweep(LATER, keep_last=2) == ["monday"]
+    assert not await live.redis.exists(KEYS.checkpoint)
+
+
+async def test_who_forgot_a_session_in_part_is_told_so_and_who_began_it_anew_keeps_it(
+    live: Live, catalog: SessionRegistry
+) -> None:
+    session = await live.start()
+    await catalog.forget("monday")
+    await session._store.forgotten_in_part()
+    with pytest.raises(LeaseLost):
+        await live.gone(session)
+    assert await catalog.owner("monday") == {"token": 0, "forgotten": True, "in_part": True}
+    assert not await is_left(catalog, "monday", 1.0)
+    anew = await live.start()
+    lease = await live.redis.get(KEYS.owner)
+    await session._store.forgotten_in_part()
+    assert await live.redis.get(KEYS.owner) == lease
+    await live.stop(anew)

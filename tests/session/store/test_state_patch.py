@@ -194,7 +194,7 @@ def test_a_new_beginning_takes_the_room_of_what_left() -> None:
 
 
 def commit(published: PublishedState) -> Commit:
-    return Commit(conversation_state=b"{}", active_at=1.0, state=published, head=b"{}", order=b"[]")
+    return Commit(conversation_state=b"{}", silent_for=1.0, state=published, head=b"{}", order=b"[]")
 
 
 async def owned(redis: Redis) -> SessionStore:

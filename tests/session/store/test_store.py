@@ -45,7 +45,7 @@ ROW = SummaryRow(
     domains_covered=[],
 )
 PART = MemoryBatch("monday", [Memory("monday:message:1", "hello", session_id="monday")], ["monday:point:1:0"])
-REFRESH = Commit(conversation_state=b"{}", active_at=1.0)
+REFRESH = Commit(conversation_state=b"{}", silent_for=1.0)
 WRITE = replace(REFRESH, state=PublishedState(b'{"a":1', Publication().take(), b"}"), head=b"{}", order=b"[]")
 
 
@@ -305,6 +305,7 @@ async def test_every_key_expires_or_is_documented_to_live_with_the_session(redis
     mine = await owned(redis)
     await redis.lpush(KEYS.input, b"delivery")
     await mine.commit(everything())
+    await mine.note_recording("lab-3:/recordings/monday.jsonl")
     for outbox in (mine.outbox, mine.memory_outbox):
         await redis.rpush(KEYS.outbox_of(outbox.receiver), b"random bytes")
         assert await outbox.move_to_dead_letters(b"random bytes", b"a letter") == 1

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.guarded_route import READER
-from context_builder.server.page.login_middleware import LOGIN_PATH, cookie_names, is_https
-from context_builder.server.page.logins import WRONG_SECONDS, Logins, TooManyWrong
+from context_builder.server.page.login_middleware import LOGIN_PATH, cookie_name, is_https, place_of
+from context_builder.server.page.logins import WRONG_SECONDS, Login, Logins, TooManyWrong
 from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.rendering import render
 
@@ -38,14 +38,14 @@ async def ask(request: Request, logins: LoginsHere, code: str = "", next: str = 
     """Ask for a credential; with a code that is still good, log in at once."""
     if code:
         try:
-            begun = await logins.by_code(code[:_MOST_CHARS], _address(request))
+            begun = await logins.by_code(code[:_MOST_CHARS], _address(request), _place(request))
         except TooManyWrong:
             return _refused(request, next, _TOO_MANY, 429)
         if begun is None:
             return _refused(
                 request, next, "This address was used already, or is too old. Log in with a credential.", 401
             )
-        return _let_in(request, begun, next)
+        return await _let_in(request, logins, begun, next)
     return render(request, "login.html", title="Log in", error="", next=_own(next))
 
 
@@ -56,22 +56,21 @@ async def log_in(request: Request, logins: LoginsHere, form: FormHere) -> Respon
     if not credential or len(credential) > _MOST_CHARS:
         return _refused(request, wanted, "Paste an API key, a JWT, or the local token.", 422)
     try:
-        begun = await logins.by_credential(credential, _address(request))
+        begun = await logins.by_credential(credential, _address(request), _place(request))
     except TooManyWrong:
         return _refused(request, wanted, _TOO_MANY, 429)
     if begun is None:
         return _refused(request, wanted, "This credential is unknown, expired or revoked.", 401)
-    return _let_in(request, begun, wanted)
+    return await _let_in(request, logins, begun, wanted)
 
 
 @inside.post("/logout", openapi_extra=READER)
 async def log_out(request: Request, logins: LoginsHere) -> Response:
     """Log out, on every server."""
-    await logins.end(request.scope["state"]["login"].cookie)
+    login: Login = request.scope["state"]["login"]
+    await logins.end(login.cookie)
     response = RedirectResponse(LOGIN_PATH, 303)
-    secure, plain = cookie_names(request.scope)
-    response.delete_cookie(secure, path="/", secure=True, httponly=True, samesite="strict")
-    response.delete_cookie(plain, path=PAGE, httponly=True, samesite="strict")
+    response.set_cookie(await cookie_name(logins, login.place), "", max_age=0, expires=0, **_bound_to(login.place))
     return response
 
 
@@ -83,7 +82,7 @@ async def home() -> Response:
 
 router.include_router(inside)
 
-_TOO_MANY: Final = f"Too many wrong logins from your address: wait {WRONG_SECONDS} seconds."
+_TOO_MANY: Final = f"Too many wrong logins to this account from your address: wait {WRONG_SECONDS} seconds."
 
 
 def _refused(request: Request, wanted: str, error: str, status: int) -> Response:
@@ -93,15 +92,22 @@ def _refused(request: Request, wanted: str, error: str, status: int) -> Response
     return page
 
 
-def _let_in(request: Request, begun: tuple[str, int], wanted: str) -> Response:
+async def _let_in(request: Request, logins: Logins, begun: tuple[str, int], wanted: str) -> Response:
     cookie, seconds = begun
+    place = _place(request)
     response = RedirectResponse(_own(wanted) or HOME, 303)
-    secure, plain = cookie_names(request.scope)
-    if is_https(request.scope):
-        response.set_cookie(secure, cookie, max_age=seconds, path="/", secure=True, httponly=True, samesite="strict")
-    else:
-        response.set_cookie(plain, cookie, max_age=seconds, path=PAGE, httponly=True, samesite="strict")
+    response.set_cookie(await cookie_name(logins, place), cookie, max_age=seconds, **_bound_to(place))
     return response
+
+
+def _place(request: Request) -> str:
+    return place_of(request.scope, is_secure=is_https(request.scope))
+
+
+def _bound_to(place: str) -> dict[str, Any]:
+    """Return a cookie's attributes; one that begins with ``__Host-`` must be of the whole host."""
+    is_secure = place.startswith("https:")
+    return {"path": "/" if is_secure else PAGE, "secure": is_secure, "httponly": True, "samesite": "strict"}
 
 
 def _own(wanted: str) -> str:

@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse
 
 from context_builder.assembly.prompt.built_context import BuiltContext
 from context_builder.errors import MemoryRejected, SessionIdError, TokenLimitExceeded
+from context_builder.knowledge.governance import Access
 from context_builder.knowledge.request import MAX_BUDGET
 from context_builder.memory.memory import Rating
 from context_builder.server.access.caller import Caller
@@ -27,6 +28,7 @@ from context_builder.server.page.page_route import FormHere, page_router
 from context_builder.server.page.prompt_view import SECTIONS, PromptView, is_rated, prompt_view
 from context_builder.server.problem import Problem, invalid
 from context_builder.server.routes.turns import TurnRequest, built_turn, refusals, shown_receipts
+from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
 from context_builder.session.keys import validate_session_id
 
@@ -82,7 +84,9 @@ async def prompt_page(request: Request, services: ServicesHere, caller: CallerHe
     """Show the form."""
     form = PromptForm(session=request.query_params.get("session", ""))
     noted = _whole(request.query_params.get("noted", ""))
-    sessions = await services.sessions.servers.of_tenant(caller.tenant_id).newest(SUGGESTED)
+    newest = await services.sessions.servers.of_tenant(caller.tenant_id).newest(SUGGESTED)
+    access = await access_to_sessions(services, caller, newest)
+    sessions = [one for one in newest if access[one] is not Access.DENIED]
     return _page(request, form, noted=noted, sessions=sessions)
 
 

@@ -10,6 +10,8 @@ from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
 from context_builder.errors import RecordingError
+from context_builder.knowledge.governance import Access
+from context_builder.recording.folder import RecordingEntry
 from context_builder.recording.library import RecordingLibrary
 from context_builder.server.access.caller import Caller
 from context_builder.server.asgi.authentication import PAGE
@@ -19,6 +21,7 @@ from context_builder.server.page.page_route import page_router
 from context_builder.server.page.recording_view import SPEEDS, SeenState, in_utc, seconds_of, silence, strip
 from context_builder.server.page.rendering import render
 from context_builder.server.problem import Problem, not_found
+from context_builder.server.seen_session import access_to_sessions
 from context_builder.server.services import CallerHere, Services, ServicesHere, SessionId
 
 router = page_router()
@@ -33,7 +36,7 @@ def _library(services: Services, caller: Caller) -> RecordingLibrary | None:
 async def recordings_page(request: Request, services: ServicesHere, caller: CallerHere) -> Response:
     """List the recordings."""
     library = _library(services, caller)
-    listed = await library.recordings() if library is not None else []
+    listed = await _seen(services, caller, library)
     rows = [{"session_id": one.session_id, "size": one.size, "written": in_utc(one.changed_at)} for one in listed]
     return render(request, "recordings.html", title="Back in time", recordings=rows, records=library is not None)
 
@@ -43,6 +46,8 @@ async def compare_recordings(request: Request, services: ServicesHere, caller: C
     """Show two recordings side by side."""
     left, right = (request.query_params.get(name, "") for name in ("left", "right"))
     library = _library(services, caller)
+    for name in (left, right):
+        await _check_seen(services, caller, name)
     with _readable():
         compared = await library.compared(left, right) if library is not None else None
     if compared is None:
@@ -66,6 +71,7 @@ async def recording_page(
 ) -> Response:
     """Show what readers saw at an instant; at the recording's end, where none is named."""
     library = _library(services, caller)
+    await _check_seen(services, caller, session_id)
     second = _second(request.query_params.get("at", "end"))
     with _readable():
         moment = await library.moment(session_id, second) if library is not None else None
@@ -84,8 +90,21 @@ async def recording_page(
         before=seconds_of(moment.before),
         after=seconds_of(moment.after),
         speeds=SPEEDS,
-        others=[one.session_id for one in await library.recordings() if one.session_id != session_id],
+        others=[one.session_id for one in await _seen(services, caller, library) if one.session_id != session_id],
     )
+
+
+async def _seen(services: Services, caller: Caller, library: RecordingLibrary | None) -> list[RecordingEntry]:
+    """Return the recordings that the caller may see: of sessions that it sees as they are."""
+    listed = await library.recordings() if library is not None else []
+    access = await access_to_sessions(services, caller, [one.session_id for one in listed])
+    return [one for one in listed if access[one.session_id] is Access.READ]
+
+
+async def _check_seen(services: Services, caller: Caller, session_id: str) -> None:
+    """Raise a :class:`Problem` unless the caller sees the session as it is: a recording cannot be redacted whole."""
+    if (await access_to_sessions(services, caller, [session_id]))[session_id] is not Access.READ:
+        raise not_found()
 
 
 def _second(text: str) -> float:

@@ -22,9 +22,8 @@ from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.shared_look import LooksHere, SharedLook
 from context_builder.server.problem import not_found
+from context_builder.server.seen_session import SeenHere
 from context_builder.server.services import CallerHere, OwnRedis, ServicesHere, SessionId
-from context_builder.server.session_messages import SessionMessages
-from context_builder.server.session_points import explained_points
 
 router = page_router()
 
@@ -45,21 +44,21 @@ async def session(
     services: ServicesHere,
     caller: CallerHere,
     redis: OwnRedis,
+    seen: SeenHere,
     before: MessageId = None,
 ) -> Response:
     """Show a session; ``before`` leads to older messages where no script loads them."""
-    messages = SessionMessages(redis, services.functions, caller.tenant_id)
-    reader = ConversationReader(redis, session_id, messages)
+    reader = ConversationReader(redis, session_id, seen)
     await reader.look()
     if reader.gone:
         raise not_found()
     whole = await reader.whole()
     shown = whole["messages"][-READ_AT_ONCE:]
     if before is not None:
-        found = await messages.after(session_id, max(-1, before - READ_AT_ONCE - 1), READ_AT_ONCE) or []
+        found = await seen.after(session_id, max(-1, before - READ_AT_ONCE - 1), READ_AT_ONCE) or []
         shown = shown_messages([one for one in found if one["id"] < before])
     corrected = {one["corrects"] for one in shown if "corrects" in one}
-    points = await explained_points(redis, session_id)
+    points = await seen.points()
     return render(
         request,
         "session.html",
@@ -82,15 +81,18 @@ async def live_session(
     services: ServicesHere,
     caller: CallerHere,
     redis: OwnRedis,
+    seen: SeenHere,
     looks: LooksHere,
     last_event_id: Annotated[str, Header()] = "",
 ) -> StreamingResponse:
     """Tell what there is, then what changes; to who comes back, what changed meanwhile, where that is known."""
-    reader = ConversationReader(redis, session_id, SessionMessages(redis, services.functions, caller.tenant_id))
+    reader = ConversationReader(redis, session_id, seen)
     told: int | None = None
 
-    async def news(look: SharedLook[ConversationLook]) -> bytes:
+    async def news(look: SharedLook[ConversationLook]) -> bytes | None:
         nonlocal told
+        if not await seen.still_holds():
+            return None
         if look.seen is None:
             return b""
         shared = look.seen.reader
@@ -107,21 +109,19 @@ async def live_session(
             change, name = await shared.whole(), "begin"
         return event(name, {**change, "now": time.time()}, shared.token(told)) if change else b""
 
-    what = ("session", caller.tenant_id, session_id)
+    what = ("session", caller.tenant_id, session_id, seen.access)
     return stream(request, services, looks.watching(what, reader.look, INTERVAL), news)
 
 
 @router.get("/data/sessions/{session_id}/messages", openapi_extra=READER)
 async def earlier_messages(
     session_id: SessionId,
-    services: ServicesHere,
-    caller: CallerHere,
-    redis: OwnRedis,
+    seen: SeenHere,
     after: Annotated[int, Query(ge=-1, lt=2**53)] = -1,
     limit: Annotated[int, Query(ge=1, le=MOST_MESSAGES)] = 200,
 ) -> Response:
     """Return messages in the order in which they arrived."""
-    found = await SessionMessages(redis, services.functions, caller.tenant_id).after(session_id, after, limit)
+    found = await seen.after(session_id, after, limit)
     if found is None:
         raise not_found()
     body = await asyncio.to_thread(lambda: orjson.dumps(shown_messages(found)))

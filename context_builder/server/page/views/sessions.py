@@ -7,13 +7,16 @@ from typing import Annotated, Final
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from context_builder.knowledge.governance import Access
+from context_builder.server.access.caller import Caller
 from context_builder.server.event_stream import event, stream
 from context_builder.server.guarded_route import READER
 from context_builder.server.page.page_route import page_router
 from context_builder.server.page.rendering import render
 from context_builder.server.page.session_list import SessionList, SessionLister
 from context_builder.server.page.shared_look import LooksHere, SharedLook
-from context_builder.server.services import CallerHere, ServicesHere
+from context_builder.server.seen_session import access_to_sessions
+from context_builder.server.services import CallerHere, Services, ServicesHere
 
 router = page_router()
 
@@ -24,9 +27,13 @@ Words = Annotated[str, Query(max_length=200, description="What is searched for."
 
 
 @router.get("/sessions", openapi_extra=READER)
-async def sessions(request: Request, services: ServicesHere, caller: CallerHere, q: Words = "") -> Response:
+async def sessions(
+    request: Request, services: ServicesHere, caller: CallerHere, looks: LooksHere, q: Words = ""
+) -> Response:
     """Show the sessions."""
-    found = await SessionLister().find(services.sessions.servers.of_tenant(caller.tenant_id), q)
+    lister = looks.of_tenant(caller.tenant_id, SessionLister)
+    found = await lister.find(services.sessions.servers.of_tenant(caller.tenant_id), q)
+    found = await _seen(services, caller, found)
     return render(request, "sessions.html", title="Sessions", found=found, q=q)
 
 
@@ -35,7 +42,7 @@ async def live_sessions(
     request: Request, services: ServicesHere, caller: CallerHere, looks: LooksHere, q: Words = ""
 ) -> StreamingResponse:
     """Tell of the sessions whenever something about them changes."""
-    lister = SessionLister()
+    lister = looks.of_tenant(caller.tenant_id, SessionLister)
     servers = services.sessions.servers.of_tenant(caller.tenant_id)
     told = 0
 
@@ -44,7 +51,14 @@ async def live_sessions(
         if look.seen is None or look.number == told:
             return b""
         told = look.number
-        return event("sessions", look.seen.as_json(), look.number)
+        return event("sessions", (await _seen(services, caller, look.seen)).as_json(), look.number)
 
     what = ("sessions", caller.tenant_id, q)
     return stream(request, services, looks.watching(what, lambda: lister.find(servers, q), INTERVAL), news)
+
+
+async def _seen(services: Services, caller: Caller, found: SessionList) -> SessionList:
+    """Return the list without the sessions that the caller may not see, and without counting them."""
+    access = await access_to_sessions(services, caller, [row.session_id for row in found.rows])
+    rows = tuple(row for row in found.rows if access[row.session_id] is not Access.DENIED)
+    return SessionList(rows, found.total - (len(found.rows) - len(rows)))

@@ -1,0 +1,120 @@
+"""Secrets with a line break in them are found here: each piece by itself looks harmless."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from context_builder.redaction.named_secrets import named_secrets
+from context_builder.redaction.readings import readings
+from context_builder.redaction.secret import Secret, has_one_of
+from context_builder.redaction.secret_names import HINTS
+from context_builder.redaction.secret_patterns import LIKE_A_KEY, by_form
+
+LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_BREAK: Final = re.compile(
+    rf"(?<=\S)[^\S{LINE_ENDS}]{{0,8}}\\?"
+    rf"(?:[{LINE_ENDS}][^\S{LINE_ENDS}]{{0,16}}(?:[>|#*][>|#* ]{{0,16}})?){{1,3}}(?=\S)"
+)
+_TAIL: Final = re.compile(r"[^\W_][^\s\"'`,;<>()\[\]{}§|]{0,99}\Z")
+_HEAD: Final = re.compile(r"[^\s\"'`,;<>()\[\]{}§]{1,240}")
+_BEFORE: Final = 120
+"""Characters of the line before a break that are looked at."""
+_MOST_PIECES: Final = 8
+"""Pieces behind a break that are looked at together."""
+_LEAST: Final = 12
+_LONGEST_RANDOM: Final = 60
+"""Characters of the pieces of what only looks random: lines of 64 and 76 are those of certificates and files."""
+_WORD: Final = re.compile(r"(?:[^\W\d_]?[^\W\d_A-Z]*|[A-Z]+)[.,;:!?…]*")
+
+
+class _Break(NamedTuple):
+    """Holds a line break that may be within a secret; what is looked at before it begins at ``begun``."""
+
+    begun: int
+    start: int
+    end: int
+    head_end: int
+
+
+def broken_secrets(text: str) -> list[Secret]:
+    """Return the secrets that are none without what is behind a line break, in order, none overlapping another."""
+    found: list[Secret] = []
+    breaks = list(_breaks(text))
+    for number, first in enumerate(breaks):
+        if found and found[-1].end > first.start:
+            continue
+        pieces = list(_pieces(breaks[number : number + _MOST_PIECES]))
+        for count in dict.fromkeys((1, len(pieces))):
+            if (secret := _across(text, first, pieces[:count])) is not None:
+                found.append(secret)
+                break
+    return found
+
+
+def known_until(text: str) -> int:
+    """Return where the text may be cut so that no secret goes across: behind a line, once the next one is known."""
+    at, is_open = 0, {one.end for one in _breaks(text)}
+    for match in _BREAK.finditer(text):
+        head = _HEAD.match(text, match.end())
+        if match.end() not in is_open and not (head and head.end() == len(text)) and "\n" in match.group():
+            at = text.rindex("\n", *match.span()) + 1
+    last = text[at:]
+    return len(text) if last.endswith("\n") and _ends_whole(last[:-1]) else at
+
+
+def _breaks(text: str) -> Iterator[_Break]:
+    """Yield the breaks in whose surroundings a secret may be; of most lines nothing more is examined."""
+    before_end = 0
+    for match in _BREAK.finditer(text):
+        start, end = match.span()
+        begun, before_end = max(before_end, start - _BEFORE), end
+        tail, head = _TAIL.search(text, begun, start), _HEAD.match(text, end)
+        if tail is not None and head is not None and _may_go_on(text[begun:start], tail.group(), head.group()):
+            yield _Break(begun, start, end, head.end())
+
+
+def _may_go_on(before: str, tail: str, head: str) -> bool:
+    is_like_a_key = len(tail) + len(head) >= _LEAST and LIKE_A_KEY.search(tail + head)
+    return bool(is_like_a_key) or (not _WORD.fullmatch(head) and has_one_of(HINTS, before.lower()))
+
+
+def _pieces(breaks: Sequence[_Break]) -> Iterator[tuple[int, int]]:
+    """Yield where the pieces behind the first break are: further ones while each is all there is on its line."""
+    for number, one in enumerate(breaks):
+        yield one.end, one.head_end
+        if number + 1 == len(breaks) or breaks[number + 1].start != one.head_end:
+            return
+
+
+def _across(text: str, first: _Break, pieces: Sequence[tuple[int, int]]) -> Secret | None:
+    """Return the secret that begins before the break and goes on in the pieces, if any."""
+    before = text[first.begun : first.start]
+    joined = before + "".join(text[start:end] for start, end in pieces)
+    places = [*range(first.begun, first.start), *(place for piece in pieces for place in range(*piece))]
+    head = text[first.end : first.head_end]
+    is_word = bool(_WORD.fullmatch(head))
+    is_alone = before[-1].isalnum() and (first.head_end == len(text) or text[first.head_end] in LINE_ENDS)
+    is_short = max(len(before) - before.rfind(" "), *(end - start for start, end in pieces)) < _LONGEST_RANDOM
+    for reading in readings(joined):
+        found = [*by_form(reading.text, without_context=is_short and not is_word)]
+        found += () if is_word or not is_alone else named_secrets(reading.text)
+        for one in found:
+            start, end = reading.place(one.start, one.end)
+            if start < len(before) < end and not _is_whole(before, start, text[first.end : first.head_end]):
+                return Secret(places[start], places[end - 1] + 1, one.kind)
+    return None
+
+
+def _is_whole(before: str, start: int, head: str) -> bool:
+    """Return whether there is a secret without what is on the other side of the break."""
+    return any(one.start <= start < one.end for one in _wholes(before)) or any(not one.start for one in _wholes(head))
+
+
+def _wholes(line: str) -> list[Secret]:
+    return [*by_form(line, without_context=True), *named_secrets(line)]
+
+
+def _ends_whole(line: str) -> bool:
+    return any(one.end == len(line) for one in _wholes(line[line.rfind("\n") + 1 :]))

@@ -1,0 +1,180 @@
+"""A text is looked through as a person, a browser or a model would read it, however it is written.
+
+A reading is the text in plain letters, each of which knows its place. The first one is what is seen: without what is
+invisible, with the letters and digits of other widths and faces as plain ones. Where there is more to be read, the
+second one also has escapes decoded, look-alike letters replaced, and accents removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import unescape
+from itertools import chain, groupby, repeat
+from typing import Final, NamedTuple
+from unicodedata import category, normalize
+
+_SEEN_CONTROLS: Final = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x1f\x85")
+"""Control characters that are seen as a blank, or as the end of a line."""
+
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+"""Letters and marks that nobody sees, whatever Unicode says that they are."""
+
+_ODD: Final = re.compile("[^\t\n\v\f\r\x1c-\x1f -~]")
+_MARK: Final = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+_ESCAPE: Final = re.compile(
+    r"\\{1,4}u(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))|\\{1,4}x([0-9A-Fa-f]{2})|\\{1,4}U([0-9A-Fa-f]{8})"
+    r"|%([2-7][0-9A-Fa-f])|&#[xX]0{0,4}([0-9A-Fa-f]{2,6});?|&#0{0,4}(?P<decimal>\d{2,6});?|(?P<named>&[A-Za-z]{2,8};)"
+)
+_HEX: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:0x)?(?:[0-9A-Fa-f]{2}){6,4000}"
+    r"|(?:0x)?[0-9A-Fa-f]{2}(?:[ :,-]{1,2}(?:0x)?[0-9A-Fa-f]{2}){5,4000})"
+    r"(?![A-Za-z0-9])"
+)
+_HEX_PAIR: Final = re.compile("[0-9A-Fa-f]{2}")
+_LEAST_OF_HEX: Final = 6
+_ROUNDS: Final = 3
+"""Escapes within escapes that are decoded."""
+
+_LOOK_ALIKES: Final = {
+    look: latin
+    for latin, looks in {
+        "A": "АΑᎪ", "B": "ВΒß", "C": "СᏟ", "D": "Ꭰ", "E": "ЕΕᎬ", "G": "Ꮐ", "H": "НΗᎻ", "I": "ІΙ", "J": "ЈᎫ",
+        "K": "КΚᏦ", "L": "Ꮮ", "M": "МΜᎷ", "N": "Ν", "O": "ОΟՕ", "P": "РΡᏢ", "Q": "Ԛ", "R": "Ꭱ", "S": "ЅՏᏚ",
+        "T": "ТΤᎢ", "V": "Ꮩ", "W": "ԜᏔᎳ", "X": "ХΧ", "Y": "ҮΥУ", "Z": "ΖᏃ",
+        "a": "аαɑᴀ", "b": "вʙᏏ", "c": "сᴄ", "d": "ԁᴅđ", "e": "еεᴇ", "f": "ƒ", "g": "ɡɢց", "h": "һհʜħн", "i": "іɩιıɪᎥ",
+        "j": "јᴊ", "k": "кκᴋ", "l": "ӏłʟ", "m": "мᴍ", "n": "ոηɴ", "o": "оοօᴏø", "p": "рρᴘ", "q": "ԛզ", "r": "гʀ",
+        "s": "ѕꜱ", "t": "тτᴛŧ", "u": "սυᴜ", "v": "νᴠ", "w": "ԝωᴡ", "x": "хχ", "y": "уγʏ", "z": "ᴢ",
+        "-": "‐‑‒–—−", "_": "ˍ‗", "/": "∕⁄", ".": "∙·",
+    }.items()
+    for look in looks
+} | {
+    chr(first + place): chr(ord("A") + place) for first in (0x1F150, 0x1F170, 0x1F1E6) for place in range(26)
+}  # fmt: skip
+"""Signs that are drawn as a Latin one; the last ones are letters in circles, in squares, and of flags."""
+
+_ALIKE: Final = re.compile(f"[{''.join(map(re.escape, _LOOK_ALIKES))}\u00c0-\u024f\u1e00-\u1eff]")
+_WORD: Final = re.compile(r"\S+")
+_PLAIN: Final = re.compile("[A-Za-z0-9_]")
+
+
+class Reading(NamedTuple):
+    """Holds what is read: its characters stand for ``written[starts[i]:ends[i]]``, for themselves without these."""
+
+    text: str
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Return where ``text[start:end]`` is written."""
+        return (self.starts[start], self.ends[end - 1]) if self.starts else (start, end)
+
+    def replaced(self, parts: Iterable[tuple[int, int, str]]) -> Reading:
+        """Return a reading of this one with other texts in place of parts of it, which are in order."""
+        shown: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        at = 0
+        for start, end, text in parts:
+            shown += (self.text[at:start], text)
+            starts += chain(range(at, start), repeat(start, len(text)))
+            ends += chain(range(at + 1, start + 1), repeat(end, len(text)))
+            at = end
+        if not shown:
+            return self
+        shown.append(self.text[at:])
+        starts += range(at, len(self.text))
+        ends += range(at + 1, len(self.text) + 1)
+        if self.starts:
+            starts, ends = [self.starts[one] for one in starts], [self.ends[one - 1] for one in ends]
+        return Reading("".join(shown), tuple(starts), tuple(ends))
+
+
+def readings(written: str) -> list[Reading]:
+    """Return what is read, the first as it is seen; each takes a time linear in the length."""
+    first = _seen(written)
+    second = _deciphered(first)
+    return [first] if second is None else [first, second]
+
+
+def _seen(written: str) -> Reading:
+    if not _ODD.search(written):
+        return Reading(written)
+    shown: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for place, char in enumerate(written):
+        if " " <= char <= "~":
+            plain = char
+        elif _is_unseen(char):
+            if ends:
+                ends[-1] = place + 1
+            continue
+        elif shown and _MARK.match(char):
+            joined = normalize("NFC", shown[-1] + char)
+            shown[-1] = joined if len(joined) == 1 else shown[-1]
+            ends[-1] = place + 1
+            continue
+        else:
+            plain = normalize("NFKC", char)
+        for one in plain:
+            shown.append(one)
+            starts.append(place)
+            ends.append(place + 1)
+    return Reading("".join(shown), tuple(starts), tuple(ends))
+
+
+def _is_unseen(char: str) -> bool:
+    kind = category(char)
+    return kind == "Cf" or (kind == "Cc" and char not in _SEEN_CONTROLS) or bool(_UNSEEN.match(char))
+
+
+def _deciphered(seen: Reading) -> Reading | None:
+    """Return the reading with escapes, look-alikes and accents resolved; None where it has none."""
+    reading = seen
+    for _ in range(_ROUNDS):
+        decoded = reading.replaced(_unescaped(reading.text)).replaced(_of_hex(reading.text) if reading is seen else ())
+        if decoded is reading:
+            break
+        reading = decoded
+    if not reading.text.isascii() and _ALIKE.search(reading.text):
+        reading = reading.replaced(_latin(reading.text))
+    return None if reading.text == seen.text else reading
+
+
+def _unescaped(text: str) -> Iterator[tuple[int, int, str]]:
+    for escape in _ESCAPE.finditer(text):
+        if char := _char_of(escape):
+            yield *escape.span(), char
+
+
+def _char_of(escape: re.Match[str]) -> str:
+    """Return what an escape stands for; empty where that is nothing that is seen, or no escape."""
+    if named := escape["named"]:
+        char = unescape(named)
+        return char if len(char) == 1 else ""
+    number = int(escape["decimal"]) if escape["decimal"] else int(next(filter(None, escape.groups())), 16)
+    char = chr(number) if number < 0x110000 else ""
+    return normalize("NFKC", char) if char.isprintable() else ""
+
+
+def _of_hex(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield what is written in hexadecimal digits, where that is readable text."""
+    for digits in _HEX.finditer(text):
+        pairs = list(_HEX_PAIR.finditer(digits.group()))
+        for is_read, group in groupby(pairs, lambda pair: 0x20 <= int(pair.group(), 16) < 0x7F):
+            run = list(group)
+            if is_read and len(run) >= _LEAST_OF_HEX:
+                plain = "".join(chr(int(pair.group(), 16)) for pair in run)
+                yield digits.start() + run[0].start(), digits.start() + run[-1].end(), plain
+
+
+def _latin(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield plain letters for look-alikes and accented ones in words that have plain letters or digits too."""
+    for word in _WORD.finditer(text):
+        if _PLAIN.search(word.group()):
+            for alike in _ALIKE.finditer(text, *word.span()):
+                char = alike.group()
+                yield *alike.span(), _LOOK_ALIKES.get(char) or _MARK.sub("", normalize("NFKD", char))

@@ -1,0 +1,65 @@
+"""Work in a process of its own: answered, raised, or ended in time, and others' turns come."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from context_builder.analysis.bounded_process import BoundedProcess, TookTooLong
+from context_builder.errors import PolicyError
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+def process() -> Iterator[BoundedProcess]:
+    made = BoundedProcess(0.5)
+    yield made
+    made.close()
+
+
+def busy_in_c(length: int) -> bool:
+    return re.fullmatch("(a*)*b", "a" * length) is not None
+
+
+def refuse() -> None:
+    raise PolicyError("house", 2, 3, "no")
+
+
+async def test_a_call_is_answered_elsewhere(process: BoundedProcess) -> None:
+    assert await process(pow, 2, 10) == 1024
+    assert await process(os.getpid) != os.getpid()
+
+
+async def test_what_a_call_raises_is_raised(process: BoundedProcess) -> None:
+    with pytest.raises(PolicyError) as raised:
+        await process(refuse)
+    assert (raised.value.line, raised.value.column) == (2, 3)
+
+
+async def test_what_takes_too_long_is_ended_and_the_next_is_answered(process: BoundedProcess) -> None:
+    for _ in range(2):
+        with pytest.raises(TookTooLong):
+            await process(busy_in_c, 60)
+        assert await process(pow, 2, 10) == 1024
+
+
+async def test_who_gives_up_leaves_the_process_to_others(process: BoundedProcess) -> None:
+    waiting = asyncio.create_task(process(time.sleep, 0.2))
+    await asyncio.sleep(0)
+    other = asyncio.create_task(process(pow, 2, 10))
+    waiting.cancel()
+    assert await other == 1024
+
+
+async def test_a_process_that_was_killed_is_replaced(process: BoundedProcess) -> None:
+    number = await process(os.getpid)
+    os.kill(number, 9)
+    with pytest.raises(TookTooLong):
+        await process(pow, 2, 10)
+    assert await process(pow, 2, 10) == 1024

@@ -1,0 +1,32 @@
+"""Redaction beside the event loop: in time, or withheld, and what took too long takes no time again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from context_builder.analysis.bounded_process import TookTooLong
+from context_builder.knowledge.redaction import LONG, BoundedRedaction
+from context_builder.redaction.redactor import NoopRedactor, RedactorProtocol
+
+
+class Impatient:
+    """Runs what is asked here, and ends what is about a text with a word that it does not like."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    async def __call__(self, function: Callable[..., Any], /, make: Callable[[], RedactorProtocol], texts: Any) -> Any:
+        self.asked.append(list(texts))
+        if any("slow" in text for text in texts):
+            raise TookTooLong("ended")
+        return function(make, texts)
+
+
+async def test_a_text_that_took_too_long_is_withheld_and_not_tried_again() -> None:
+    run = Impatient()
+    redaction = BoundedRedaction(NoopRedactor, run)
+    slow, quick = "slow " * LONG, "quick " * LONG
+    assert await redaction.redact(["short", slow, quick]) == ["short", None, None]
+    assert await redaction.redact(["short", slow, quick]) == ["short", None, quick]
+    assert run.asked.count([slow]) == 1

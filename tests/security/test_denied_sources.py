@@ -1,0 +1,161 @@
+"""What is denied stays unknown: to count, to pin, to search, to audit and to write tell nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from context_builder.server.access.caller import Role
+from tests.services.api_server import ApiServer
+
+pytestmark = pytest.mark.engines
+
+SECRET = "hunter22xyzzy"
+DENIED, UNKNOWN = "artifact:merger", "artifact:nowhere"
+GUESSES = ("cormorant", "herring", "walrus", "kestrel", "marmot")
+WORD = "porpoise"
+
+
+@pytest.fixture
+def tenant() -> str:
+    return f"lab-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+async def admin(api: ApiServer, tenant: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with api.client(api.key(Role.ADMIN, tenant)) as client:
+        yield client
+
+
+@pytest.fixture
+async def writer(api: ApiServer, tenant: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with api.client(api.key(Role.WRITER, tenant)) as client:
+        yield client
+
+
+async def put(client: httpx.AsyncClient, ref: str, content: str, **fields: Any) -> httpx.Response:
+    artifact = {"kind": "document", "title": f"On {ref}", "content": content, "status": "approved", **fields}
+    return (await client.put(f"/knowledge/artifacts/{ref}", json=artifact)).raise_for_status()
+
+
+async def built(client: httpx.AsyncClient, intent: str = "plans", **asked: Any) -> Any:
+    body = {"intent": intent, "tokenBudget": 2000, **asked}
+    return (await client.post("/knowledge/context/build", json=body)).raise_for_status().json()
+
+
+def told(package: Any) -> dict[str, Any]:
+    """What a package tells, but for ids, times, its intent, and what depends on how rare words are in the tenant."""
+    changing = {"recency": 0, "semantic": 0}
+    sources = [{**one, "signals": {**one["signals"], **changing}, "score": 0} for one in package["sources"]]
+    return {
+        "sources": sources,
+        "coverage": package["coverage"],
+        **{name: package[name] for name in ("denied", "redacted", "excluded", "tokensUsed", "stale")},
+    }
+
+
+async def test_no_word_of_a_restricted_source_tells_that_it_is_there(
+    admin: httpx.AsyncClient, writer: httpx.AsyncClient
+) -> None:
+    await put(admin, DENIED, f"The {WORD} is sold.", sensitivity="restricted")
+    await put(admin, "artifact:open", "Plans for the pier.")
+    await put(admin, "artifact:linked", "Plans for the bay.")
+    edge = {"from": DENIED, "to": "artifact:linked", "type": "about"}
+    (await admin.put("/knowledge/edges", json=[edge])).raise_for_status()
+    for retrieval in ({}, {"semantic": {"topK": 1}}, {"semantic": {"topK": 1}, "graph": None, "metadata": None}):
+        answers = [told(await built(writer, f"plans {word}", retrieval=retrieval)) for word in (WORD, *GUESSES)]
+        assert answers == [answers[0]] * len(answers), retrieval
+        assert answers[0]["denied"] == 0
+
+
+async def test_a_pinned_source_that_is_denied_is_as_one_that_is_unknown(
+    admin: httpx.AsyncClient, writer: httpx.AsyncClient
+) -> None:
+    await put(admin, DENIED, "The plan.", sensitivity="restricted")
+    await put(admin, "artifact:linked", "Plans for the bay.")
+    edge = {"from": DENIED, "to": "artifact:linked", "type": "about"}
+    (await admin.put("/knowledge/edges", json=[edge])).raise_for_status()
+    off = {"semantic": None, "metadata": None}
+    answers = [await built(writer, pinned=[ref], retrieval=off) for ref in (DENIED, UNKNOWN)]
+    shown = [str(told(one)).replace(DENIED, "@").replace(UNKNOWN, "@") for one in answers]
+    assert shown[0] == shown[1]
+
+
+async def test_an_audit_of_a_reader_names_nothing_that_is_denied(
+    admin: httpx.AsyncClient, writer: httpx.AsyncClient
+) -> None:
+    await put(admin, "artifact:open", "Plans for the pier.")
+    await put(admin, DENIED, "Plans to sell.", sensitivity="restricted", supersedes="artifact:open")
+    await put(admin, "artifact:vault", "Plans of a vault.", sensitivity="restricted")
+    edges = [
+        {"from": one, "to": other, "type": "about"}
+        for one, other in ((DENIED, "artifact:vault"), (DENIED, "artifact:open"))
+    ]
+    (await admin.put("/knowledge/edges", json=edges)).raise_for_status()
+    package = await built(writer)
+    path = f"/knowledge/context/{package['contextPackageId']}"
+    of_admin = (await built(admin))["contextPackageId"]
+    for shown in (f"{path}/audit", path, f"{path}?format=prompt", f"/knowledge/context/{of_admin}",
+                  f"/knowledge/context/{of_admin}?format=prompt", "/knowledge/artifacts/artifact:open"):  # fmt: skip
+        text = (await writer.get(shown)).raise_for_status().text
+        assert "merger" not in text, shown
+        assert "vault" not in text, shown
+    assert "merger" in (await admin.get(f"{path}/audit")).text
+    assert (await writer.get(f"/knowledge/context/{of_admin}")).json()["denied"] == 0
+
+
+async def test_what_a_policy_lets_be_known_is_counted_and_named(
+    admin: httpx.AsyncClient, writer: httpx.AsyncClient
+) -> None:
+    await put(admin, DENIED, "Plans to sell.", sensitivity="restricted")
+    assert (await built(writer))["denied"] == 0
+    assert (await built(admin))["denied"] == 0
+    knows = 'permit (principal, action == Action::"know", resource);'
+    (await admin.put("/knowledge/policies/open-book", content=knows)).raise_for_status()
+    package = await built(writer)
+    assert (package["sources"], package["denied"]) == ([], 1)
+    audit = (await writer.get(f"/knowledge/context/{package['contextPackageId']}/audit")).json()
+    (outcome,) = audit["candidates"]
+    assert (outcome["ref"], outcome["verdict"], outcome["score"], outcome["signals"]) == (DENIED, "denied", 0, {})
+
+
+async def test_who_is_refused_changes_nothing(admin: httpx.AsyncClient, writer: httpx.AsyncClient) -> None:
+    await put(admin, "artifact:open", "Plans for the pier.")
+    await put(admin, DENIED, "Plans to sell.", sensitivity="restricted")
+    edge = {"from": "artifact:open", "to": DENIED, "type": "about"}
+    await admin.put("/knowledge/edges", json=[edge])
+    await admin.post("/knowledge/assessments", json={"ref": DENIED, "quality": 1, "assessor": "root"})
+    before = {one["ref"]: one for one in (await built(admin, pinned=[DENIED]))["sources"]}
+
+    answers = []
+    for ref in (DENIED, UNKNOWN):
+        mine = f"artifact:mine-{ref[9:]}"
+        await put(writer, mine, "Mine.", supersedes=ref)
+        other = {**edge, "to": ref, "weight": 9}
+        deleted = await writer.post("/knowledge/edges/delete", json=[other])
+        stored = await writer.put("/knowledge/edges", json=[other])
+        again = await writer.post("/knowledge/edges/delete", json=[other])
+        assessed = await writer.post("/knowledge/assessments", json={"ref": ref, "quality": 0, "assessor": "eve"})
+        kept = (await writer.get(f"/knowledge/artifacts/{mine}")).json()["supersedes"] == ref
+        answers.append((deleted.text, stored.text, again.text, assessed.status_code, kept))
+    assert answers[0] == answers[1]
+
+    after = {one["ref"]: one for one in (await built(admin, pinned=[DENIED]))["sources"]}
+    assert after[DENIED]["supersededBy"] is None
+    assert after[DENIED]["signals"]["quality"] == before[DENIED]["signals"]["quality"]
+    assert (await admin.post("/knowledge/edges/delete", json=[edge])).json() == {"count": 1}
+
+
+async def test_no_guess_of_a_confidential_value_is_told_from_another(
+    admin: httpx.AsyncClient, writer: httpx.AsyncClient
+) -> None:
+    await put(
+        admin, "artifact:mail", f"The password is {SECRET}", sensitivity="confidential", tags=[f"password={SECRET}"]
+    )
+    await put(admin, "artifact:open", "Nothing of it.")
+    found = [told(await built(writer, guess)) for guess in (SECRET, *GUESSES)]
+    assert found == [found[0]] * len(found)

@@ -1,0 +1,118 @@
+"""No part of a secret leaves by any door, however it is disguised and wherever a budget cuts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+from unicodedata import category, normalize
+from uuid import uuid4
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.knowledge.node import KnowledgeNode
+from context_builder.quoting import quoted_lines
+from context_builder.server.access.caller import Role
+from context_builder.wiring.knowledge import redactor_of_packages
+from tests.redaction.tokens import token
+from tests.services.api_server import ApiServer
+
+PART: Final = 8
+"""Characters of a secret that are too many."""
+
+SECRETS: Final = (
+    token("ghp_", 36),
+    "sk-proj-" + token("", 40),
+    "AKIA" + "Q3EGRVS2N5HXJ7KD",
+    "anna.smith@example.org",
+)
+INVISIBLE: Final = "\x01\x7f\u2066\u180e\U000e0041\u200b\u00ad\ufe0f\u3164"
+LOOK_ALIKE: Final = str.maketrans("aeopcxyiABEKMHOPCTX", "аеорсхуіАВЕКМНОРСТХ")
+DISGUISES: Final[dict[str, Callable[[str], str]]] = {
+    "none": str,
+    **{f"U+{ord(one):04X}": (lambda text, one=one: text[:9] + one + text[9:]) for one in INVISIBLE},
+    **{f"U+{ord(one):04X} everywhere": one.join for one in INVISIBLE},
+    "look-alikes": lambda text: text.translate(LOOK_ALIKE),
+    "full width": lambda text: "".join(chr(ord(one) + 0xFEE0) for one in text),
+    "JSON": lambda text: "".join(f"\\u{ord(one):04x}" for one in text),
+    "URL": lambda text: "".join(f"%{ord(one):02X}" for one in text),
+    "hexadecimal": lambda text: text.encode().hex(),
+}
+
+
+def read(text: str) -> str:
+    """What a hostile reader makes of a text."""
+    text = re.sub(r"\\+u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), text)
+    text = re.sub(r"%([0-9A-F]{2})", lambda found: chr(int(found[1], 16)), text)
+    text = re.sub(r"(?:[0-9a-f]{2}){8,}", lambda found: bytes.fromhex(found[0]).decode("latin-1"), text)
+    kept = "".join(one for one in normalize("NFKC", text) if category(one) not in ("Cf", "Cc", "Mn", "Lo"))
+    return kept.translate(
+        {ord(look): plain for plain, look in zip("aeopcxyiABEKMHOPCTX", "аеорсхуіАВЕКМНОРСТХ", strict=True)}
+    )
+
+
+def parts(secret: str) -> set[str]:
+    return {secret[at : at + PART] for at in range(len(secret) - PART + 1)}
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=60),
+    st.sampled_from(SECRETS),
+    st.sampled_from(sorted(DISGUISES)),
+    st.text("ab \n", max_size=60),
+)
+def test_no_part_of_a_secret_is_in_anything_that_is_made_of_a_source(
+    before: str, secret: str, disguise: str, after: str
+) -> None:
+    hidden = DISGUISES[disguise](secret)
+    content = f"{before} {hidden} {after}. " + "More of it is told here. " * 30
+    node = KnowledgeNode(
+        "artifact:a", "document", f"{hidden} notes", content, 1, tags=(hidden,), speaker=f"{hidden} Lee"
+    )
+    shown, _, withheld = node.redacted(RedactionPolicy(redactor_of_packages()), 100_000)
+    assert not withheld
+    told = [shown.title, shown.heading, shown.content or "", *shown.projections, *shown.tags, shown.speaker or ""]
+    for text in (*told, *map(quoted_lines, told)):
+        assert not [part for part in parts(secret) if part in read(text)]
+
+
+@pytest.fixture
+async def client(api: ApiServer) -> AsyncIterator[httpx.AsyncClient]:
+    async with api.client(api.key(Role.WRITER, f"lab-{uuid4().hex[:8]}")) as one:
+        yield one
+
+
+@pytest.mark.engines
+async def test_what_a_budget_cuts_is_redacted_whole(client: httpx.AsyncClient) -> None:
+    password = "correct1horse2battery"
+    lines = [f"Line {number} of the runbook says what to do." for number in range(150)]
+    for place in (1, 40, 120):
+        text = "\n".join([*lines[:place], "The password is:", f"    {password}", *lines[place:]])
+        artifact = {"kind": "document", "title": "Runbook", "content": text, "sensitivity": "confidential"}
+        (await client.put(f"/knowledge/artifacts/artifact:{place}", json=artifact)).raise_for_status()
+        for budget in (60, 90, 150, 300, 700, 1_500, 4_000):
+            asked = {"intent": "runbook", "tokenBudget": budget, "pinned": [f"artifact:{place}"]}
+            built = await client.post("/knowledge/context/build", json=asked)
+            assert not [part for part in parts(password) if part in built.text], (place, budget)
+
+
+@pytest.mark.engines
+async def test_no_field_of_a_confidential_artifact_shows_a_secret(client: httpx.AsyncClient) -> None:
+    secret = SECRETS[0]
+    artifact = {
+        "kind": "document", "title": f"x {secret}", "content": secret, "sensitivity": "confidential", "type": secret,
+        "moduleId": secret, "projectId": secret, "tags": [secret], "source": secret,
+    }  # fmt: skip
+    (await client.put("/knowledge/artifacts/artifact:a", json=artifact)).raise_for_status()
+    built = await client.post("/knowledge/context/build", json={"intent": "x", "tokenBudget": 2000})
+    path = f"/knowledge/context/{built.json()['contextPackageId']}"
+    answers = [built.text] + [
+        (await client.get(one)).raise_for_status().text
+        for one in ("/knowledge/artifacts/artifact:a", path, f"{path}?format=prompt", f"{path}/audit")
+    ]
+    for text in answers:
+        assert not [part for part in parts(secret) if part in text]

@@ -1,0 +1,126 @@
+"""One caller, and one tenant, have their share of the server; others are answered as if they were alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from statistics import median
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from context_builder.server.access.caller import Role
+from context_builder.server.asgi.shares import BURST, ShareLimits, Shares
+from context_builder.server.problem import Problem
+from tests.services.api_server import ApiServer
+from tests.services.problems import problem
+from tests.services.redis_server import RedisServer
+
+RATE, STREAMS = 2, 3
+
+
+@pytest.fixture(scope="module")
+def small(api: ApiServer, tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer) -> Iterator[ApiServer]:
+    """A server with small shares."""
+    server = ApiServer(
+        tmp_path_factory.mktemp("small"),
+        redis_server.url,
+        api.database_url,
+        serve_caller_rate=RATE,
+        serve_tenant_rate=2 * RATE,
+        serve_caller_streams=STREAMS,
+        serve_tenant_streams=STREAMS + 1,
+        serve_tenant_requests=2,
+    )
+    yield server
+    server.close()
+
+
+async def calls(server: ApiServer, credential: str, count: int) -> list[httpx.Response]:
+    async with server.client(credential) as client:
+        return [await client.get("/sessions") for _ in range(count)]
+
+
+@pytest.mark.engines
+async def test_streams_are_counted_while_they_are_open(small: ApiServer, redis: Redis) -> None:
+    await redis.set("context_builder:monday:state", b'{"session_id": "monday", "revision": 1}')
+    keys = [small.new_key(Role.READER).secret for _ in range(2)]
+
+    async def opened(stack: AsyncExitStack, key: str) -> int:
+        client = await stack.enter_async_context(small.client(key))
+        return (await stack.enter_async_context(client.stream("GET", "/sessions/monday/events"))).status_code
+
+    for _ in range(2):
+        async with AsyncExitStack() as stack:
+            assert [await opened(stack, keys[0]) for _ in range(STREAMS + 1)] == [200] * STREAMS + [429]
+            assert [await opened(stack, keys[1]) for _ in range(2)] == [200, 429]  # the tenant's
+        await asyncio.sleep(1)  # the server hears of it
+
+
+@pytest.mark.engines
+async def test_too_many_calls_of_a_caller_and_of_a_tenant_are_told_when_to_come_again(small: ApiServer) -> None:
+    most = int(BURST * RATE)
+    first = await calls(small, small.key(Role.READER), most + 5)
+    assert [one.status_code for one in first][:most] == [200] * most
+    assert first[-1].status_code == 429
+    assert problem(first[-1])["type"].endswith("too_many_requests")
+    assert int(first[-1].headers["retry-after"]) >= 1
+    second = await calls(small, small.key(Role.WRITER), 2 * most)
+    assert 429 in [one.status_code for one in second][: most + 8]  # the tenant's, with what the first one took
+    assert (await calls(small, small.key(Role.READER, tenant="other"), 1))[0].status_code == 200
+
+
+@pytest.mark.engines
+async def test_builds_of_one_tenant_do_not_hold_up_anothers(api: ApiServer, redis: Redis) -> None:
+    request = {"intent": "Where does the otter sleep?", "tokenBudget": 2_000}
+
+    async def build(client: httpx.AsyncClient) -> float:
+        began = time.perf_counter()
+        assert (await client.post("/knowledge/context/build", json=request, timeout=60)).status_code == 200
+        return time.perf_counter() - began
+
+    async with (
+        api.client(api.key(Role.READER, tenant="many"), limits=httpx.Limits(max_connections=40)) as many,
+        api.client(api.key(Role.READER, tenant="few")) as few,
+    ):
+        alone = median([await build(few) for _ in range(5)])
+        over = asyncio.Event()
+
+        async def keep_asking() -> None:
+            while not over.is_set():
+                await build(many)
+
+        crowd = [asyncio.create_task(keep_asking()) for _ in range(40)]
+        await asyncio.sleep(0.5)
+        beside = [await build(few) for _ in range(7)]
+        over.set()
+        await asyncio.gather(*crowd)
+    assert median(beside) < 0.75 + 20 * alone  # forty calls that went first would take several seconds
+
+
+def test_a_share_comes_back_as_time_goes_by() -> None:
+    now = [0.0]
+    shares = Shares(ShareLimits(caller_rate=2, tenant_rate=100), lambda: now[0])
+    for _ in range(int(BURST * 2)):
+        shares.count_call("lab", "ann")
+    with pytest.raises(Problem) as refused:
+        shares.count_call("lab", "ann")
+    assert refused.value.headers["Retry-After"] == "1"
+    shares.count_call("lab", "bob")
+    now[0] += 0.5
+    shares.count_call("lab", "ann")
+
+
+async def test_a_turn_that_is_given_up_is_the_next_ones() -> None:
+    shares = Shares(ShareLimits(tenant_requests=1))
+    await shares.begin("lab")
+    waiting = asyncio.create_task(shares.begin("lab"))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    await shares.begin("club")
+    shares.end("lab")
+    await asyncio.wait_for(shares.begin("lab"), 1)
