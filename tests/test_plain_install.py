@@ -111,11 +111,6 @@ def test_what_is_missing_is_told_in_one_line(python: Path, environ: Mapping[str,
     assert done.returncode in (1, 2)
 
 
-def test_the_local_model_tells_its_extra(python: Path) -> None:
-    told = command(python, "local-model").stderr
-    assert told == "context-builder: the local model needs the extra local: pip install 'context-builder[local]'\n"
-
-
 def test_a_migration_tells_its_extra(python: Path) -> None:
     told = command(python, "migrate", DATABASE_URL="postgresql://127.0.0.1:1/archive").stderr
     assert told.endswith("needs the extra postgres: pip install 'context-builder[postgres]'\n")

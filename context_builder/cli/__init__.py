@@ -44,7 +44,6 @@ COMMANDS: Final = {
     "forget": ("forget", "forget", _KEEP),
     "init": ("init", "init", _KEEP),
     "engines": ("engines", "engines", _KEEP),
-    "local-model": ("local_model", "local_model", _KEEP),
     "migrate": ("migrate", "migrate", _KEEP),
     "backup": ("backup", "backup", _KEEP),
     "restore": ("backup", "restore", _KEEP),
