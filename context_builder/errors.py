@@ -92,7 +92,7 @@ class PromptError(ContextBuilderError):
 class PolicyError(ContextBuilderError):
     """Raised for a policy text that does not parse or fit the schema; ``line`` and ``column`` begin at 1.
 
-    The column counts characters; lines end with a line feed.
+    They are of the policy's beginning. The column counts characters; lines end with a line feed.
     """
 
     def __init__(self, name: str, line: int, column: int, message: str) -> None:
