@@ -115,7 +115,7 @@ class TranscriptError(ContextBuilderError):
 
 
 class RecordingError(ContextBuilderError):
-    """Raised for a session's recording that cannot be read, replayed or compared."""
+    """Raised for a session's recording that cannot be read or replayed."""
 
 
 class BackupError(ContextBuilderError):

@@ -31,7 +31,6 @@ COMMANDS: Final = {
     "explain": ("explain", "explain_command", _LOOK),
     "build": ("build", "build", _LOOK),
     "replay-log": ("playback", "replay_log", _LOOK),
-    "diff": ("diff", "diff", _LOOK),
     "cost": ("cost", "cost", _LOOK),
     "sessions": ("sessions", "sessions", _LOOK),
     "doctor": ("doctor", "doctor", _LOOK),
