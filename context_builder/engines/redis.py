@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 STANDARD_PORT: Final = 6379
 OPEN: Final = "every user of this machine can read and write it (EMBEDDED_REDIS_PASSWORD=false)"
-EARLIER: Final = (
-    "an earlier version started it without a password: `context-builder engines stop`, then start again, gives it one"
-)
 
 _ANSWER_TIMEOUT: Final = 3.0
 _START_TIMEOUT: Final = 30.0  # seconds; a large append-only file is read before the server is ready
@@ -40,12 +37,12 @@ _LOCK_TIMEOUT: Final = 5.0  # a killed server's child may still be writing the a
 class _Record:
     """Holds what a started server leaves in the home for other terminals.
 
-    ``guarded`` says whether it asks everybody for the password; earlier versions, whose servers had none, left nothing.
+    ``guarded`` says whether it asks everybody for the password.
     """
 
     port: int
     pid: int
-    guarded: bool | None = None
+    guarded: bool
 
 
 class RedisEngine:
@@ -162,17 +159,13 @@ class RedisEngine:
         return False
 
     def _address(self, record: _Record, *, started: bool = False) -> Address:
-        password = self._known_password() if record.guarded is not None else None
+        password = self._known_password()
         login = f"{USER}:{password}@" if password else ""
-        warnings = {
-            OPEN: record.guarded is False,
-            EARLIER: record.guarded is None,
-        }
         return Address(
             f"redis://{login}{LOOPBACK}:{record.port}/0",
             f"embedded Redis at {LOOPBACK}:{record.port}",
             started=started,
-            warning="; ".join(warning for warning, applies in warnings.items() if applies),
+            warning="" if record.guarded else OPEN,
             access=self._access(record.port) if record.guarded else "",
         )
 
@@ -190,7 +183,7 @@ class RedisEngine:
         """Return what the recorded server says of itself; None when it is not this home's, or not there.
 
         A record alone proves nothing: after a crash its port and its process number belong to others. This home's
-        server accepts this home's password; one of an earlier version, which had none, names this home's folder.
+        server accepts this home's password.
         """
         import psutil
         import redis
@@ -198,7 +191,6 @@ class RedisEngine:
         with self._client(record) as client:
             try:
                 info: dict[str, Any] = client.info("server")
-                folder = client.config_get("dir").get("dir", "") if record.guarded is None else self._folder
             except redis.TimeoutError:
                 if psutil.pid_exists(record.pid):
                     problem = f"Redis at {LOOPBACK}:{record.port} (process {record.pid}) does not answer"
@@ -206,10 +198,10 @@ class RedisEngine:
                 return None
             except redis.RedisError:
                 return None
-        return info if Path(folder).resolve() == self._folder.resolve() else None
+        return info
 
     def _client(self, record: _Record) -> redis.Redis:
-        password = self._known_password() if record.guarded is not None else None
+        password = self._known_password()
         return _client(record.port, USER, password) if password else _client(record.port)
 
     def _shut_down(self, record: _Record) -> None:
