@@ -18,7 +18,7 @@ from context_builder.cli.command import legible, print_json, run, settings_for
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.added import added_line
 from context_builder.cli.view.palette import plain, spaced
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 from context_builder.session.client import SessionClient
 
 if TYPE_CHECKING:

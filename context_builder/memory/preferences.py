@@ -10,6 +10,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Final, Self
 
+from context_builder.analysis.analyst import PreferenceKind
 from context_builder.memory.memory import Memory
 from context_builder.memory.preference_patterns import (
     STATED,
@@ -21,7 +22,6 @@ from context_builder.memory.preference_patterns import (
     own_words,
 )
 from context_builder.memory.preference_topics import chosen, topic_of
-from context_builder.preference_kind import PreferenceKind
 
 KIND: Final = "preference"
 """The kind of memory that a preference becomes."""

@@ -19,7 +19,6 @@ from context_builder.server.access.caller import Caller
 from context_builder.server.problem import not_found
 from context_builder.server.services import CallerHere, OwnRedis, Services, ServicesHere, SessionId
 from context_builder.server.session_messages import SessionMessages
-from context_builder.server.session_points import explained_points
 from context_builder.session.client import JsonObject, SessionClient
 
 RECHECK: Final = 1.0
@@ -61,7 +60,7 @@ class SeenSession:
 
     async def points(self) -> list[JsonObject]:
         """Return the points of the summary, each with its messages; redacted, those that were cut are empty."""
-        points = await explained_points(self._redis, self._session_id)
+        points = [point.wire() for point in await SessionClient(self._redis, self._session_id).points()]
         if not self.is_redacted:
             return points
         for one in points:

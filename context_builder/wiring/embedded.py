@@ -18,8 +18,7 @@ from context_builder.engines.embeddings import EmbeddingEngine
 from context_builder.engines.home import default_home
 from context_builder.engines.postgres import PostgresEngine
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine
-from context_builder.errors import EngineError
-from context_builder.extras import require_extra
+from context_builder.errors import EngineError, require_extra
 from context_builder.settings.settings import Settings
 
 if TYPE_CHECKING:

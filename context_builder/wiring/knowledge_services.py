@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from context_builder.assembly.redaction_policy import RedactionPolicy
-from context_builder.extras import require_extra
+from context_builder.errors import require_extra
 from context_builder.knowledge.redaction import PreparedRedactor
 from context_builder.knowledge.service import PINNED_TIME, PackageServices
 from context_builder.knowledge.services import KnowledgeServices
