@@ -107,8 +107,9 @@ async def _build(
     as_json: bool,
 ) -> None:
     from context_builder import log
-    from context_builder.wiring.app import open_builder, open_redis
+    from context_builder.wiring.app import open_builder
     from context_builder.wiring.builders import counter_of
+    from context_builder.wiring.servers import open_redis
     from context_builder.wiring.session_prompt import build_for_session
 
     settings = await settings_for(session_id)

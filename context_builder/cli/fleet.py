@@ -136,7 +136,7 @@ async def _status(*, as_json: bool, each: bool) -> None:
     require_extra("fleet", "docket", "fleet")
     from context_builder.fleet.status import FleetServer, fleet_status
     from context_builder.session.keys import SESSION_ID_RULE
-    from context_builder.wiring.app import open_redis_and_url
+    from context_builder.wiring.servers import open_redis_and_url
 
     async with AsyncExitStack() as stack:
         servers = []

@@ -196,7 +196,7 @@ def _recordings(answer: str) -> Values:
 
 async def _try_redis(settings: Settings) -> str:
     from context_builder.storage.redis import check_server
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
 
     async with open_redis(settings) as redis:
         return f"It answers, version {await check_server(redis)}."

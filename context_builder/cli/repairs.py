@@ -88,7 +88,7 @@ async def _of_database(settings: Settings) -> list[Repair]:
 
 async def _of_redis(settings: Settings) -> list[Repair]:
     from context_builder.session.host.arrivals import EVENTS_NEEDED, announces_pushes
-    from context_builder.wiring.app import open_redis
+    from context_builder.wiring.servers import open_redis
 
     found = []
     async with open_redis(settings) as redis:
@@ -122,7 +122,7 @@ async def _configured(redis: Redis, name: str) -> str | None:
 
 def _configuring(settings: Settings, name: str, value: str) -> Mend:
     async def configure() -> str:
-        from context_builder.wiring.app import open_redis
+        from context_builder.wiring.servers import open_redis
 
         async with open_redis(settings) as redis, translated():
             try:

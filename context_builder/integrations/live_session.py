@@ -16,8 +16,8 @@ from context_builder.errors import ContextBuilderError
 from context_builder.session.client import JsonObject, SessionClient, contributed, spoken
 from context_builder.session.messages.message import CONSILIENCE
 from context_builder.settings.settings import Settings, load_settings
-from context_builder.wiring.app import open_builder, open_redis
-from context_builder.wiring.servers import settings_of
+from context_builder.wiring.app import open_builder
+from context_builder.wiring.servers import open_redis, settings_of
 from context_builder.wiring.session_prompt import build_for_session
 
 log = structlog.get_logger(__name__)
