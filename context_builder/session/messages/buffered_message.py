@@ -13,7 +13,6 @@ from context_builder.analysis.chunking import excerpt
 from context_builder.clock import Instant
 from context_builder.quoting import LONGEST_NAME
 from context_builder.session.messages.message import Message
-from context_builder.timestamps import epoch
 
 BYTES_PER_TOKEN: Final = 3
 """Of talk; ``o200k_base`` takes four of English and at least three of any other language that was tried."""
@@ -142,13 +141,12 @@ class BufferedMessage:
     def decode(cls, encoded: bytes, now: Instant) -> BufferedMessage:
         """Return the entry that :meth:`encode` wrote, its age carried over by the wall clock."""
         fields = orjson.loads(encoded)
-        time = fields.get("time")  # absent in what earlier versions wrote
         message = Message(
             text=fields["text"],
             speaker=fields["speaker"],
             number=fields["message_number"],
             timestamp=fields["timestamp"],
-            time=_read(fields) if time is None else time,
+            time=fields["time"],
             identity=b"",
             confidence=fields["confidence"],
             consilience=fields["type"] == "consilience",
@@ -164,9 +162,3 @@ class BufferedMessage:
         entry.domains = fields["domains"]
         entry.domain_confidence = fields["domain_confidence"]
         return entry
-
-
-def _read(fields: Mapping[str, Any]) -> float:
-    arrived: float = fields["buffer_entry_time"]
-    time = epoch(fields["timestamp"], near=arrived)
-    return arrived if time is None else time
