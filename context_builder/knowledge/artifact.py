@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticKnownError
 
+from context_builder.session.keys import is_session_id
 from context_builder.timestamps import in_utc
 
 MAX_CONTENT: Final = 2_000_000
@@ -20,14 +21,26 @@ ENTITY_REFS: Final = ("session:", "person:", "task:")
 """Refs that begin so are known by their edges: where something was said or decided, by whom, and for what."""
 
 _REF: Final = re.compile(r"[A-Za-z0-9:._/@-]{1,512}")
+_OF_A_SESSION: Final = re.compile(r"session:(?P<whole>[^/]+)|(?:point|message):(?P<before>[^/]+)/[0-9]+", re.ASCII)
+"""Refs that are made of a session's id, which may have letters of any script."""
+
+_LONGEST_REF: Final = 512
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def check_ref(ref: str) -> str:
-    """Return the ref itself. Raises :class:`ValueError` unless it is 1 to 512 of ``A-Z a-z 0-9 : . _ / @ -``."""
-    if _REF.fullmatch(ref) is None:
-        raise ValueError("a ref is 1 to 512 characters of A-Z a-z 0-9 : . _ / @ -")
+    """Return the ref itself.
+
+    Raises :class:`ValueError` unless it is 1 to 512 of ``A-Z a-z 0-9 : . _ / @ -``, or made of the id of a session.
+    """
+    if _REF.fullmatch(ref) is None and not _is_of_a_session(ref):
+        raise ValueError("a ref is 1 to 512 characters of A-Z a-z 0-9 : . _ / @ -, or session: and a session's id")
     return ref
+
+
+def _is_of_a_session(ref: str) -> bool:
+    made = _OF_A_SESSION.fullmatch(ref[:_LONGEST_REF])
+    return made is not None and len(ref) <= _LONGEST_REF and is_session_id(made["whole"] or made["before"])
 
 
 def _check_text(text: str) -> str:
