@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticKnownError
 
-from context_builder.session.keys import is_session_id
 from context_builder.timestamps import in_utc
 
 MAX_CONTENT: Final = 2_000_000
@@ -21,10 +20,10 @@ ENTITY_REFS: Final = ("session:", "person:", "task:")
 """Refs that begin so are known by their edges: where something was said or decided, by whom, and for what."""
 
 _REF: Final = re.compile(r"[A-Za-z0-9:._/@-]{1,512}")
-_OF_A_SESSION: Final = re.compile(r"session:(?P<whole>[^/]+)|(?:point|message):(?P<before>[^/]+)/[0-9]+", re.ASCII)
-"""Refs that are made of a session's id, which may have letters of any script."""
+_SESSION: Final = r"[A-Za-z0-9._:@+~=,\-\u0080-\ud7ff\ue000-\U0010ffff]{1,128}"
+_OF_A_SESSION: Final = re.compile(rf"session:{_SESSION}|(?:point|message):{_SESSION}/[0-9]{{1,18}}")
+"""Refs made of a session's id, which may have letters of any script; SQL makes them in ``context_session_point``."""
 
-_LONGEST_REF: Final = 512
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -33,14 +32,9 @@ def check_ref(ref: str) -> str:
 
     Raises :class:`ValueError` unless it is 1 to 512 of ``A-Z a-z 0-9 : . _ / @ -``, or made of the id of a session.
     """
-    if _REF.fullmatch(ref) is None and not _is_of_a_session(ref):
+    if _REF.fullmatch(ref) is None and _OF_A_SESSION.fullmatch(ref) is None:
         raise ValueError("a ref is 1 to 512 characters of A-Z a-z 0-9 : . _ / @ -, or session: and a session's id")
     return ref
-
-
-def _is_of_a_session(ref: str) -> bool:
-    made = _OF_A_SESSION.fullmatch(ref[:_LONGEST_REF])
-    return made is not None and len(ref) <= _LONGEST_REF and is_session_id(made["whole"] or made["before"])
 
 
 def _check_text(text: str) -> str:
