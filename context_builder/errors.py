@@ -10,6 +10,7 @@ ContextBuilderError
 ├── EngineError             an embedded Redis or PostgreSQL could not be started
 ├── TranscriptError         a transcript file cannot be read; names file and line
 ├── RecordingError          a session's recording cannot be read or replayed; names the file
+├── ForgottenInPart         something of a forgotten session may be left; names all of it
 ├── BackupError             a backup cannot be written, read or restored; names the file or what is in its way
 ├── StoreError              Redis
 │   ├── StoreUnavailable    cannot be reached or is not ready; worth another try
@@ -116,6 +117,10 @@ class TranscriptError(ContextBuilderError):
 
 class RecordingError(ContextBuilderError):
     """Raised for a session's recording that cannot be read or replayed."""
+
+
+class ForgottenInPart(ContextBuilderError):
+    """Raised when something of a forgotten session is left, or may be; the message says what, and where."""
 
 
 class BackupError(ContextBuilderError):

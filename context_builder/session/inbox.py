@@ -64,7 +64,7 @@ class Inbox:
 
     ``waiting`` deliveries were in the input at the latest commit; ``highest_number`` is the highest message number
     among those taken in. ``arrived`` is set when there may be something in the input; without it, a blocking read
-    waits.
+    waits. Without room, nothing is read.
     """
 
     def __init__(
@@ -82,6 +82,15 @@ class Inbox:
         self._clock = clock
         self.waiting = 0
         self.highest_number = MAX_NUMBER
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+
+    def make_room(self, *, has_room: bool) -> None:
+        """Read on while there is room for more messages; else leave them in the input."""
+        if has_room:
+            self._has_room.set()
+        else:
+            self._has_room.clear()
 
     def expect(self, waiting: int) -> None:
         """Note how many deliveries are in the input; none once the session is left."""
@@ -92,6 +101,7 @@ class Inbox:
     async def feed(self, deliver: Callable[[Batch], None]) -> None:
         """Deliver batches for ever, reconnecting around the read."""
         while True:
+            await self._has_room.wait()
             async for attempt in until_available():
                 with attempt:
                     batch = await self._next()

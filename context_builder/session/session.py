@@ -367,6 +367,7 @@ class Session:
         self._must_commit = False
         self._hosted.committing()
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
+        self._inbox.make_room(has_room=self.conversation.has_room)
         for batch in batches:
             batch.settle()
         self._inbox.expect(committed.waiting)

@@ -291,6 +291,11 @@ class Conversation:
         return not self.buffer.entries and not self.buffer.pending
 
     @property
+    def has_room(self) -> bool:
+        """Return whether more messages may be taken in; what waits for its summary is bounded."""
+        return self.buffer.pending_bytes() < self.rules.pending_max_bytes
+
+    @property
     def is_settled(self) -> bool:
         """Return whether no message waits to be summarized but the newest that a summary is to leave."""
         return not self.buffer.pending and not self.buffer.without_newest(self.rules.summary_keep_last)
