@@ -24,6 +24,9 @@ CONNECTIONS: Final = 4
 _PAGED: Final = {"context_knowledge_sources": "ref"}
 """Functions that only read and may return more rows than Supabase's API does at once, and what these are ordered by."""
 
+_PAGE: Final = 1_000
+"""Rows of a page."""
+
 _ROWS: Final = "SELECT coalesce(json_agg(r), '[]') FROM"
 IDLE_TIMEOUT: Final = 2.0
 """Seconds after which the database ends a transaction whose program does not go on, frozen or cut off as it may be: the
@@ -120,21 +123,21 @@ class SupabaseFunctions:
         from postgrest.types import CountMethod
 
         passed = {"tenant": tenant_id, **{name: _plain(value) for name, value in arguments.items()}}
+        rows: list[Any] = []
         with self._project.translated():
-            request = client.rpc(function, passed, count=CountMethod.exact)
-            answer = await self._project.bounded(request.execute())
-            if not isinstance(answer.data, list):
-                return [answer.data]
-            rows: list[Any] = [*answer.data]
-            while len(rows) < (answer.count or 0):  # the API returns so many at most: 1,000, if nothing else is set
+            while True:  # the API returns so many rows at most: 1,000, if nothing else is set
+                request = client.rpc(function, passed, count=CountMethod.exact)
+                if function in _PAGED:
+                    request = request.order(_PAGED[function]).range(len(rows), len(rows) + _PAGE - 1)
+                answer = await self._project.bounded(request.execute())
+                if not isinstance(answer.data, list):
+                    return [answer.data]
+                rows += answer.data
+                if len(rows) >= (answer.count or 0):
+                    return rows
                 if function not in _PAGED or not answer.data:
                     cut = f"returns {len(rows)} of {answer.count} rows; raise its limit of rows (Settings, API)"
                     raise self._errors.rejected(f"{self.name} {cut}")
-                request = client.rpc(function, passed, count=CountMethod.exact)
-                page = request.order(_PAGED[function]).range(len(rows), (answer.count or 0) - 1)
-                answer = await self._project.bounded(page.execute())
-                rows += answer.data
-        return rows
 
     async def close(self) -> None:
         await self._project.close()
