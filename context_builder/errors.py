@@ -15,6 +15,7 @@ ContextBuilderError
 ├── StoreError              Redis
 │   ├── StoreUnavailable    cannot be reached or is not ready; worth another try
 │   │   └── WrongKeyType    somebody made one of our keys something else; names the key
+│   ├── CommandWithheld     has no such command, or not for this user
 │   ├── StoreDiverged       holds another revision than the one this process committed
 │   ├── SessionOwned        another process runs the session; names it (exit status 3)
 │   └── LeaseLost           this process no longer owns the session
@@ -137,6 +138,10 @@ class StoreUnavailable(StoreError):
 
 class WrongKeyType(StoreUnavailable):
     """Raised while a key holds another type than this package's."""
+
+
+class CommandWithheld(StoreError):
+    """Raised when Redis, or a proxy before it, has no such command, or does not let this user send it."""
 
 
 class StoreDiverged(StoreError):

@@ -82,7 +82,9 @@ class ArchiveSettings:
         None, "SUPABASE_URL", "Supabase project URL, e.g. https://abc.supabase.co; archives summaries and memories. URL"
     )
     supabase_key: SecretStr | None = setting(
-        None, "SUPABASE_KEY", "Supabase service-role key; an anon key cannot write. key"
+        None,
+        "SUPABASE_KEY",
+        "Supabase secret key (sb_secret_…) or service-role key; a publishable or anon key cannot write. key",
     )
     database_url: PostgresUrl | None = setting(
         None,
