@@ -93,6 +93,7 @@ def write_head(conversation: Conversation, counted: bytes | None = None) -> byte
                 "analyst": conversation.domain_tracker.latest.analyst,
                 "topic": conversation.domain_tracker.topic.wire(),
             },
+            **({"names": conversation.revisions.names} if conversation.revisions.names else {}),
         }
     )
 
@@ -137,6 +138,12 @@ def restore(
     published = head.get("published", head.get("buffer_limit", rules.buffer_max))  # the first versions wrote the limit
     conversation.buffer.restore(entries, order, pending, head.get("pending_tokens", 0), published)
     conversation.buffer.departed.extend(read_departed(fields, now))
+    conversation.revisions.names = dict(head.get("names", {}))
+    corrected = {int(name[2:]): orjson.loads(value) for name, value in fields.items() if name.startswith("x:")}
+    conversation.revisions.outside = {entry_id: (text, speaker) for entry_id, (text, speaker) in corrected.items()}
+    for name, value in fields.items():
+        if name.startswith("r:"):
+            conversation.summarize_again(BufferedMessage.decode(value, now))
     conversation.responses.restore({int(name[2:]): value for name, value in fields.items() if name.startswith("c:")})
     return conversation
 
