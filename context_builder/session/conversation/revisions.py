@@ -90,6 +90,11 @@ class Revisions:
         """Return the number of the first summary that no longer holds since the last commit, if any does."""
         return self._told.since
 
+    @property
+    def amended(self) -> Sequence[Amendment]:
+        """Return the messages outside of the buffer that say something else since the last commit."""
+        return [*self._told.amended.values()]
+
     def name_of(self, speaker: str) -> str:
         """Return what a speaker is called, who is sent with this name."""
         return self.names.get(speaker, speaker)
@@ -301,7 +306,7 @@ class Revisions:
                 source = cited.get(entry_id)
                 if entry_id in corrected:
                     entries[entry_id] = corrected[entry_id]
-                elif source is not None and not source.clipped and entry_id != without:
+                elif source is not None and entry_id != without:
                     entries[entry_id] = _of_cited(source, point)
         for entry in entries.values():
             self._scheduler.look_at(entry)
@@ -345,11 +350,15 @@ def _entry(correction: Correction, text: str, speaker: str, now: Instant) -> Buf
 
 
 def _of_cited(source: CitedMessage, point: Point) -> BufferedMessage:
-    """Return a cited message as one to be summarized; it was said when the point says, where its time is not told."""
+    """Return a cited message as one to be summarized; it was said when the point says, where its time is not told.
+
+    Of a long one only the beginning and the quotes are at hand.
+    """
+    quotes = [quote.text for quote in point.evidence if quote.id == source.id] if source.clipped else []
     time = epoch(source.timestamp, near=point.time)
     said_at = Instant(point.time if time is None else time, 0.0)
     message = Message(
-        text=source.text,
+        text=" … ".join([source.text, *quotes]),
         speaker=source.speaker,
         number=source.number,
         timestamp=source.timestamp,

@@ -11,7 +11,7 @@ import orjson
 from redis.asyncio import Redis
 
 from context_builder.errors import EntryUnreadable
-from context_builder.session.conversation.memory_batch import MemoryBatch, StruckMessage
+from context_builder.session.conversation.memory_batch import Amendment, MemoryBatch, StruckMessage
 from context_builder.session.keys import Keys
 from context_builder.session.store.dead_letters import DeadLetter
 from context_builder.session.store.scripts import script
@@ -54,6 +54,18 @@ class WaitingItems:
         await self._revise(keys.outbox, row)
         await self._revise(keys.archive_dead, lambda letter: _of_letter(letter, row))
         await self._revise(keys.agent_items, lambda item: b"" if _says(item) in texts else item)
+
+    async def correct(self, amendments: Sequence[Amendment]) -> None:
+        """Let what the memory refused say what was corrected since: put back, it must not bring old words back."""
+
+        def batch(entry: bytes) -> bytes:
+            with suppress(EntryUnreadable):
+                held = MemoryBatch.decode(entry)
+                if (corrected := held.amended_by(amendments)) != held:
+                    return corrected.encode()
+            return entry
+
+        await self._revise(self._keys.memory_dead, lambda letter: _of_letter(letter, batch))
 
     async def _revise(self, key: str, revise: Revise) -> None:
         async with translated():

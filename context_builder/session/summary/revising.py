@@ -53,7 +53,8 @@ def revised(point: Point, change: CitedChange, sources: Mapping[int, CitedMessag
         return candidate
     before = _check(point, {**sources, old.id: old})
     after = _check(candidate, {**sources, new.id: new})
-    return None if after.rejected or set(after.doubts) - set(before.doubts) else candidate
+    is_doubtful = after.rejected not in (None, before.rejected) or set(after.doubts) - set(before.doubts)
+    return None if is_doubtful else candidate
 
 
 def with_name(text: str, old: str, new: str) -> str:
