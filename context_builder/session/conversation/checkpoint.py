@@ -92,6 +92,7 @@ def write_head(conversation: Conversation, counted: bytes | None = None) -> byte
                 "analyst": conversation.domain_tracker.latest.analyst,
                 "topic": conversation.domain_tracker.topic.wire(),
             },
+            **({"names": conversation.revisions.names} if conversation.revisions.names else {}),
         }
     )
 
@@ -135,6 +136,12 @@ def restore(
     order = orjson.loads(fields.get("order", b"[]"))
     conversation.buffer.restore(entries, order, pending, head["pending_tokens"], head["published"])
     conversation.buffer.departed.extend(read_departed(fields, now))
+    conversation.revisions.names = dict(head.get("names", {}))
+    corrected = {int(name[2:]): orjson.loads(value) for name, value in fields.items() if name.startswith("x:")}
+    conversation.revisions.outside = {entry_id: (text, speaker) for entry_id, (text, speaker) in corrected.items()}
+    for name, value in fields.items():
+        if name.startswith("r:"):
+            conversation.summarize_again(BufferedMessage.decode(value, now))
     conversation.responses.restore({int(name[2:]): value for name, value in fields.items() if name.startswith("c:")})
     return conversation
 
