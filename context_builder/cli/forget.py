@@ -150,7 +150,7 @@ async def stay_forgotten(catalog: SessionRegistry, session_id: str, before: byte
 class Delivered:
     """Deletes what archive and memory hold of a session; ``rows`` and ``memories`` count what was deleted."""
 
-    def __init__(self, session_id: str, archive: Archive, memory: TenantMemory | None) -> None:
+    def __init__(self, session_id: str, archive: Archive | None, memory: TenantMemory | None) -> None:
         self._session_id = session_id
         self._archive = archive
         self._memory = memory
@@ -159,13 +159,15 @@ class Delivered:
 
     async def forget(self) -> None:
         """Delete it everywhere; a memory that refuses for good does not stop the rest."""
-        await self._archive.check()
+        if self._archive is not None:
+            await self._archive.check()
         if self._memory is not None:
             try:
                 await self._forget_memories(self._memory)
             except MemoryRejected as error:
                 self.refusal = error
-        self.rows += await self._archive.forget(self._session_id)
+        if self._archive is not None:
+            self.rows += await self._archive.forget(self._session_id)
 
     async def _forget_memories(self, memory: TenantMemory) -> None:
         """Delete all memories at once, or in steps where they are too many to be deleted in time."""
