@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import structlog
@@ -60,11 +60,12 @@ class SessionDependencies:
     """Holds what a session works with, shared by all sessions of a process.
 
     ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
+    Without an ``archive`` or a ``memory``, nothing is put aside for it.
     """
 
     analyst: Analyst
     last_resort: Analyst
-    archive: Archive
+    archive: Archive | None
     count_tokens: Callable[[str], int]
     clock: Clock = field(default_factory=SystemClock)
     memory: TenantMemory | None = None
@@ -91,7 +92,11 @@ class Session:
         self.session_id = session_id
         self.ready = asyncio.Event()
         self.told_to_stop = asyncio.Event()
-        self._rules = rules
+        self._rules = rules = replace(
+            rules,
+            archives=rules.archives and dependencies.archive is not None,
+            feed_memory=rules.feed_memory and dependencies.memory is not None,
+        )
         self._count_tokens = dependencies.count_tokens
         self._clock = dependencies.clock
         self._tenant_id = dependencies.memory.tenant_id if dependencies.memory else ""

@@ -456,7 +456,8 @@ class Conversation:
         self._changes.put_summary(self.summary)
         self.last_summary = now
         self._may_compact = True
-        self._changes.archive(self.summary.row(self.session_id, entries, self.domain_tracker.topic.active))
+        if self.rules.archives:
+            self._changes.archive(self.summary.row(self.session_id, entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
             said = () if task.again else entries
             self._changes.remember(
