@@ -58,8 +58,9 @@ class TaskStarted:
 
 @value
 class TaskFinished:
-    """Tells that a started task ended with ``result``, or with none: for what ``reason``, unless nobody was asked, and at
-    what cost (``usage``)."""
+    """Tells that a started task ended with ``result``; or with none, and then why, unless nobody was asked, and at what
+    cost (``usage``).
+    """
 
     task: AnalysisTask
     result: AnalysisResult | None

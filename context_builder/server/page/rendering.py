@@ -18,6 +18,7 @@ from context_builder.server.asgi.authentication import PAGE
 from context_builder.server.page.login_middleware import FOR_SCRIPTS
 from context_builder.server.page.navigation import SESSION_VIEWS, VIEWS
 from context_builder.server.trace import current_trace
+from context_builder.session.messages.message import CONSILIENCE
 
 _NUMBER: Final = {name: number for number, name in enumerate(DOMAINS)}
 
@@ -100,8 +101,8 @@ def domain_class(name: str) -> str:
 
 
 def speaker_class(name: str) -> str:
-    """Return the class that gives a speaker a colour, the same everywhere."""
-    return f"s{sum(map(ord, name)) % 8}"
+    """Return the class that gives a speaker a colour, the same everywhere; the assistant has one of its own."""
+    return "consilience" if name == CONSILIENCE else f"s{sum(map(ord, name)) % 8}"
 
 
 def short(name: str) -> str:

@@ -15,7 +15,7 @@ LONGEST_REASON: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class FailingTask:
-    """Tells since when (epoch seconds) calls for a task fail, how many did, why the latest did, and the tokens spent."""
+    """Tells since which epoch second calls for a task fail, how many did, why the latest did, and the tokens spent."""
 
     since: float
     tries: int
