@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
@@ -20,6 +21,7 @@ from context_builder.server.page.navigation import SESSION_VIEWS, VIEWS
 from context_builder.server.trace import current_trace
 from context_builder.session.messages.message import CONSILIENCE
 
+_ORIGINS: Final = {"full_text": "words", "vector": "meaning", "semantic": "words or meaning", "metadata": "its fields"}
 _NUMBER: Final = {name: number for number, name in enumerate(DOMAINS)}
 
 
@@ -39,6 +41,7 @@ def _templates() -> Environment:
         "dollars": dollars,
         "domain_class": domain_class,
         "domain": short,
+        "found_by": found_by,
         "speaker_class": speaker_class,
     }
     environment.globals |= {"PAGE": PAGE, "views": VIEWS, "session_views": SESSION_VIEWS}
@@ -93,6 +96,11 @@ def clock(moment: float | None) -> str:
 def dollars(amount: float) -> str:
     """Return US dollars with as many places as say something."""
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
+
+
+def found_by(origins: Sequence[str]) -> str:
+    """Return how something was found, in words."""
+    return " and ".join(dict.fromkeys(_ORIGINS.get(one, one.replace("_", " ")) for one in origins))
 
 
 def domain_class(name: str) -> str:
