@@ -366,12 +366,12 @@ class Session:
                 self._apply(Charged(task_of(event.task), usage))
         elif isinstance(event, TaskOutcome):
             if event.result is None:
-                self.conversation.fail(event.task, now, event.retry_after, event.usage)
+                self.conversation.fail(event.task, now, event.retry_after, event.usage, event.reason)
             else:
                 self.conversation.finish(event.task, event.result, now)
             if (event.usage if event.result is None else event.result.usage) is not NO_USAGE:
                 show_totals(self.session_id, self.conversation.usage_totals)
-            self._recorder.happened(TaskFinished(event.task, event.result, event.usage), now)
+            self._recorder.happened(TaskFinished(event.task, event.result, event.usage, event.reason), now)
         elif isinstance(event, Charged):
             self.conversation.charge(event.task, event.usage)
             show_totals(self.session_id, self.conversation.usage_totals)

@@ -42,6 +42,7 @@ def write_counters(conversation: Conversation) -> bytes:
             "topic_changed_at": conversation.domain_tracker.topic.changed_at,
             "domain_calls_skipped": conversation.domain_tracker.skipped,
             "analyst": conversation.analysts,
+            "failing": conversation.failing.wire(),
             "ended_at": conversation.ended_at,
             "cost": orjson.Fragment(conversation.usage_totals.encoded()),
         }
@@ -60,6 +61,7 @@ def restore_counters(conversation: Conversation, written: Mapping[str, Any], las
     conversation.dead_letters = written["dead_letters"]
     conversation.domain_tracker.skipped = written["domain_calls_skipped"]
     conversation.analysts = dict(written["analyst"])
+    conversation.failing.restore(written.get("failing", {}))
     conversation.ended_at = written["ended_at"]
     conversation.usage_totals.restore(written["cost"])
     conversation.last_id = last_id
