@@ -99,3 +99,13 @@ class PackageEntry:
 
     package_id: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RecentPackage:
+    """Holds a package's id, the time of its first revision, what it was asked for, and its task, if it has one."""
+
+    package_id: str
+    created_at: datetime
+    intent: str
+    task_id: str

@@ -15,7 +15,8 @@ event                   besides
 ``task_started``        ``kind``, ``task`` (a number within the run; null when there was nothing to do), ``ids`` of its
                         messages; of domains also ``through`` and ``new``; of a summary ``known``,
                         ``topic_keywords``, and ``entries`` that came from the pending list
-``task_finished``       ``task``, ``result`` (null when nothing came of it), ``usage`` (what it cost all the same)
+``task_finished``       ``task``, ``result`` (null when nothing came of it), ``usage`` (what it cost all the same),
+                        ``reason`` (why nothing came of it; left out where nobody was asked)
 ``phase_changed``       ``phase``: ``closing``, ``ended`` or ``pending_lost``
 ``published``           ``revision``, ``state``: a digest of the published JSON
 ======================= =========================================================================================

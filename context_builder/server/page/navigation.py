@@ -6,19 +6,20 @@ from typing import Final, NamedTuple
 
 
 class NavigationLink(NamedTuple):
-    """Names a view; ``path`` follows ``/ui/``, or a session's own address."""
+    """Names a view; ``path`` follows ``/ui/``, or a session's own address. Phones show the ``short`` name."""
 
     name: str
     path: str
+    short: str = ""
 
 
 VIEWS: Final = (
     NavigationLink("Sessions", "sessions"),
-    NavigationLink("Back in time", "recordings"),
+    NavigationLink("Back in time", "recordings", "Past"),
     NavigationLink("Prompt", "prompt"),
     NavigationLink("Packages", "packages"),
     NavigationLink("Memory", "memory"),
-    NavigationLink("Health & cost", "health"),
+    NavigationLink("Health & cost", "health", "Health"),
 )
 """In the head of every page."""
 

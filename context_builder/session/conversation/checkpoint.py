@@ -42,6 +42,7 @@ def write_counters(conversation: Conversation) -> bytes:
             "topic_changed_at": conversation.domain_tracker.topic.changed_at,
             "domain_calls_skipped": conversation.domain_tracker.skipped,
             "analyst": conversation.analysts,
+            "failing": conversation.failing.wire(),
             "ended_at": conversation.ended_at,
             "cost": orjson.Fragment(conversation.usage_totals.encoded()),
         }
@@ -60,6 +61,7 @@ def restore_counters(conversation: Conversation, written: Mapping[str, Any], las
     conversation.dead_letters = written["dead_letters"]
     conversation.domain_tracker.skipped = written["domain_calls_skipped"]
     conversation.analysts = dict(written["analyst"])
+    conversation.failing.restore(written.get("failing", {}))
     conversation.ended_at = written["ended_at"]
     conversation.usage_totals.restore(written["cost"])
     conversation.last_id = last_id
@@ -92,6 +94,7 @@ def write_head(conversation: Conversation, counted: bytes | None = None) -> byte
                 "analyst": conversation.domain_tracker.latest.analyst,
                 "topic": conversation.domain_tracker.topic.wire(),
             },
+            **({"names": conversation.revisions.names} if conversation.revisions.names else {}),
         }
     )
 
@@ -135,6 +138,12 @@ def restore(
     order = orjson.loads(fields.get("order", b"[]"))
     conversation.buffer.restore(entries, order, pending, head["pending_tokens"], head["published"])
     conversation.buffer.departed.extend(read_departed(fields, now))
+    conversation.revisions.names = dict(head.get("names", {}))
+    corrected = {int(name[2:]): orjson.loads(value) for name, value in fields.items() if name.startswith("x:")}
+    conversation.revisions.outside = {entry_id: (text, speaker) for entry_id, (text, speaker) in corrected.items()}
+    for name, value in fields.items():
+        if name.startswith("r:"):
+            conversation.summarize_again(BufferedMessage.decode(value, now))
     conversation.responses.restore({int(name[2:]): value for name, value in fields.items() if name.startswith("c:")})
     return conversation
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import structlog
 from redis.asyncio import Redis
 
-from context_builder.errors import StoreError
+from context_builder.errors import StoreError, StoreUnavailable
 from context_builder.session.store.scripts import script
 from context_builder.storage.redis_availability import translated
 
@@ -76,10 +76,19 @@ class Gathering:
 
 
 async def announces_pushes(redis: Redis) -> bool:
-    """Return whether this Redis announces pushes. Raises :class:`~context_builder.errors.StoreError`."""
-    async with translated(), redis.pubsub() as pubsub:
-        await pubsub.subscribe(_push_channel(redis))
-        await pubsub.get_message(timeout=ANSWER_SECONDS)  # that it is subscribed
+    """Return whether this Redis announces pushes, and lets this user hear of them.
+
+    Raises :class:`~context_builder.errors.StoreError`, and where it is away :class:`StoreUnavailable`.
+    """
+    async with redis.pubsub() as pubsub, translated():
+        try:
+            async with translated():
+                await pubsub.subscribe(_push_channel(redis))
+                await pubsub.get_message(timeout=ANSWER_SECONDS)  # that it is subscribed
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            return False
         probe = _probe_name()
         await script(redis, "probe")(keys=[probe])
         try:

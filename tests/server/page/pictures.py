@@ -93,8 +93,9 @@ async def views(page: Page, session_id: str) -> AsyncIterator[str]:
     yield "packages"
     await page.get_by_label("What it is for").fill(INTENT)
     await page.get_by_label("Tokens at most").fill(str(BUDGET))
-    await page.get_by_label("Project").fill(PROJECT)
-    await page.get_by_label("Sessions, by spaces").fill(session_id)
+    await page.get_by_label("Project").select_option(PROJECT)
+    await page.get_by_text("Conversations to look in first").click()
+    await page.get_by_label(session_id).check()
     await page.get_by_role("button", name="Build").click()
     await page.get_by_role("heading", name="What is in it").wait_for()
     await page.set_viewport_size(TALL)
