@@ -116,7 +116,7 @@ class SupabaseProject:
         return httpx.AsyncClient(timeout=self._timeout, event_hooks=hooks, verify=trusted_authorities())
 
     def _explained(self, error: postgrest.APIError) -> ContextBuilderError:
-        """Return a message is left out, because it may quote the row; so is what is no code."""
+        """Return the store's error for an error of the API, with its code alone: its message may quote the row."""
         code = str(error.code or "")
         code = code if re.fullmatch(r"[A-Za-z0-9_]{1,32}", code) else "no code"
         if _TRANSIENT.fullmatch(code):

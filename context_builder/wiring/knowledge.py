@@ -166,7 +166,7 @@ def local_services(knowledge: Knowledge, memory: MemoryStore, run: Runner = in_t
 
 
 async def make_projections(settings: Settings, store: KnowledgeStore, tenant_id: str) -> int:
-    """Let the model make shorter texts of the tenant's artifacts, where there is one; return of how many.
+    """Let the model, if there is one, write shorter texts of the tenant's artifacts; return for how many.
 
     Raises :class:`~context_builder.errors.KnowledgeError` and :class:`~context_builder.errors.AnalystError`.
     """
