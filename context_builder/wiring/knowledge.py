@@ -28,10 +28,10 @@ from context_builder.memory.memory import MemoryStore
 from context_builder.redaction.redactor import RedactorChain, RedactorProtocol
 from context_builder.settings.groups import KnowledgeServiceSettings
 from context_builder.settings.settings import Settings
+from context_builder.storage.database_errors import KNOWLEDGE_ERRORS
 from context_builder.storage.migrations import retain
 from context_builder.storage.shared_secret import SharedSecret
 from context_builder.storage.sql_functions import PostgresFunctions, SqlFunctions, SupabaseFunctions
-from context_builder.storage.store_errors import KNOWLEDGE_ERRORS
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.builders import UNNAMED_MODEL
