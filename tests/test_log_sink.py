@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from context_builder import log_sink
+from context_builder import log
 from context_builder.log import LogSink
 
 
@@ -39,7 +39,7 @@ def test_a_reader_that_went_away_is_no_error(pipe: tuple[int, io.TextIOWrapper])
 def test_what_a_reader_that_stands_still_does_not_take_waits_for_it(
     pipe: tuple[int, io.TextIOWrapper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_sink, "MOST_LINES", 2_000)
+    monkeypatch.setattr(log, "MOST_LINES", 2_000)
     reading, file = pipe
     sink = LogSink(file)
     lines = [f"{number:099}" for number in range(5_000)]
