@@ -216,8 +216,9 @@ def memory_line(built: BuiltContext, name: str, hint: str = "") -> Text:
     if outcome == "ok":
         found, seconds = built.debug["snippet_count"], built.debug["retrieval_seconds"]
         return Text(f"memory: {found} from {plain(name)} in {seconds * 1000:.0f} ms", style="dim")
-    advice = f"; {hint}" if hint and outcome == "no memory" else ""
-    return Text(f"memory: nothing, {plain(outcome)}{advice}", style="yellow")
+    if outcome == "no memory":
+        return Text(f"memory: {plain(name)}{f' ({hint})' if hint else ''}", style="dim")
+    return Text(f"memory: nothing, {plain(outcome)}", style="yellow")
 
 
 def _row(one: Receipt, signals: Sequence[str]) -> Iterable[Text]:

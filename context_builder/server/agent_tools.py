@@ -25,6 +25,7 @@ from context_builder.knowledge.request import ContextBuildRequest
 from context_builder.memory.memory import MemoryQuery
 from context_builder.server.access.caller import Caller, Role
 from context_builder.server.problem import Problem, internal_error, invalid, not_found, problem_of
+from context_builder.server.revisions import correct_message, rename_speaker, strike_message
 from context_builder.server.routes.memories import found_memories
 from context_builder.server.routes.sessions import check_messages
 from context_builder.server.seen_session import SeenSession, seen_session
@@ -50,6 +51,7 @@ def _named(name: str, **described: Any) -> Any:
 
 
 SessionName = Annotated[str, _named("session_id", description="The session's id, such as monday.")]
+MessageName = Annotated[str, Field(description="The message's number, or its id such as id:12.")]
 PackageName = Annotated[str, _named("context_package_id", description="The package's id, such as cpk_01J….")]
 
 
@@ -101,6 +103,36 @@ class AgentTools:
             message: JsonObject = {"speaker": speaker, "text": text, "timestamp": datetime.now(UTC).isoformat()}
             check_messages([message], self._services.max_message_bytes)
             await SessionClient(redis, session_id).push(message)
+            return {"accepted": 1}
+
+    async def correct_message(
+        self,
+        session_id: SessionName,
+        message: MessageName,
+        text: Annotated[str | None, Field(description="What was said; its words stay without it.")] = None,
+        speaker: Annotated[str | None, Field(description="Who said it; the same as before without it.")] = None,
+    ) -> dict[str, Any]:
+        """Correct what was said in a conversation, or by whom; needs the role writer."""
+        with _told():
+            client = await self._writing(session_id)
+            await correct_message(client, message, text, speaker)
+            return {"accepted": 1}
+
+    async def rename_speaker(
+        self,
+        session_id: SessionName,
+        old: Annotated[str, Field(description="What the speaker is called now.")],
+        new: Annotated[str, Field(description="What the speaker is to be called, from the beginning on.")],
+    ) -> dict[str, Any]:
+        """Call a speaker of a conversation otherwise, in all that was said and will be; needs the role writer."""
+        with _told():
+            await rename_speaker(await self._writing(session_id), old, new)
+            return {"accepted": 1}
+
+    async def strike_message(self, session_id: SessionName, message: MessageName) -> dict[str, Any]:
+        """Delete a message everywhere, with all that rests on it, for good; needs the role writer."""
+        with _told():
+            await strike_message(await self._writing(session_id), message)
             return {"accepted": 1}
 
     async def build_context(
@@ -167,6 +199,9 @@ class AgentTools:
         redis = await self._redis(session_id, Role.READER)
         return await seen_session(self._services, self._caller(), session_id, redis)
 
+    async def _writing(self, session_id: str) -> SessionClient:
+        return SessionClient(await self._redis(session_id, Role.WRITER), session_id)
+
     async def _redis(self, session_id: str, needed: Role) -> Redis:
         redis = await self._services.sessions.redis_of(self._may(needed), validate_session_id(session_id))
         if redis is None:
@@ -221,6 +256,9 @@ def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[
         tools.session_state,
         tools.explain_point,
         tools.send_message,
+        tools.correct_message,
+        tools.rename_speaker,
+        tools.strike_message,
     ):
         server.tool(description=cleandoc(tool.__doc__ or "").replace("``", "`"))(tool)
     server.resource("session://{id}/state", name="session state", mime_type="application/json")(tools.state_resource)

@@ -110,8 +110,8 @@ async def test_a_slow_or_absent_memory_is_told(memory: InMemoryStore) -> None:
     memory.failure = MemoryUnavailable("no route")
     away = printed(memory_line(await builder(memory).build_for_turn(turn), "memory"))
     assert away.strip() == "memory: nothing, memory: MemoryUnavailable: no route"
-    none = printed(memory_line(await builder(None).build_for_turn(turn), "no memory", "set DATABASE_URL"))
-    assert none.strip() == "memory: nothing, no memory; set DATABASE_URL"
+    none = printed(memory_line(await builder(None).build_for_turn(turn), "off", "set DATABASE_URL"))
+    assert none.strip() == "memory: off (set DATABASE_URL)"
 
 
 @pytest.fixture

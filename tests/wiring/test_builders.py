@@ -33,9 +33,8 @@ def test_without_settings_the_rules_are_the_documented_ones() -> None:
 OTHER = AssemblyConfig(
     max_prompt_tokens=1, window=3000, reply_tokens=2, margin=0.3, by_query=True, top_k=3, top_k_degraded=4,
     threshold=0.1, similarity_weight=0.2, recency_weight=0.4, recency_days=5.0, feedback_weight=0.6, deadline=7.0,
-    degraded_window=8.0,
-    down_window=9.0, failures_until_down=10, summary_chars=11, store_summaries=False, choose="knapsack",
-    scope="session", redact_user_message=True, cache_seconds=12.0, cache_size=13,
+    degraded_window=8.0, down_window=9.0, failures_until_down=10, summary_chars=11, store_summaries=False,
+    choose="knapsack", scope="session", redact_user_message=True, cache_seconds=12.0, cache_size=13,
 )  # fmt: skip
 OTHERWISE_NAMED = {"max_prompt_tokens": "max_tokens", "cache_seconds": "cache_time"}
 

@@ -158,13 +158,19 @@ async def _memory(services: Services, tenant_id: str) -> Check:
 
 def _model(rows: Sequence[SessionRow], *, has_model: bool) -> Check:
     """Tell which analysts made what the sessions publish: a model that does not answer is stood in for."""
-    used = Counter(row.analyst for row in rows if row.analyst and row.status in ("running", "sleeping"))
-    if not used:
+    failing = Counter(task for row in rows if row.status.is_run for task in row.failing)
+    advice = tuple(
+        f"{task} fails in {count} session{'s' * (count != 1)}: open one to see why" for task, count in failing.items()
+    )
+    used = Counter(row.analyst for row in rows if row.analyst and row.status.is_run)
+    if not used and not failing:
         return Check("Model", "good", "no running session has asked one yet")
     found = ", ".join(f"{name} in {count} session{'s' * (count != 1)}" for name, count in used.most_common(4))
     if has_model and used[TEXT_ANALYST]:
-        return Check("Model", "warn", found, ("plain text analysis stands in where the model does not answer",))
-    return Check("Model", "good", found)
+        advice += ("plain text analysis stands in where the model does not answer",)
+    return Check(
+        "Model", "bad" if failing else "warn" if advice else "good", found or "nothing has come of it yet", advice
+    )
 
 
 def _archive(rows: Sequence[SessionRow], scope: str) -> Check:
