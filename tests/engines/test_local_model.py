@@ -51,7 +51,10 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
         result = invoke("--model", str(weights), "--port", str(port))
-    assert result.stderr == f"context-builder: cannot listen on {LOOPBACK}:{port}: Address already in use\n"
+    assert (
+        result.stderr
+        == f"context-builder: port {port} of {LOOPBACK} is taken by another program; choose another port\n"
+    )
     assert result.exit_code == 1
 
 

@@ -60,7 +60,8 @@ async def stalling() -> AsyncIterator[StallingServices]:
 async def filled(lab: Lab) -> Lab:
     await lab.put("artifact:clips", "Hydrophone clips are labelled.", project_id="kelp")
     await lab.put("artifact:pin", "The archive keeps them.")
-    await lab.put("artifact:mail", "Clips go to ann@example.org.", sensitivity=Sensitivity.CONFIDENTIAL)
+    mail = {"project_id": "kelp", "sensitivity": Sensitivity.CONFIDENTIAL}
+    await lab.put("artifact:mail", "Clips go to ann@example.org.", **mail)
     return lab
 
 
