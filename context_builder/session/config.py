@@ -60,6 +60,12 @@ class SessionConfig:
         "Maximum tokens, of three bytes each, that wait for a failing model; beyond this, plain text analysis "
         "summarizes them. tokens",
     )
+    pending_max_bytes: Count = setting(
+        16 * 1024 * 1024,
+        "PENDING_MAX_BYTES",
+        "Maximum size, estimated, of the messages that wait for a summary; beyond this, what is pushed stays in the "
+        "input, and beyond half of it, plain text analysis summarizes though the model works. bytes",
+    )
     domain_messages: Count = setting(
         5, "DOMAIN_INFERENCE_INTERVAL", "New messages that start a domain inference. messages"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -11,12 +11,13 @@ import structlog
 from pydantic import ValidationError
 
 from context_builder import metrics
-from context_builder.archive.archive import Archive, SummaryRow
+from context_builder.archive.archive import Archive, RevisedSummaryRow, SummaryRow
 from context_builder.clock import Clock
 from context_builder.costs import NO_USAGE, collected_usage
 from context_builder.errors import CannotForget, EntryUnreadable
 from context_builder.memory.memory import Memory, TenantMemory
 from context_builder.session.conversation.memory_batch import MemoryBatch, preferences_in
+from context_builder.session.memory_revision import revise_memories
 from context_builder.session.message_feed import MessageFeed
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.outbox_relay import OutboxRelay
@@ -83,6 +84,11 @@ class Relays:
         if self._feed:
             self._feed.committed(received)
 
+    def struck(self, entry_ids: Iterable[int]) -> None:
+        """Take note of messages that are not to be remembered any more."""
+        if self._feed:
+            self._feed.strike(entry_ids)
+
     def refreshed(self) -> None:
         """Take note that Redis still holds the latest commit, and that the session is this process's."""
         if self._feed:
@@ -145,7 +151,8 @@ def archive_relay(
 
 def _decoded(entry: bytes) -> SummaryRow:
     try:
-        return SummaryRow.model_validate_json(entry)
+        kind = RevisedSummaryRow if b'"supersedes_from"' in entry else SummaryRow
+        return kind.model_validate_json(entry)
     except ValidationError as error:
         raise EntryUnreadable(f"not a summary: {error.errors(include_input=False)[0]['msg']}") from None
 
@@ -172,12 +179,15 @@ def memory_relay(
         preferences = await stated.settled(memory)
         latest[:] = [one.id for one in (*part.memories, *preferences)]
         if feed is not None:
-            await feed.give_way(part.memories)
-        await remember([*part.memories, *preferences])
+            revised = [*(one.id for one in part.amended), *(one.id for one in part.struck)]
+            await feed.give_way(part.memories, revised)
+        if part.memories:
+            await remember([*part.memories, *preferences])
         try:
             await memory.forget(part.superseded)
         except CannotForget:
             log.info("memory.superseded_stay", session_id=part.session_id, points=len(part.superseded))
+        await revise_memories(memory, remember, part)
         fed = {"memories": len(part.memories), "preferences": len(preferences)}
         log.info("memory.fed", session_id=part.session_id, **fed)
 

@@ -28,8 +28,7 @@ class ModelSettings:
     local_model_url: HttpUrl | None = setting(
         None,
         "LOCAL_MODEL_URL",
-        "Base URL of a small local model that reads messages when OpenAI fails or is not set; "
-        "`context-builder local-model` serves one. URL",
+        "Base URL of a model server on this machine that reads messages when OpenAI fails or is not set. URL",
     )
     prompts_dir: DirectoryPath | None = setting(
         None, "PROMPTS_DIR", "Folder with prompt files that replace those in prompts/, under the same names. path"
@@ -89,7 +88,9 @@ class ArchiveSettings:
         None, "SUPABASE_URL", "Supabase project URL, e.g. https://abc.supabase.co; archives summaries and memories. URL"
     )
     supabase_key: SecretStr | None = setting(
-        None, "SUPABASE_KEY", "Supabase service-role key; an anon key cannot write. key"
+        None,
+        "SUPABASE_KEY",
+        "Supabase secret key (sb_secret_…) or service-role key; a publishable or anon key cannot write. key",
     )
     database_url: PostgresUrl | None = setting(
         None,

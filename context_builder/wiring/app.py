@@ -188,7 +188,7 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
 
     ``rules`` replace fields of the rules that the settings make.
     """
-    from context_builder.wiring.builders import builder_of
+    from context_builder.wiring.builders import assembly_rules_of, assumed_encoding, builder_of
     from context_builder.wiring.servers import running_servers
 
     async with open_memory(settings) as (store, memory_is), AsyncExitStack() as stack:
@@ -204,6 +204,8 @@ async def open_builder(settings: Settings, **rules: Any) -> AsyncIterator[tuple[
             read_session=states.read,
             **rules,
         )
+        if (assumed := assumed_encoding(settings)) is not None:
+            log.warning("prompt.encoding_assumed", counted=assumed, margin=assembly_rules_of(settings).margin)
         if settings.prompt.preload:
             await start_embeddings(settings)
             await builder.preload()
