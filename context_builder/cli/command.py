@@ -18,7 +18,7 @@ from rich.console import Console
 
 from context_builder.cli.completion import session_ids
 from context_builder.cli.view.palette import plain
-from context_builder.errors import ContextBuilderError, SessionOwned, SettingError, StoreError
+from context_builder.errors import ContextBuilderError, ProjectUnknown, SessionOwned, SettingError, StoreError
 from context_builder.session.client import SessionClient
 from context_builder.session.keys import SESSION_ID_RULE
 
@@ -168,7 +168,7 @@ def quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def _status(error: ContextBuilderError) -> int:
     match error:
-        case SettingError():
+        case SettingError() | ProjectUnknown():
             return 2
         case SessionOwned():
             return 3
