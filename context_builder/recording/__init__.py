@@ -1,4 +1,4 @@
-"""Recordings of sessions: written beside the loop, replayed and compared without Redis and without a model.
+"""Recordings of sessions: written beside the loop, and replayed without Redis and without a model.
 
 A recording is a file of JSON lines. Every line has ``event``, ``run`` (which process' run of the session it belongs to)
 and ``at``, the moment on both clocks: ``[epoch seconds, monotonic seconds]``; ``offset`` is that of its local time to

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from context_builder.analysis.text.analyst import NAME as TEXT_ANALYST
 from context_builder.errors import ContextBuilderError
@@ -20,6 +20,7 @@ from context_builder.server.services import Services
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.registry import SessionRegistry
+from context_builder.storage.redis import server_info
 from context_builder.storage.redis_availability import translated
 from context_builder.storage.redis_clock import clock_skew
 from context_builder.storage.redis_durability import durability_of
@@ -131,7 +132,7 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
         async with translated():
             await server.redis.ping()
             took = time.perf_counter() - began
-            info: dict[str, Any] = await server.redis.info()
+        info = await server_info(server.redis)
         skew = abs(await clock_skew(server.redis))
         durable = await durability_of(server.redis)
         advice = [*durable.faults, *durable.notes]

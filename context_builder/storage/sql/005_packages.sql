@@ -946,6 +946,23 @@ BEGIN
 END
 $$;
 
+-- Erases what the record shows of these messages of a session, and of its points.
+CREATE OR REPLACE FUNCTION context_package_strike(tenant text, session text, said text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    source text;
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    FOR source IN
+        SELECT DISTINCT c.ref FROM context_package_contents AS c
+        WHERE c.tenant_id = tenant AND c.session_id = session AND c.ref LIKE 'point:%'
+        UNION SELECT unnest(said)
+    LOOP
+        PERFORM context_package_erase(tenant, source);
+    END LOOP;
+END
+$$;
+
 -- Makes the partitions of the next days, drops those before "oldest", and deletes what expired elsewhere, of all tenants.
 -- A partition that is in use for longer than a moment is dropped the next time, as is what else there is too much of for
 -- one statement. At least a day is kept.
@@ -1020,7 +1037,7 @@ $$;
 
 SELECT context_builder_guard(
     '^context_package_',
-    '^context_package_(begin|finish|fail|latest|listing|recent|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|'
+    '^context_package_(begin|finish|fail|latest|listing|recent|audit|claim|release|lease|rebuild|rate|usefulness|erase|strike|maintain|'
     'anchors|nodes|audit_state|audit_rows|audit_told|events_waiting|events_take|events_done)$',
     '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses,context_package_heads,'
     'context_package_contents,context_package_erasures,context_package_keys,context_package_leases,context_package_feedback,'
