@@ -16,7 +16,7 @@ from context_builder.session.keys import Keys
 from context_builder.testing import StubAnalyst
 from tests.server.page.accessibility import check_in_every_dress
 from tests.server.page.conftest import log_in, logged_in
-from tests.server.page.hostile import TEXTS
+from tests.server.page.hostile import TEXTS, not_isolated
 from tests.server.test_sessions import said
 from tests.services.api_server import ApiServer
 from tests.services.chromium import Chromium, Visitor, visiting
@@ -175,12 +175,14 @@ async def test_whatever_is_said_stays_text(api: ApiServer, redis: Redis, visitor
         shown = await page.locator(".message .said").all_text_contents()
         assert [text[:40] for text in shown] == [text[:40] for text in TEXTS]
         await _is_unharmed(page)
+        assert await not_isolated(page) == []
         async with visiting(chromium, api.url, java_script_enabled=False) as other:
             await log_in(other, api.key())
             await other.page.goto(ADDRESS)
             await expect(other.page.locator(".message")).to_have_count(len(TEXTS))
             await expect(other.page.locator(".message").nth(8)).to_contain_text("{{ 7*7 }}")
             assert await other.page.title() == "monday · context_builder"
+            assert await not_isolated(other.page) == []
 
 
 async def _is_unharmed(page: Any) -> None:
