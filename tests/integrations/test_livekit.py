@@ -136,7 +136,12 @@ def answer(text: str, *, cut_off: bool = False) -> ConversationItemAddedEvent:
         ([("agent", "Forty", True), ("agent", "Forty metres.", True)], ["Forty", "metres."]),
         ([("agent", "Are you there?", False), ("agent", "Are you there?", False)], ["Are you there?"] * 2),
         (
-            [("agent", "Forty.", True), ("heard", "Sorry?", False), ("user", "Sorry?", False), ("agent", "Forty.", True)],
+            [
+                ("agent", "Forty.", True),
+                ("heard", "Sorry?", False),
+                ("user", "Sorry?", False),
+                ("agent", "Forty.", True),
+            ],
             ["Forty.", "Sorry?", "Forty."],
         ),
         ([("heard", "Hello.", False), ("user", "Hello.", False), ("user", "Hello.", False)], ["Hello."]),
