@@ -50,7 +50,7 @@ MINUTES: Final = (5, 10, 20, 30, 60)
 TITLES: Final[Mapping[str, str]] = {
     "research-meeting": "A research meeting",
     "support-call": "A support call",
-    "vorlesung": "A lecture, in German (48 minutes)",
+    "vorlesung": "A lecture, in German",
 }
 
 T = TypeVar("T")

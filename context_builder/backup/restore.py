@@ -13,14 +13,23 @@ from redis.asyncio import Redis
 from context_builder.backup.backup import SESSIONS
 from context_builder.backup.container import BackupReader
 from context_builder.backup.sessions import OnSession, SessionPosition, read_shared_counts, restore_sessions
-from context_builder.backup.tables import MIGRATIONS_TABLE, check_tables, clear, connected, filled, trim, write_tables
+from context_builder.backup.tables import (
+    MIGRATIONS_TABLE,
+    check_tables,
+    clear,
+    connected,
+    filled,
+    forget_migrations,
+    trim,
+    write_tables,
+)
 from context_builder.errors import BackupError
 from context_builder.session.keys import Keys
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.lease import describe
 from context_builder.session.store.registry import SessionRegistry
 from context_builder.session.store.session_copy import SharedCounts, restore_shared
-from context_builder.storage.migrations import apply, migrations
+from context_builder.storage.migrations import apply, digests
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ async def restore(
                 listed.append(_trimmed_after(session_id, held[server].tenant_id, at))
 
         await _read(reader, None, len(held), frozenset(), look)
-        _check_version(reader, described)
+        had = _migrations_of(reader, described)
         places = _places(held, servers)
         await _check_sessions(servers, force=force)
         await apply(url)
@@ -82,11 +91,14 @@ async def restore(
                 if force:
                     await clear(connection)
                 await write_tables(connection, described, reader.parts, told)
+                await forget_migrations(connection, had)
                 await trim(connection, listed)
                 await _put_sessions(reader, held, places, servers, frozenset(left_out), force=force)
                 told(f"sessions: {len(listed)}")
         applied = await apply(url)
-        return Restored(len(listed), sum(one["rows"] for one in described.values()), applied)
+        return Restored(
+            len(listed), sum(one["rows"] for name, one in described.items() if name != MIGRATIONS_TABLE), applied
+        )
 
 
 @contextmanager
@@ -110,19 +122,25 @@ def _servers(manifest: Mapping[str, Any]) -> list[BackedUpServer]:
         raise BackupError("the description of its Redis servers cannot be read") from None
 
 
-def _check_version(reader: BackupReader, described: Mapping[str, Any]) -> None:
+def _migrations_of(reader: BackupReader, described: Mapping[str, Any]) -> list[str]:
+    """Return the names of the migrations that the database had. Raises :class:`BackupError` for a newer version's.
+
+    A database with another text of one that we know was of an earlier version, whatever its others are called.
+    """
     columns = described.get(MIGRATIONS_TABLE, {"columns": ()})["columns"]
-    if "name" not in columns:
+    if not {"name", "digest"} <= {*columns}:
         raise BackupError("does not say which migrations its database had")
-    at = columns.index("name")
     with closing(reader.parts(MIGRATIONS_TABLE)) as parts:
         text = next(parts, b"").decode("utf-8", "replace")
-    newer = sorted({"".join(line.split("\t")[at : at + 1]) for line in text.splitlines()} - {*migrations()})
-    if newer:
+    fields = [dict(zip(columns, line.split("\t"), strict=False)) for line in text.splitlines()]
+    had, ours = {one.get("name", ""): one.get("digest") for one in fields}, digests()
+    newer = sorted(had.keys() - ours)
+    if newer and all(had[name] == ours[name] for name in had.keys() & ours):
         raise BackupError(
             f"version {reader.manifest.get('version')} wrote it, whose database has {newer[0]}; "
             "this version does not know that: upgrade first"
         )
+    return [*had]
 
 
 def _places(held: list[BackedUpServer], servers: SessionServers) -> dict[int, Redis]:

@@ -127,7 +127,7 @@ async def clear(connection: asyncpg.Connection) -> None:
         if table.daily:
             for partition in await connection.fetch(_sql("partitions"), table.name):
                 await connection.execute(f"DROP TABLE {partition[0]}")
-    listed = ", ".join(_quoted(table.name) for table in present if not table.daily)
+    listed = ", ".join(_quoted(table.name) for table in present if not table.daily and table.name != MIGRATIONS_TABLE)
     await connection.execute(f"TRUNCATE {listed}")
 
 
@@ -144,9 +144,10 @@ async def write_tables(
             raise BackupError(f"table {name} has no column {', '.join(sorted(lacking))} in this version")
     for day in sorted({day for one in described.values() for day in one["days"]}):
         await connection.execute("SELECT context_package_partitions($1, $1)", date.fromisoformat(day))
-    await connection.execute(f"DELETE FROM {MIGRATIONS_TABLE}")  # noqa: S608
     await connection.execute(f"ALTER TABLE {MEMORIES_TABLE} DISABLE TRIGGER USER")
     for name, one in described.items():
+        if name == MIGRATIONS_TABLE:  # that of the database is about the tables that it has
+            continue
         with closing(parts(name)) as content:
             status = await connection.copy_to_table(name, source=_stream(content), columns=[*one["columns"]])
         if int(status.removeprefix("COPY ")) != one["rows"]:
@@ -157,6 +158,11 @@ async def write_tables(
             told(f"{name}: {one['rows']} rows")
     await connection.execute(f"ALTER TABLE {MEMORIES_TABLE} ENABLE TRIGGER USER")
     await connection.execute(_sql("separate"))
+
+
+async def forget_migrations(connection: asyncpg.Connection, had: Sequence[str]) -> None:
+    """Have those that rows from a database with ``had`` alone lack be applied again."""
+    await connection.execute(f"DELETE FROM {MIGRATIONS_TABLE} WHERE name <> ALL ($1)", had)  # noqa: S608
 
 
 async def trim(connection: asyncpg.Connection, progressed: Sequence[Mapping[str, Any]]) -> None:

@@ -22,7 +22,7 @@ from context_builder.session.conversation.published_state import conversation_st
 from context_builder.session.conversation.tasks import AnalysisResult, AnalysisTask
 from context_builder.session.messages.buffered_message import BufferedMessage
 from context_builder.session.messages.message import CONSILIENCE, from_fields
-from context_builder.tokens.compact import count_tokens_compact
+from context_builder.tokens.counter import count_tokens
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +56,7 @@ class ConversationContext:
         self._archive = archive
         self._clock = clock or SystemClock()
         without_memory = replace(rules or SessionConfig(), feed_memory=False)
-        self._conversation = Conversation(session_id, without_memory, self._clock.now(), count_tokens_compact)
+        self._conversation = Conversation(session_id, without_memory, self._clock.now(), count_tokens)
         self._seen: set[bytes] = set()
         self._pending: list[BufferedMessage] = []
         self._outbox: deque[SummaryRow] = deque()
@@ -147,7 +147,7 @@ class ConversationContext:
         Raises :class:`AnalystError`, losing nothing, and :class:`~context_builder.errors.ArchiveError`; what could not
         be archived is, with the next summary.
         """
-        await asyncio.to_thread(count_tokens_compact, "")  # which may load the vocabulary
+        await asyncio.to_thread(count_tokens, "")  # which may load the vocabulary
         async with self._one_at_a_time:
             while (task := self._conversation.next_summary_task(self._pending)) is not None:
                 await self._carry_out(task, self._analyst.summarize(task.request))

@@ -6,6 +6,8 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from context_builder.storage.postgres import TIMEOUT, require_driver, translated
 from context_builder.storage.store_errors import ARCHIVE_ERRORS
 from context_builder.storage.urls import printable
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 _STATEMENT_TIMEOUT: Final = 60.0  # seconds; an existing table may be large
 _IDLE_TIMEOUT: Final = "10s"  # after which a program that stopped in between holds up no other one
 _LOCK: Final = 0x636F6E74657874  # "context", in ASCII: any number that no other program uses
-_APPLIED: Final = "SELECT digest FROM context_builder_migrations WHERE name = $1"
+_APPLIED: Final = "SELECT EXISTS (SELECT FROM context_builder_migrations WHERE name = $1)"
 
 
 def migrations() -> dict[str, str]:
@@ -25,11 +27,17 @@ def migrations() -> dict[str, str]:
     return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in sorted(found, key=lambda f: f.name)}
 
 
+def digests() -> dict[str, str]:
+    """Return the SHA-256 of each migration, by name: what a database has on record."""
+    (_, *numbered) = migrations().items()
+    return {name: sha256(sql.encode()).hexdigest() for name, sql in numbered}
+
+
 async def apply(url: str) -> list[str]:
     """Apply the migrations that the database lacks, each in a transaction of its own, and return their names.
 
-    One that was applied as another text is applied again, and so are those after it: all may be repeated. Several
-    programs may do so at once. Raises :class:`~context_builder.errors.ArchiveError`.
+    Several programs may do so at once. Raises :class:`~context_builder.errors.ArchiveError`, also for a database whose
+    tables are of an earlier version: what one migration says never changes once it is released.
     """
     require_driver()
     import asyncpg
@@ -39,15 +47,8 @@ async def apply(url: str) -> list[str]:
             url, timeout=TIMEOUT, command_timeout=_STATEMENT_TIMEOUT, statement_cache_size=0
         )
         try:
-            (_, ledger), *numbered = migrations().items()
-            applied: list[str] = []
-            again = False
-            for name, sql in numbered:
-                held = await _apply_one(connection, ledger, name, sql, again=again)
-                if again or held != _digest(sql):
-                    applied.append(name)
-                again = again or held not in (None, _digest(sql))
-            return applied
+            beginning, numbered = _parts()
+            return [name for name, sql in numbered.items() if await _apply_one(connection, beginning, name, sql)]
         finally:
             connection.terminate()
 
@@ -77,38 +78,40 @@ async def lacking(url: str) -> list[str]:
         connection = await asyncpg.connect(url, timeout=TIMEOUT, command_timeout=TIMEOUT, statement_cache_size=0)
         try:
             known = await connection.fetchval("SELECT to_regclass('context_builder_migrations') IS NOT NULL")
-            rows = await connection.fetch("SELECT name, digest FROM context_builder_migrations") if known else []
+            rows = await connection.fetch("SELECT name FROM context_builder_migrations") if known else []
         finally:
             connection.terminate()
-    (_, *numbered), held = migrations().items(), {row["name"]: row["digest"] for row in rows}
-    return [name for name, sql in numbered if held.get(name) != _digest(sql)]
+    held = {row["name"] for row in rows}
+    return [name for name in _parts()[1] if name not in held]
 
 
-async def _apply_one(connection: asyncpg.Connection, ledger: str, name: str, sql: str, *, again: bool) -> str | None:
-    """Apply a migration that the database lacks, or ``again``; return the digest of what it had of it before."""
+async def _apply_one(connection: asyncpg.Connection, beginning: str, name: str, sql: str) -> bool:
+    """Apply a migration, and return True, unless the database has it."""
     async with connection.transaction():
         await connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}'")
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        await connection.execute(ledger)
-        held: str | None = await connection.fetchval(_APPLIED, name)
-        if again or held != _digest(sql):
-            await connection.execute(sql)
-            await connection.execute(_record(name, sql))
-        return held
+        await connection.execute(beginning)
+        if await connection.fetchval(_APPLIED, name):
+            return False
+        await connection.execute(sql)
+        await connection.execute(_record(name))
+        return True
 
 
 def render() -> str:
     """Return all migrations as one script that may be run any number of times."""
+    beginning, numbered = _parts()
+    steps = (f"-- {name}\n\n{sql}\n{_record(name)}\n" for name, sql in numbered.items())
+    return "\n".join(["BEGIN;\n", beginning, *steps, "COMMIT;\n"])
+
+
+def _parts() -> tuple[str, dict[str, str]]:
+    """Return what runs before every migration, and the migrations by name."""
     (_, ledger), *numbered = migrations().items()
-    steps = (f"-- {name}\n\n{sql}\n{_record(name, sql)}\n" for name, sql in numbered)
-    return "\n".join(["BEGIN;\n", ledger, *steps, "COMMIT;\n"])
+    ours = orjson.dumps(digests()).decode()
+    return f"{ledger}\nSELECT context_builder_refuse_earlier('{ours}');\n", dict(numbered)
 
 
-def _record(name: str, sql: str) -> str:
-    row = f"('{name}', '{_digest(sql)}')"
-    again = "ON CONFLICT (name) DO UPDATE SET digest = EXCLUDED.digest, applied_at = now()"
-    return f"INSERT INTO context_builder_migrations (name, digest) VALUES {row} {again};"  # noqa: S608
-
-
-def _digest(sql: str) -> str:
-    return sha256(sql.encode()).hexdigest()
+def _record(name: str) -> str:
+    row = f"('{name}', '{digests()[name]}')"
+    return f"INSERT INTO context_builder_migrations (name, digest) VALUES {row} ON CONFLICT DO NOTHING;"  # noqa: S608

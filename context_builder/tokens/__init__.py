@@ -1,1 +1,1 @@
-"""Tokens of a text are counted exactly, counted with little memory, or estimated."""
+"""Tokens of a text are counted exactly, or estimated."""

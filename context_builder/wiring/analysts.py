@@ -12,7 +12,6 @@ from context_builder.analysis.options import TaskConfig
 from context_builder.analysis.text.analyst import TextAnalyst
 from context_builder.costs import Price, Prices
 from context_builder.settings.settings import Settings
-from context_builder.tokens.compact import count_tokens_compact
 from context_builder.tokens.counter import TokenCounter
 from context_builder.wiring.costs import budget_for, prices_of
 from context_builder.wiring.embedded import Described
@@ -33,17 +32,16 @@ def analysts(
     Text is analysed by the ``executor``, or in a thread of this process.
     """
     text = TextAnalyst(executor, is_shared=executor is not None)
-    configured = models(settings)
+    counter, configured = TokenCounter(settings.tasks.summary_model), models(settings)
     if not configured:
         described = Described("plain text analysis in this process", "set OPENAI_API_KEY for a language model")
-        return text, text, count_tokens_compact, described
+        return text, text, counter.count, described
     from context_builder.analysis.fallback import FallbackAnalyst
     from context_builder.analysis.halving import HalvingAnalyst
 
     analyst: Analyst = text
     for model in reversed(configured.values()):
         analyst = FallbackAnalyst(HalvingAnalyst(model, (analyst, text)), analyst)
-    counter = TokenCounter(settings.tasks.summary_model)
     assumed = f"tokens of {counter.model} counted as {counter.encoding_name}" if counter.assumed else ""
     failing = "it fails" if len(configured) == 1 else "both fail"
     described = Described(f"{', then '.join(configured)}; plain text analysis when {failing}", assumed)

@@ -390,3 +390,18 @@ def test_a_speaker_called_by_a_digit_takes_no_digit_out_of_a_number() -> None:
     assert EvidenceCheck(messages).check(point).rejected is Rejection.NUMBER_NOT_SAID
     point = DraftPoint("It costs 170 euros.", (Quote(1, "it costs 170 euros"),))
     assert EvidenceCheck(messages).check(point).rejected is None
+
+
+@pytest.mark.parametrize(
+    ("text", "doubted"),
+    [
+        ("Ana thinks the wash matters above sixty degrees; Ben wants the report before Friday.", False),
+        ("Ben thinks the wash matters above sixty degrees; Ana wants the report before Friday.", True),
+        ("The wash matters above sixty degrees, Ana says, and Ben wants the report before Friday.", False),
+        ("Ana Lopez wants the report before Friday, and Ben knows the wash matters above sixty degrees.", True),
+    ],
+)
+def test_words_of_one_that_are_given_to_another_who_is_quoted_as_well_are_doubted(text: str, doubted: bool) -> None:
+    findings = check(("The wash matters above sixty degrees.", "I want the report before Friday."), text)
+    assert findings.rejected is None
+    assert (Doubt.SPEAKER in findings.doubts) is doubted

@@ -22,6 +22,7 @@ from context_builder.session.client import SessionClient
 from context_builder.session.keys import FENCE, SESSIONS, Keys
 from context_builder.session.servers import SessionServer, SessionServers
 from context_builder.session.store.registry import SessionRegistry
+from context_builder.storage import migrations
 from tests.services.postgres_server import PostgresServer
 from tests.services.redis_server import RedisServer
 
@@ -130,7 +131,7 @@ async def test_a_file_of_a_newer_version(backup: Path, redis: Redis, empty: str)
     later = rewritten(
         backup,
         lambda members, _: members.update(
-            {"context_builder_migrations": members["context_builder_migrations"].replace(b"010_", b"999_")}
+            {"context_builder_migrations": members["context_builder_migrations"].replace(b"006_", b"999_")}
         ),
     )
     assert "upgrade first" in await refused(later, redis, empty)
@@ -278,19 +279,39 @@ async def test_a_backup_that_fails_leaves_no_file(redis_server: RedisServer, red
     assert not list(tmp_path.glob("*backup*")) + list(tmp_path.glob(".*"))  # noqa: ASYNC240
 
 
-async def test_a_backup_of_an_older_version_is_migrated(
+async def test_a_backup_of_a_version_with_fewer_migrations_is_migrated(
     redis: Redis, database_url: str, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
-    from context_builder.storage.migrations import migrations
-
+    *_, last = migrations.digests()
+    await migrations.apply(database_url)
     connection = await asyncpg.connect(database_url)
-    (_, ledger), *numbered = migrations().items()
-    await connection.execute(ledger)
-    for name, sql in numbered[:-2]:
-        await connection.execute(sql)
-        await connection.execute(f"INSERT INTO context_builder_migrations (name, digest) VALUES ('{name}', 'old')")
+    await connection.execute("DELETE FROM context_builder_migrations WHERE name = $1", last)
     await connection.close()
-    path = tmp_path / "old.backup"
-    await back_up(path, only(redis), database_url, quiet)
-    restored = await restore(path, only(redis), postgres_server.create_database(), quiet)
-    assert restored.migrations == [name for name, _ in numbered]
+    await back_up(tmp_path / "old.backup", only(redis), database_url, quiet)
+    target = postgres_server.create_database()
+    restored = await restore(tmp_path / "old.backup", only(redis), target, quiet)
+    assert restored.migrations == [last]
+    assert await migrations.lacking(target) == []
+
+
+async def test_tables_of_an_earlier_version_that_are_refused_are_brought_into_this_one(
+    redis: Redis, database_url: str, postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    await migrations.apply(database_url)
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("UPDATE context_builder_migrations SET digest = 'another'")
+    await connection.execute("INSERT INTO context_builder_migrations (name, digest) VALUES ('016_unseen_sources', 'x')")
+    await connection.execute("ALTER TABLE context_edges DROP COLUMN derived")
+    await connection.execute("INSERT INTO context_edges VALUES ('acme', 'a', 'b', 'links_to')")
+    await connection.close()
+    with pytest.raises(ArchiveError, match="restore FILE"):
+        await migrations.apply(database_url)
+    await back_up(tmp_path / "old.backup", only(redis), database_url, quiet)
+    target = postgres_server.create_database()
+    await restore(tmp_path / "old.backup", only(redis), target, quiet)
+    assert await migrations.apply(target) == []
+    connection = await asyncpg.connect(target)
+    assert [tuple(row) for row in await connection.fetch("SELECT from_ref, derived FROM context_edges")] == [
+        ("a", False)
+    ]
+    await connection.close()

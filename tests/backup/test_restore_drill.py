@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
-from context_builder.backup.tables import names
+from context_builder.backup.tables import MIGRATIONS_TABLE, names
 from context_builder.session.client import SessionClient, spoken
 from context_builder.session.keys import FENCE
 from context_builder.storage.redis import client_for
@@ -32,6 +32,7 @@ async def rows(url: str) -> dict[str, list[str]]:
         return {
             name: sorted(row[0] for row in await connection.fetch(f"SELECT t::text FROM {name} AS t"))
             for name in names()
+            if name != MIGRATIONS_TABLE
         }
     finally:
         await connection.close()

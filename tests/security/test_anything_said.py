@@ -24,7 +24,6 @@ from context_builder.session.conversation.memory_batch import MemoryBatch, prefe
 from context_builder.session.conversation.published_state import conversation_state, session_state
 from context_builder.session.messages.message import MAX_NUMBER, Message, from_fields
 from context_builder.testing import ManualClock
-from context_builder.tokens.compact import count_tokens_compact
 from context_builder.tokens.counter import count_tokens
 from tests.security.anything import messages, misspelt, texts
 
@@ -34,7 +33,7 @@ REDACTOR = SecretRedactor()
 
 def heard(said: Sequence[dict[str, object]], clock: ManualClock) -> Conversation:
     """The conversation after these messages, each once, and after a restart."""
-    subject = Conversation("monday", RULES, clock.now(), count_tokens_compact)
+    subject = Conversation("monday", RULES, clock.now(), count_tokens)
     decoded: list[Message] = [from_fields(each, clock.now()) for each in said if str(each["text"]).strip()]
     subject.receive(decoded, clock.now())
     assert all(-1 < (one.number or 0) <= MAX_NUMBER for one in decoded)
@@ -42,7 +41,7 @@ def heard(said: Sequence[dict[str, object]], clock: ManualClock) -> Conversation
     subject.everything_changed()
     fields = subject.take_changes().encoded_fields()
     fields |= {"head": checkpoint.write_head(subject), "order": checkpoint.write_order(subject)}
-    return checkpoint.restore("monday", fields, 0, RULES, clock.now(), count_tokens_compact)
+    return checkpoint.restore("monday", fields, 0, RULES, clock.now(), count_tokens)
 
 
 def understand(subject: Conversation, clock: ManualClock) -> None:
@@ -100,7 +99,7 @@ def test_its_preferences_are_found(said: str) -> None:
 
 @given(texts)
 def test_its_tokens_are_counted(said: str) -> None:
-    assert count_tokens_compact(said) == count_tokens(said) <= len(said.encode("utf-8", "replace"))
+    assert count_tokens(said) == count_tokens(said) <= len(said.encode("utf-8", "replace"))
     assert bool(count_tokens(said)) == bool(said)
 
 

@@ -14,7 +14,7 @@ from context_builder.analysis.analyst import AnalystMessage, KeywordResult
 from context_builder.errors import AnalystUnavailable, ArchiveUnavailable
 from context_builder.session.keys import Keys
 from context_builder.testing import StubAnalyst
-from context_builder.tokens import compact
+from context_builder.tokens import counter
 from tests.services.waiting import wait_until
 from tests.session.live import Live
 from tests.session.saying import TEXT, advised, spoken
@@ -263,14 +263,11 @@ async def test_the_vocabulary_is_loaded_beside_the_loop_before_there_is_a_summar
 ) -> None:
     loading: list[threading.Thread] = []
 
-    class Noted(compact._Vocabulary):
-        def __init__(self) -> None:
-            loading.append(threading.current_thread())
-            super().__init__()
+    def noted(text: str) -> int:
+        loading.append(threading.current_thread())
+        return counter.count_tokens(text)
 
-    monkeypatch.setattr(compact, "_Vocabulary", Noted)
-    monkeypatch.setattr("tests.session.live.words", compact.count_tokens_compact)
-    compact._loaded.cache_clear()
+    monkeypatch.setattr("tests.session.live.words", noted)
     await live.start()
     await wait_until(lambda: loading, "the vocabulary is loaded")
     assert loading[0] is not threading.main_thread()

@@ -22,36 +22,6 @@ async def test_what_is_missing_is_applied_once(database_url: str) -> None:
     assert await apply(database_url) == []
 
 
-async def test_what_was_applied_as_another_text_is_applied_again_and_what_follows_it(
-    database_url: str, database: asyncpg.Connection
-) -> None:
-    await apply(database_url)
-    name = NUMBERED[3]
-    await database.execute("UPDATE context_builder_migrations SET digest = '' WHERE name = $1", name)
-    await database.execute("DROP FUNCTION context_knowledge_get")
-    assert await apply(database_url) == NUMBERED[3:]
-    assert await apply(database_url) == []
-    assert await database.fetchval("SELECT to_regproc('context_knowledge_get') IS NOT NULL")
-
-
-async def test_what_had_no_embedding_where_memories_themselves_said_so_is_still_to_be_embedded(
-    database_url: str, database: asyncpg.Connection
-) -> None:
-    await apply(database_url)
-    await database.execute("""
-        ALTER TABLE context_memories ADD COLUMN embedded boolean NOT NULL DEFAULT false;
-        CREATE INDEX context_memories_unembedded ON context_memories (tenant_id) WHERE NOT embedded;
-        INSERT INTO context_memories (tenant_id, id, kind, text, embedded)
-        VALUES ('acme', 'by words', 'message', 'tortoise', false), ('acme', 'by both', 'message', 'dog', true);
-        UPDATE context_builder_migrations SET digest = '' WHERE name = '002_memories';
-    """)
-    for again in range(2):
-        assert (await apply(database_url) == []) == bool(again)
-        pending = await database.fetch("SELECT tenant_id, id FROM context_memory_pending")
-        assert [tuple(row) for row in pending] == [("acme", "by words")]
-    assert not await database.fetchval("SELECT to_regclass('context_memories_unembedded')")
-
-
 async def test_two_programs_may_apply_at_once(database_url: str) -> None:
     first, second = await asyncio.gather(apply(database_url), apply(database_url))
     assert sorted(first + second) == NUMBERED
@@ -97,13 +67,27 @@ async def test_row_level_security_hides_the_rows_even_from_who_was_granted_the_t
         await database.execute("INSERT INTO context_summaries (session_id, summary_text) VALUES ('s', 't')")
 
 
-async def test_a_database_made_before_0_1_0_is_refused_in_one_line(
-    database_url: str, database: asyncpg.Connection
+@pytest.mark.parametrize("name", ["001_summaries", "004_knowledge", "005_session_graph"])
+async def test_tables_of_an_earlier_version_are_refused_in_one_line_and_left_alone(
+    database_url: str, database: asyncpg.Connection, name: str
 ) -> None:
-    await database.execute(migrations()["000_migrations"])
-    await database.execute("INSERT INTO context_builder_migrations (name) VALUES ('001_context_summaries')")
-    with pytest.raises(
-        ArchiveError, match=r"made before version 0\.1\.0: archived summaries stay.*DROP TABLE"
-    ) as refused:
+    await apply(database_url)
+    await database.execute(
+        "INSERT INTO context_builder_migrations (name, digest) VALUES ($1, 'another') "
+        "ON CONFLICT (name) DO UPDATE SET digest = EXCLUDED.digest",
+        name,
+    )
+    await database.execute("DROP FUNCTION context_knowledge_get")
+    with pytest.raises(ArchiveError, match=r"earlier version.*`context-builder backup FILE`.*restore FILE`") as refused:
         await apply(database_url)
     assert "\n" not in str(refused.value)
+    with pytest.raises(asyncpg.ObjectNotInPrerequisiteStateError, match="earlier version"):
+        await database.execute(render())
+    await database.execute("ROLLBACK")
+    assert await database.fetchval("SELECT to_regproc('context_knowledge_get') IS NULL")
+
+
+async def test_what_a_later_version_added_stays(database_url: str, database: asyncpg.Connection) -> None:
+    await apply(database_url)
+    await database.execute("INSERT INTO context_builder_migrations (name, digest) VALUES ('900_later', 'its own')")
+    assert await apply(database_url) == []

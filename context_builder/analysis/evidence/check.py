@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -60,6 +60,9 @@ UNLIKE_ITS_MESSAGES: Final = 0.2
 BY_CHANCE: Final = 0.1
 """The part that a sentence shares with any talk: a few function words."""
 
+MORE_BY_OTHERS: Final = 0.3
+"""How much more of a clause others must have said than the one whom it names, for it to be in doubt whose it is."""
+
 LONGEST_ACCEPTANCE: Final = 6
 """Words of a quote that does no more than to accept."""
 
@@ -110,11 +113,18 @@ class EvidenceCheck:
                 sentence.plain, [each.text for each in said], [source.plain for source in known]
             ),
             Doubt.ACCEPTANCE: (draft.kind is PointKind.DECISION or sentence.announces()) and not _is_accepted(said),
-            Doubt.SPEAKER: sentence.speaks_for_others([*quoted, *before]),
+            Doubt.SPEAKER: sentence.speaks_for_others([*quoted, *before]) or sentence.swaps(self._spoken(draft)),
             Doubt.SUPPORT: sentence.guesses([*(_Source(each.text) for each in said), *known], sources),
             Doubt.REPLACEMENT: any(_takes_over(draft, point, quoted) for point in replaced),
         }
         return Findings(doubts=tuple(doubt for doubt, suspected in doubts.items() if suspected))
+
+    def _spoken(self, draft: DraftPoint) -> dict[str, list[_Source]]:
+        """Return the quoted messages of each speaker."""
+        spoken: defaultdict[str, list[_Source]] = defaultdict(list)
+        for message in draft.cites:
+            spoken[self._speakers[message]].append(self._readings[message])
+        return spoken
 
     def _said(self, draft: DraftPoint) -> list[_Said] | None:
         """Return the quotes as they were said; None if one was not."""
@@ -205,12 +215,24 @@ class _Sentence:
         """Return whether the sentence names a speaker none of whose words are quoted."""
         return any(not is_one_of(name, quoted) for name in self._known.named_in(self._text))
 
+    def swaps(self, spoken: Mapping[str, Sequence[_Source]]) -> bool:
+        """Return whether a clause names one of those who are quoted, and says what another of them said."""
+        if len(spoken) < 2:
+            return False
+        for name, clause in self._known.clauses(self._text):
+            others = [source for other in spoken.keys() - {name} for source in spoken[other]]
+            by_others = self._share(others, clause)
+            if name in spoken and by_others and by_others > (self._share(spoken[name], clause) or 0.0) + MORE_BY_OTHERS:
+                return True
+        return False
+
     def announces(self) -> bool:
         """Return whether the sentence says that something was decided."""
         return SETTLING.occurs_in(self.plain)
 
-    def _share(self, sources: Collection[_Source]) -> float | None:
-        return Terms(sources).share_of(self._text, without=self._known.words)
+    def _share(self, sources: Collection[_Source], clause: str | None = None) -> float | None:
+        """Return how much of the sentence, or of one clause of it, the sources say."""
+        return Terms(sources).share_of(self._text if clause is None else clause, without=self._known.words)
 
     def _not_said(self, sources: Sequence[_Source]) -> list[Figure]:
         if not self._figures:

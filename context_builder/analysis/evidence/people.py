@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 import regex
 
 from context_builder.analysis.evidence.overlap import caseless_words
-from context_builder.analysis.evidence.words import plain, words_of
+from context_builder.analysis.evidence.words import plain, word_places, words_of
 
 _SHORTEST_NAME: Final = 3
 """Letters by which one word of a name stands for all of it."""
+
+_CLAUSE_END: Final = regex.compile(r"[;；.。!！?？](?!\d)")
 
 MOST_TITLES: Final = 1
 """Words more than a speaker's own that a name may have."""
@@ -27,13 +29,34 @@ class People:
         everybody = [{plain(word) for word in words} for words in self._names.values()]
         self.words = frozenset(word for words in everybody for word in words) | caseless_words(self._names)
         self._owners = Counter(word for words in everybody for word in words)
+        self._calls: defaultdict[str, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
+        for name, words in self._names.items():
+            alone = [(word,) for word in words if self._tells(word)]
+            for call in dict.fromkeys([words, *alone]):
+                self._calls[call[0]].append((name, call))
 
     def named_in(self, text: str) -> Iterator[str]:
         """Yield the people whom ``text`` names, by their whole name or by the one word of it that is theirs alone."""
-        said = f" {' '.join(_name_words(text))} "
-        for name, words in self._names.items():
-            if f" {' '.join(words)} " in said or any(f" {word} " in said for word in words if self._tells(word)):
-                yield name
+        yield from dict.fromkeys(name for name, _ in self.clauses(text))
+
+    def clauses(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield whom ``text`` names, and what it says after the name, up to the next name or the end of the clause."""
+        text = unicodedata.normalize("NFKC", text)
+        places = word_places(text)
+        words = [text[start:end] for start, end in places]
+        named: dict[int, tuple[int, str]] = {}
+        last = 0
+        for at, word in enumerate(words):
+            calls = [
+                (at + len(call), name)
+                for name, call in self._calls.get(word, ())
+                if call == (*words[at : at + len(call)],)
+            ]
+            if calls and at >= last:
+                named[at] = last, _ = max(calls)
+        ends = [*(places[at][0] for at in named), len(text)]
+        for (after, name), end in zip(named.values(), ends[1:], strict=True):
+            yield name, _CLAUSE_END.split(text[places[after - 1][1] : end], maxsplit=1)[0]
 
     def without_names(self, text: str) -> str:
         """Return a plain text without whole names, whose numbers count nothing: Speaker 2."""

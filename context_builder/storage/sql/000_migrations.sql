@@ -2,19 +2,23 @@
 
 CREATE TABLE IF NOT EXISTS context_builder_migrations (
     name       text PRIMARY KEY,
-    applied_at timestamptz NOT NULL DEFAULT now()
+    applied_at timestamptz NOT NULL DEFAULT now(),
+    digest     text NOT NULL                  -- SHA-256 of the SQL
 );
-ALTER TABLE context_builder_migrations ADD COLUMN IF NOT EXISTS digest text NOT NULL DEFAULT '';  -- SHA-256 of the SQL
 
 -- With row-level security on and no policy, only the owner (and Supabase's service role) sees it.
 ALTER TABLE context_builder_migrations ENABLE ROW LEVEL SECURITY;
 
-DO $$
+-- Refuses a database whose tables were made by other SQL than this version's, given as {name: digest}. What a later version
+-- added has a name after all of these, and stays.
+CREATE OR REPLACE FUNCTION context_builder_refuse_earlier(ours jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF EXISTS (SELECT FROM context_builder_migrations WHERE name = '001_context_summaries') THEN
-        RAISE EXCEPTION 'this database was made before version 0.1.0: archived summaries stay, memories have to be made anew; run '
-            'DROP TABLE context_memories, context_memory_frequencies, context_memory_totals, context_builder_migrations CASCADE; '
-            'and migrate again' USING ERRCODE = 'object_not_in_prerequisite_state';
+    IF EXISTS (SELECT FROM context_builder_migrations AS m
+               WHERE m.name COLLATE "C" <= (SELECT max(o.name COLLATE "C") FROM jsonb_object_keys(ours) AS o (name))
+                 AND m.digest IS DISTINCT FROM ours ->> m.name) THEN
+        RAISE EXCEPTION 'its tables are of an earlier version, which this one does not upgrade: write them to a file with '
+            '`context-builder backup FILE`, and bring that into an empty database with `context-builder restore FILE`'
+            USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
 END
 $$;
@@ -78,4 +82,4 @@ BEGIN
     END LOOP;
 END
 $$;
-SELECT context_builder_guard('^context_builder_(guard|by_index)$', '^$', inlined => '^context_builder_(guard|by_index)$');
+SELECT context_builder_guard('^context_builder_', '^$', inlined => '^context_builder_');

@@ -1,4 +1,4 @@
--- Long-term memory: what is remembered for good, separated by tenant. Needs no extension; 003 adds search.
+-- Long-term memory: what is remembered for good, separated by tenant. Needs no extension; 003_search adds search.
 --
 -- Applications connect as role context_builder_app, which owns nothing, cannot bypass row-level security and
 -- reaches rows only through the functions below. These run as their owner, because under a row-level policy
@@ -74,15 +74,6 @@ CREATE TABLE IF NOT EXISTS context_memory_pending (
     id        text NOT NULL,
     PRIMARY KEY (tenant_id, id)
 );
-DO $$
-BEGIN
-    IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'context_memories'::regclass AND attname = 'embedded' AND NOT attisdropped) THEN
-        EXECUTE 'INSERT INTO context_memory_pending (tenant_id, id)
-                 SELECT tenant_id, id FROM context_memories WHERE NOT embedded ON CONFLICT DO NOTHING';
-        ALTER TABLE context_memories DROP COLUMN embedded;
-    END IF;
-END
-$$;
 
 -- Embeddings, partitioned by tenant: the default partition holds the small tenants, whose vectors are compared one by
 -- one; a tenant that outgrows it gets a partition with an HNSW index of its own, so that no tenant slows another.
@@ -175,43 +166,54 @@ CREATE OR REPLACE TRIGGER context_memories_updated AFTER UPDATE ON context_memor
 CREATE OR REPLACE TRIGGER context_memories_deleted AFTER DELETE ON context_memories
     REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION context_memory_count();
 
+-- Writes the memories whose ids are not in "done"; with "only_changed" only those that are new, or differ from before in digest
+-- or embedder. Returns their ids, and whether each replaced an older one. Only the key's index is asked for it, as by every
+-- INSERT with a conflict: in a join the planner would read all of a tenant that its statistics do not know.
+CREATE OR REPLACE FUNCTION context_memory_write(tenant text, memories jsonb, only_changed boolean, done text[])
+RETURNS TABLE (id text, replaced boolean) LANGUAGE sql AS $$
+    INSERT INTO context_memories AS m (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text,
+                                       digest, embedder)
+    SELECT DISTINCT ON (r.id)
+           tenant, r.id, r.kind, r.session_id, r.user_id, r.speaker, r.said_at, r.position, coalesce(r.tags, '{}'),
+           coalesce(r.metadata, '{}'), r.text, decode(r.digest, 'hex'), r.embedder
+    FROM ROWS FROM (jsonb_to_recordset(memories) AS (
+        id text, kind text, session_id text, user_id text, speaker text, said_at timestamptz, position bigint,
+        tags text[], metadata jsonb, text text, digest text, embedder text
+    )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text, digest, embedder, place)
+    WHERE r.id NOT IN (SELECT unnest(done))
+    ORDER BY r.id, CASE WHEN r.kind = 'preference' THEN r.said_at END DESC NULLS LAST, r.place DESC
+    ON CONFLICT (tenant_id, id) DO UPDATE SET
+        kind = EXCLUDED.kind, session_id = EXCLUDED.session_id, user_id = EXCLUDED.user_id,
+        speaker = EXCLUDED.speaker, said_at = EXCLUDED.said_at, position = EXCLUDED.position, tags = EXCLUDED.tags,
+        metadata = EXCLUDED.metadata, text = EXCLUDED.text, digest = EXCLUDED.digest,
+        embedder = coalesce(EXCLUDED.embedder, CASE WHEN m.digest = EXCLUDED.digest THEN m.embedder END)
+    WHERE (m.kind <> 'preference' OR m.said_at IS NULL OR EXCLUDED.said_at IS NULL OR m.said_at <= EXCLUDED.said_at)
+      AND NOT (only_changed AND m.digest IS NOT DISTINCT FROM EXCLUDED.digest
+               AND m.embedder IS NOT DISTINCT FROM coalesce(EXCLUDED.embedder, m.embedder))
+    RETURNING m.id, m.xmax <> 0
+$$;
+
 -- Stores a batch: an array of objects with the columns' names. Of two with one id the last counts; of two preferences
--- the one stated last, in whatever order they arrive. An embedding stays as long as text and embedder are the same.
+-- the one stated last, in whatever order they arrive. An embedding stays as long as text and embedder are the same: what is
+-- new or has another digest is to be embedded, again.
 CREATE OR REPLACE FUNCTION context_memory_remember(tenant text, memories jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    changed  text[];
+    replaced text[];
 BEGIN
     PERFORM context_memory_tenant(tenant);
     PERFORM pg_advisory_xact_lock(hashtextextended('context_memories ' || tenant, 0));
-    WITH given AS MATERIALIZED (
-        SELECT DISTINCT ON (r.id) r.*
-        FROM ROWS FROM (jsonb_to_recordset(memories) AS (
-            id text, kind text, session_id text, user_id text, speaker text, said_at timestamptz, position bigint,
-            tags text[], metadata jsonb, text text, digest text, embedder text
-        )) WITH ORDINALITY AS r (id, kind, session_id, user_id, speaker, said_at, position, tags, metadata, text,
-                                 digest, embedder, place)
-        ORDER BY r.id, CASE WHEN r.kind = 'preference' THEN r.said_at END DESC NULLS LAST, r.place DESC
-    ), held AS MATERIALIZED (
-        SELECT m.id, m.digest, m.embedder FROM given AS g JOIN context_memories AS m ON m.tenant_id = tenant AND m.id = g.id
-    ), written AS (
-        INSERT INTO context_memories AS m (tenant_id, id, kind, session_id, user_id, speaker, said_at, position, tags,
-                                           metadata, text, digest, embedder)
-        SELECT tenant, g.id, g.kind, g.session_id, g.user_id, g.speaker, g.said_at, g.position, coalesce(g.tags, '{}'),
-               coalesce(g.metadata, '{}'), g.text, decode(g.digest, 'hex'), g.embedder
-        FROM given AS g
-        ON CONFLICT (tenant_id, id) DO UPDATE SET
-            kind = EXCLUDED.kind, session_id = EXCLUDED.session_id, user_id = EXCLUDED.user_id,
-            speaker = EXCLUDED.speaker, said_at = EXCLUDED.said_at, position = EXCLUDED.position, tags = EXCLUDED.tags,
-            metadata = EXCLUDED.metadata, text = EXCLUDED.text, digest = EXCLUDED.digest,
-            embedder = coalesce(EXCLUDED.embedder, CASE WHEN m.digest = EXCLUDED.digest THEN m.embedder END)
-        WHERE m.kind <> 'preference' OR m.said_at IS NULL OR EXCLUDED.said_at IS NULL OR m.said_at <= EXCLUDED.said_at
-        RETURNING m.id, m.digest, m.embedder
-    ), changed AS MATERIALIZED (
-        SELECT w.id FROM written AS w LEFT JOIN held AS h ON h.id = w.id
-        WHERE h.id IS NULL OR (h.digest, h.embedder) IS DISTINCT FROM (w.digest, w.embedder)
-    ), forgotten AS (
-        DELETE FROM context_memory_vectors AS v USING changed AS c WHERE v.tenant_id = tenant AND v.id = c.id
-    )
-    INSERT INTO context_memory_pending (tenant_id, id) SELECT tenant, c.id FROM changed AS c ON CONFLICT DO NOTHING;
+    SELECT coalesce(array_agg(w.id), '{}'), array_agg(w.id) FILTER (WHERE w.replaced) INTO changed, replaced
+    FROM context_memory_write(tenant, memories, true, '{}') AS w;
+    IF cardinality(changed) < jsonb_array_length(memories) THEN
+        PERFORM context_memory_write(tenant, memories, false, changed);
+    END IF;
+    IF replaced IS NOT NULL THEN
+        DELETE FROM context_memory_vectors AS v WHERE v.tenant_id = tenant AND v.id = ANY (replaced);
+    END IF;
+    INSERT INTO context_memory_pending (tenant_id, id) SELECT tenant, c.id FROM unnest(changed) AS c (id)
+    ON CONFLICT DO NOTHING;
 END
 $$;
 
@@ -243,6 +245,10 @@ CREATE OR REPLACE FUNCTION context_memory_condition(filter jsonb) RETURNS text L
             ') AND (m.metadata ->> ''persona_id'' IS NULL',
             ' OR m.metadata ->> ''persona_id'' = ' || quote_literal(filter ->> 'persona_id'), '))')
         END,
+        'm.id = ANY (' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'ids')), '{}')) || ')',
+        'coalesce(m.session_id <> ALL (' || quote_literal(nullif(
+            ARRAY(SELECT jsonb_array_elements_text(filter -> 'without_sessions')), '{}')) || '), true)',
+        'm.speaker = ' || quote_literal(filter ->> 'speaker'),
         'm.said_at >= ' || quote_literal((filter ->> 'since')::timestamptz),
         'm.said_at < ' || quote_literal((filter ->> 'until')::timestamptz),
         'm.kind = ANY (' || quote_literal(nullif(ARRAY(SELECT jsonb_array_elements_text(filter -> 'kinds')), '{}')) || ')',
@@ -316,3 +322,18 @@ BEGIN
     USING tenant, count;
 END
 $$;
+
+-- The messages of a session in the order in which they arrived, page by page, also long after they left its buffer.
+-- A message's position counts arrivals.
+CREATE OR REPLACE FUNCTION context_said_after(tenant text, session text, after bigint, most integer)
+RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT context_memory_json(m) FROM context_memories AS m
+    WHERE m.tenant_id = tenant AND m.session_id = session AND m.position > after AND m.kind = 'message'
+    ORDER BY m.position, m.said_at LIMIT most;
+END
+$$;
+
+SELECT context_builder_guard('^context_said_after$', '^context_said_after$');
+SELECT context_builder_by_index('^context_said_after$');

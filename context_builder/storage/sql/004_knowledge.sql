@@ -1,7 +1,8 @@
 -- Knowledge: artifacts with their versions, the edges between what is known, and what is thought of it, apart by tenant.
 --
 -- An artifact's passages are found as memories are, in a space of their own beside the tenant's memories: what was
--- said is never mixed with documents, whose readers a policy decides. Functions run as their owner, as in 002.
+-- said is never mixed with documents, whose readers a policy decides. Functions run as their owner,
+-- as those of the memories do, and verify the tenant.
 
 CREATE TABLE IF NOT EXISTS context_artifacts (
     tenant_id   text NOT NULL,
@@ -20,6 +21,7 @@ CREATE TABLE IF NOT EXISTS context_artifacts (
     tags        text[] NOT NULL DEFAULT '{}',
     source      text,
     supersedes  text,                         -- ref of the artifact that this one replaces
+    supersedes_is_refused boolean,            -- its writer may not see that artifact, which is not replaced then
     created_at  timestamptz NOT NULL DEFAULT now(),
     updated_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, ref, version)
@@ -45,9 +47,9 @@ CREATE TABLE IF NOT EXISTS context_edges (
     to_ref    text NOT NULL,
     type      text NOT NULL,
     weight    float8 NOT NULL DEFAULT 1,      -- above 0
+    derived   boolean NOT NULL DEFAULT false, -- from a point, made and deleted with it; the others are somebody's own and outlive it
     PRIMARY KEY (tenant_id, from_ref, to_ref, type)
 );
-DROP INDEX IF EXISTS context_edges_from, context_edges_to;
 CREATE INDEX IF NOT EXISTS context_edges_out ON context_edges (tenant_id, from_ref, weight DESC) INCLUDE (to_ref, type);
 CREATE INDEX IF NOT EXISTS context_edges_in ON context_edges (tenant_id, to_ref, weight DESC) INCLUDE (from_ref, type);
 
@@ -58,6 +60,7 @@ CREATE TABLE IF NOT EXISTS context_projections (
     version   integer NOT NULL,
     words     integer NOT NULL,               -- at most
     text      text NOT NULL,
+    model     text NOT NULL DEFAULT '',       -- that was asked for shorter texts; '': none, an extract
     PRIMARY KEY (tenant_id, ref, version, words)
 );
 
@@ -150,11 +153,9 @@ CREATE OR REPLACE FUNCTION context_knowledge_artifact(a context_artifacts) RETUR
         'sensitivity', a.sensitivity, 'type', a.type, 'tags', a.tags, 'source', a.source, 'supersedes', a.supersedes,
         'created_at', a.created_at, 'updated_at', a.updated_at,
         'superseded_by', (SELECT min(s.ref) FROM context_artifacts AS s
-                          WHERE s.tenant_id = a.tenant_id AND s.supersedes = a.ref AND s.is_current AND s.ref <> a.ref))
+                          WHERE s.tenant_id = a.tenant_id AND s.supersedes = a.ref AND s.is_current
+                            AND s.supersedes_is_refused IS NOT TRUE AND s.ref <> a.ref))
 $$;
-
-DROP FUNCTION IF EXISTS context_knowledge_put(text, jsonb, text, jsonb), context_knowledge_put(text, jsonb, text, jsonb, jsonb),
-    context_knowledge_find(text, jsonb, integer);
 
 -- Stores an artifact, whose passages are memories of the document. What is equal changes nothing; other content makes the
 -- next version, and other metadata keeps the version. It is stored only over what was "seen", by when that was updated, where
@@ -216,15 +217,19 @@ BEGIN
 END
 $$;
 
--- Erases all versions, passages, edges and assessments of an artifact; answers whether it was there.
+-- Erases all versions, passages, edges and assessments of an artifact; answers whether it was there. Under a session's ref
+-- is what is stated of the session, which stays, with its edges and what packages show of it.
 CREATE OR REPLACE FUNCTION context_knowledge_erase(tenant text, artifact text, document text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    last integer;
+    last       integer;
+    is_session boolean := artifact LIKE 'session:%';
 BEGIN
     PERFORM context_memory_tenant(tenant);
     PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || artifact, 0));
-    PERFORM context_package_erase(tenant, artifact);
+    IF NOT is_session THEN
+        PERFORM context_package_erase(tenant, artifact);
+    END IF;
     SELECT max(a.version) INTO last FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact;
     IF last IS NULL THEN
         RETURN false;
@@ -234,7 +239,7 @@ BEGIN
     ON CONFLICT (tenant_id, ref) DO UPDATE SET version = EXCLUDED.version;
     DELETE FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact;
     DELETE FROM context_projections AS p WHERE p.tenant_id = tenant AND p.ref = artifact;
-    DELETE FROM context_edges AS e WHERE e.tenant_id = tenant AND artifact IN (e.from_ref, e.to_ref);
+    DELETE FROM context_edges AS e WHERE e.tenant_id = tenant AND artifact IN (e.from_ref, e.to_ref) AND NOT is_session;
     DELETE FROM context_assessments AS s WHERE s.tenant_id = tenant AND s.ref = artifact;
     PERFORM context_knowledge_index(tenant, document, '[]');
     RETURN true;
@@ -279,7 +284,8 @@ BEGIN
         'module', a.module_id, 'status', a.status, 'sensitivity', a.sensitivity, 'tags', a.tags,
         'time', a.updated_at,
         'superseded_by', (SELECT min(s.ref) FROM context_artifacts AS s
-                          WHERE s.tenant_id = tenant AND s.supersedes = a.ref AND s.is_current AND s.ref <> a.ref),
+                          WHERE s.tenant_id = tenant AND s.supersedes = a.ref AND s.is_current
+                            AND s.supersedes_is_refused IS NOT TRUE AND s.ref <> a.ref),
         'projections', (SELECT coalesce(jsonb_agg(p.text ORDER BY p.words DESC), '[]') FROM context_projections AS p
                         WHERE p.tenant_id = tenant AND p.ref = a.ref AND p.version = a.version))
     FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = ANY (refs) AND a.is_current;
@@ -440,8 +446,245 @@ BEGIN
 END
 $$;
 
+-- The current artifacts of at most "longest" characters that have extracts and nothing of a model yet, the oldest first. What
+-- is confidential or restricted is not shown to a model.
+CREATE OR REPLACE FUNCTION context_knowledge_unprojected(tenant text, longest integer, most integer) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT context_knowledge_artifact(a) FROM context_artifacts AS a
+    WHERE a.tenant_id = tenant AND a.is_current AND a.sensitivity IN ('public', 'internal') AND length(a.content) <= longest
+      AND (SELECT bool_and(p.model = '') FROM context_projections AS p
+           WHERE p.tenant_id = tenant AND p.ref = a.ref AND p.version = a.version)
+    ORDER BY a.updated_at, a.ref LIMIT most;
+END
+$$;
+
+-- Puts {"words", "text"} of a model in place of extracts of an artifact's version, for none of which it is asked again; answers
+-- whether the version is still the current one.
+CREATE OR REPLACE FUNCTION context_knowledge_project(
+    tenant text, artifact text, of_version integer, named text, projections jsonb DEFAULT '[]'
+) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    PERFORM pg_advisory_xact_lock(hashtextextended('context_artifacts ' || tenant || ' ' || artifact, 0));
+    IF NOT EXISTS (SELECT FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = artifact AND a.is_current
+                   AND a.version = of_version AND a.sensitivity IN ('public', 'internal')) THEN
+        RETURN false;
+    END IF;
+    UPDATE context_projections AS p SET model = named
+    WHERE p.tenant_id = tenant AND p.ref = artifact AND p.version = of_version;
+    INSERT INTO context_projections (tenant_id, ref, version, words, text, model)
+    SELECT tenant, artifact, of_version, p.words, p.text, named
+    FROM jsonb_to_recordset(projections) AS p (words integer, text text)
+    ON CONFLICT (tenant_id, ref, version, words) DO UPDATE SET text = EXCLUDED.text, model = EXCLUDED.model;
+    RETURN true;
+END
+$$;
+
+-- Of each current artifact: every field that context_knowledge_put compares, with the SHA-256 of the content in its place, and its
+-- edges of these types as [to, type, weight].
+CREATE OR REPLACE FUNCTION context_knowledge_outlines(tenant text, refs text[], types text[]) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT jsonb_build_object(
+        'ref', a.ref,
+        'fields', jsonb_build_object(
+            'digest', encode(a.digest, 'hex'), 'kind', a.kind, 'title', a.title, 'project_id', a.project_id,
+            'module_id', a.module_id, 'status', a.status, 'sensitivity', a.sensitivity, 'type', a.type, 'tags', a.tags,
+            'source', a.source, 'supersedes', a.supersedes),
+        'edges', (SELECT coalesce(jsonb_agg(jsonb_build_array(e.to_ref, e.type, e.weight)), '[]') FROM context_edges AS e
+                  WHERE e.tenant_id = tenant AND e.from_ref = a.ref AND e.type = ANY (types)))
+    FROM context_artifacts AS a WHERE a.tenant_id = tenant AND a.ref = ANY (refs) AND a.is_current;
+END
+$$;
+
+-- The graph of what was said: each point of a session's summary is a node with edges, made of its memory by triggers, so
+-- that they come, change and go with it in one transaction.
+
+-- Refs hold [A-Za-z0-9:._/@-] alone. A name that does too, without ':' and '/', stands for itself; any other is what it
+-- has of these, '/' and 12 digits of its SHA-256, so that no two names are one: "Ann Lee" is "Ann-Lee/38f1…".
+CREATE OR REPLACE FUNCTION context_knowledge_name(name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN length(name) <= 100 AND name ~ '^[A-Za-z0-9._@-]+$' THEN name
+           ELSE left(trim('-' FROM regexp_replace(left(name, 400), '[^A-Za-z0-9._@-]+', '-', 'g')), 100)
+                || '/' || left(encode(sha256(convert_to(name, 'UTF8')), 'hex'), 12) END
+$$;
+
+-- The number of the point in a memory's id, {session}:point:{number}:{time}; null of any other id. Lengths are compared
+-- beside the patterns: a bound in a pattern makes it many times slower.
+CREATE OR REPLACE FUNCTION context_session_point(session text, id text) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN starts_with(id, session || ':point:') AND length(session) <= 128 AND session ~ '^[A-Za-z0-9._-]+$'
+                THEN substring(substr(id, length(session) + 8, 19) FROM '^([0-9]+):')::bigint END
+$$;
+
+CREATE INDEX IF NOT EXISTS context_memories_points
+    ON context_memories (tenant_id, session_id, context_session_point(session_id, id)) WHERE kind = 'point';
+
+-- Makes the edges of points anew. What many points share, such as session, speaker and domain, weighs less. A word
+-- of a point is an artifact's ref if it begins with "artifact:" or there is such an artifact.
+CREATE OR REPLACE FUNCTION context_session_link(tenants text[], refs text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM context_edges AS e USING unnest(tenants, refs) AS c (tenant, ref)
+    WHERE e.tenant_id = c.tenant AND e.from_ref = c.ref AND e.derived;
+    INSERT INTO context_edges (tenant_id, from_ref, to_ref, type, weight, derived)
+    SELECT p.tenant_id, c.ref, o.to_ref, o.type, max(o.weight), true
+    FROM (
+        SELECT DISTINCT u.tenant, u.ref, split_part(substr(u.ref, 7), '/', 1) AS session,
+                        split_part(u.ref, '/', 2)::bigint AS number
+        FROM unnest(tenants, refs) AS u (tenant, ref)
+    ) AS c
+    JOIN context_memories AS p ON p.tenant_id = c.tenant AND p.session_id = c.session AND p.kind = 'point'
+     AND context_session_point(p.session_id, p.id) = c.number
+    CROSS JOIN LATERAL (
+        SELECT 'session:' || c.session, 'said_in', 0.2
+        UNION ALL SELECT 'session:' || c.session, 'decided_in', 0.2 WHERE p.metadata ->> 'point' = 'decision'
+        UNION ALL SELECT 'person:' || context_knowledge_name(s.name), 'said_by', 0.2
+            FROM (
+                SELECT jsonb_array_elements_text(p.metadata -> 'speakers')
+                WHERE jsonb_typeof(p.metadata -> 'speakers') = 'array'
+                UNION ALL SELECT unnest(string_to_array(p.speaker, ', '))
+                WHERE jsonb_typeof(p.metadata -> 'speakers') IS DISTINCT FROM 'array'
+            ) AS s (name) WHERE s.name <> ''
+        UNION ALL SELECT cited.ref, 'cites', 1
+            FROM unnest(context_session_cited(c.session, p.metadata)) AS cited (ref)
+        UNION ALL SELECT 'domain:' || context_knowledge_name(d.name), 'about', 0.2 FROM unnest(p.tags) AS d (name)
+        UNION ALL SELECT named.ref, 'about', 1
+            FROM (
+                SELECT DISTINCT rtrim(r.found[1], '.:-/') FROM regexp_matches(p.text, '[A-Za-z0-9:._/@-]+', 'g') AS r (found)
+            ) AS named (ref)
+            WHERE length(named.ref) <= 512 AND (named.ref LIKE 'artifact:_%' OR EXISTS (
+                SELECT FROM context_artifacts AS a WHERE a.tenant_id = c.tenant AND a.ref = named.ref AND a.is_current))
+        UNION ALL (
+            SELECT 'point:' || c.session || '/' || context_session_point(b.session_id, b.id), 'follows', 0.5
+            FROM context_memories AS b
+            WHERE b.tenant_id = c.tenant AND b.session_id = c.session AND b.kind = 'point'
+              AND context_session_point(b.session_id, b.id) < c.number
+            ORDER BY context_session_point(b.session_id, b.id) DESC LIMIT 1)
+        UNION ALL SELECT 'point:' || c.session || '/' || (p.metadata ->> 'supersedes'), 'supersedes', 1
+            WHERE length(p.metadata ->> 'supersedes') <= 18 AND p.metadata ->> 'supersedes' ~ '^[0-9]+$'
+    ) AS o (to_ref, type, weight)
+    GROUP BY p.tenant_id, c.ref, o.to_ref, o.type
+    ON CONFLICT DO NOTHING;
+END
+$$;
+
+-- The refs of the messages that a point's metadata cites.
+CREATE OR REPLACE FUNCTION context_session_cited(session text, metadata jsonb) RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(array_agg('message:' || session || '/' || c.id ORDER BY c.place), '{}')
+    FROM jsonb_array_elements_text(CASE WHEN jsonb_typeof(metadata -> 'cites') = 'array' THEN metadata -> 'cites' ELSE '[]' END)
+         WITH ORDINALITY AS c (id, place) WHERE length(c.id) <= 18 AND c.id ~ '^[0-9]+$'
+$$;
+
+-- Which points a statement changed, and which of those after them have another one before them now.
+CREATE OR REPLACE FUNCTION context_session_graph() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    tenants text[];
+    refs    text[];
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        SELECT array_agg(c.tenant_id), array_agg('point:' || c.session_id || '/' || o.number) INTO tenants, refs
+        FROM (
+            SELECT a.tenant_id, a.session_id, context_session_point(a.session_id, a.id) AS number FROM arrived AS a
+            WHERE a.kind = 'point' AND strpos(a.tenant_id, chr(31)) = 0
+        ) AS c CROSS JOIN LATERAL (
+            SELECT c.number UNION ALL (
+                SELECT context_session_point(n.session_id, n.id) FROM context_memories AS n
+                WHERE n.tenant_id = c.tenant_id AND n.session_id = c.session_id AND n.kind = 'point'
+                  AND context_session_point(n.session_id, n.id) > c.number
+                ORDER BY context_session_point(n.session_id, n.id) LIMIT 1)
+        ) AS o (number) WHERE o.number IS NOT NULL;
+    ELSE
+        IF TG_OP = 'DELETE' THEN
+            SELECT array_agg(d.tenant_id), array_agg('point:' || d.session_id || '/' || context_session_point(d.session_id, d.id))
+            INTO tenants, refs FROM departed AS d
+            WHERE d.kind = 'point' AND strpos(d.tenant_id, chr(31)) = 0 AND context_session_point(d.session_id, d.id) IS NOT NULL;
+        ELSE
+            WITH old AS (
+                SELECT tenant_id, session_id, id, speaker, tags, metadata, text FROM departed
+                WHERE kind = 'point' AND strpos(tenant_id, chr(31)) = 0
+            ), new AS (
+                SELECT tenant_id, session_id, id, speaker, tags, metadata, text FROM arrived
+                WHERE kind = 'point' AND strpos(tenant_id, chr(31)) = 0
+            )
+            SELECT array_agg(c.tenant_id), array_agg('point:' || c.session_id || '/' || context_session_point(c.session_id, c.id))
+            INTO tenants, refs FROM ((TABLE old EXCEPT TABLE new) UNION ALL (TABLE new EXCEPT TABLE old)) AS c
+            WHERE context_session_point(c.session_id, c.id) IS NOT NULL;
+        END IF;
+        SELECT tenants || array_agg(e.tenant_id), refs || array_agg(e.from_ref) INTO tenants, refs
+        FROM unnest(tenants, refs) AS c (tenant, ref)
+        JOIN context_edges AS e ON e.tenant_id = c.tenant AND e.to_ref = c.ref AND e.type = 'follows' AND e.derived;
+    END IF;
+    IF refs IS NOT NULL THEN
+        PERFORM context_session_link(tenants, refs);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER context_session_graph_inserted AFTER INSERT ON context_memories
+    REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION context_session_graph();
+CREATE OR REPLACE TRIGGER context_session_graph_updated AFTER UPDATE ON context_memories
+    REFERENCING OLD TABLE AS departed NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION context_session_graph();
+CREATE OR REPLACE TRIGGER context_session_graph_deleted AFTER DELETE ON context_memories
+    REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION context_session_graph();
+
+-- The sensitivities of sessions: each is stated by an artifact under the session's ref, session:{id}, for all that was said there.
+CREATE OR REPLACE FUNCTION context_session_sensitivities(tenant text, sessions text[])
+RETURNS TABLE (session text, sensitivity text) LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY SELECT s.name, a.sensitivity FROM unnest(sessions) AS s (name)
+    JOIN context_artifacts AS a ON a.tenant_id = tenant AND a.ref = 'session:' || s.name AND a.is_current;
+END
+$$;
+
+-- What points and messages are as nodes, by their refs; of two with one ref, from two runs of a session, the later one.
+-- What belongs to a user or persona is nobody else's, so not a node.
+CREATE OR REPLACE FUNCTION context_knowledge_said(tenant text, refs text[])
+RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY WITH w AS MATERIALIZED (
+        SELECT u.ref, split_part(u.ref, ':', 1) AS kind, split_part(split_part(u.ref, ':', 2), '/', 1) AS session,
+               split_part(u.ref, '/', 2)::bigint AS number
+        FROM unnest(refs) AS u (ref)
+        WHERE u.ref ~ '^(point|message):[A-Za-z0-9._-]+/[0-9]+$' AND length(split_part(u.ref, '/', 2)) <= 18
+    )
+    SELECT DISTINCT ON (w.ref) jsonb_build_object(
+        'ref', w.ref, 'version', 0, 'kind', CASE m.kind WHEN 'point' THEN coalesce(m.metadata ->> 'point', 'claim') ELSE m.kind END,
+        'title', CASE WHEN length(line.text) > 80 THEN regexp_replace(left(line.text, 80), ' [^ ]*$', '') ELSE line.text END,
+        'content', m.text, 'sensitivity', coalesce(stated.sensitivity, 'internal'), 'status', '', 'project', '', 'module', '',
+        'session', m.session_id, 'speaker', m.speaker, 'time', m.said_at, 'tags', m.tags,
+        'cites', CASE m.kind WHEN 'point' THEN context_session_cited(m.session_id, m.metadata) ELSE '{}' END,
+        'superseded_by', (SELECT min(e.from_ref) FROM context_edges AS e
+                          WHERE e.tenant_id = tenant AND e.to_ref = w.ref AND e.type = 'supersedes' AND e.from_ref <> w.ref),
+        'projections', '[]'::jsonb)
+    FROM w
+    LEFT JOIN context_session_sensitivities(tenant, ARRAY(SELECT DISTINCT v.session FROM w AS v)) AS stated USING (session)
+    CROSS JOIN LATERAL (
+        SELECT p.* FROM context_memories AS p
+        WHERE w.kind = 'point' AND p.tenant_id = tenant AND p.session_id = w.session AND p.kind = 'point'
+          AND context_session_point(p.session_id, p.id) = w.number AND p.unowned
+        UNION ALL
+        SELECT s.* FROM context_memories AS s
+        WHERE w.kind = 'message' AND s.tenant_id = tenant AND s.session_id = w.session AND s.kind = 'message'
+          AND s.position = w.number AND s.unowned
+    ) AS m
+    CROSS JOIN LATERAL (
+        -- Nearly all is one line with single blanks, which is told ten times as fast. OFFSET 0: once for each.
+        SELECT CASE WHEN b.text ~ '\s\s|(?! )\s' THEN regexp_replace(b.text, '\s+', ' ', 'g') ELSE b.text END
+        FROM (SELECT trim(left(m.text, 400)) OFFSET 0) AS b (text) OFFSET 0
+    ) AS line (text)
+    ORDER BY w.ref, m.said_at DESC NULLS LAST, m.id;
+END
+$$;
+
 SELECT context_builder_guard(
-    '^context_knowledge_',
-    '^context_knowledge_(put|get|erase|matching|nodes|sources|link|unlink|assess|quality|neighbourhood|policies|governance|govern)$',
+    '^context_(knowledge|session)_',
+    '^context_(session_sensitivities|knowledge_(put|get|erase|matching|nodes|sources|link|unlink|assess|quality|neighbourhood|policies|'
+    'governance|govern|unprojected|project|outlines|said))$',
     '{context_artifacts,context_artifact_erasures,context_edges,context_assessments,context_projections,context_policies,context_governance}');
-SELECT context_builder_by_index('^context_knowledge_(get|matching|nodes|sources|quality|neighbourhood)$');
+SELECT context_builder_by_index(
+    '^context_(session_sensitivities|knowledge_(get|matching|nodes|sources|quality|neighbourhood|unprojected|said))$');

@@ -1,5 +1,5 @@
 -- API keys: who may call the server, for which tenant, and in which role. Of a key only a hash is kept. What is revoked
--- stays, to be listed. Functions run as their owner, as in 002.
+-- stays, to be listed. Functions run as their owner, as those of the memories do.
 
 CREATE TABLE IF NOT EXISTS context_access_keys (
     id         text PRIMARY KEY,

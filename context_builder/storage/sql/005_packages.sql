@@ -2,7 +2,8 @@
 --
 -- What grows with every package is partitioned by day and dropped a day at a time; there is no default partition, so a
 -- writer makes the day that it needs. Texts of sources are held once, beside the packages that show them: to erase a
--- source is to delete these few rows, and every hash, ref and verdict stays. Functions run as their owner, as in 002.
+-- source is to delete these few rows, and every hash, ref and verdict stays. Functions run as their owner, as those
+-- of the memories do, and verify the tenant.
 
 CREATE TABLE IF NOT EXISTS context_build_requests (
     tenant_id    text NOT NULL,
@@ -113,7 +114,6 @@ CREATE TABLE IF NOT EXISTS context_package_contents (
     last_day   date NOT NULL,                 -- on which a package showed it
     PRIMARY KEY (tenant_id, ref, digest)
 );
-ALTER TABLE context_package_contents ADD COLUMN IF NOT EXISTS heading text NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS context_package_contents_session ON context_package_contents (tenant_id, session_id)
     WHERE session_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS context_package_contents_day ON context_package_contents (last_day);
@@ -409,8 +409,6 @@ BEGIN
     END LOOP;
 END
 $$;
-
-DROP FUNCTION IF EXISTS context_package_append(text, timestamptz, jsonb);
 
 -- Appends rows to the audit; their tenant, day, number, time and hashes are set here. The caller has the tenant's lock.
 CREATE OR REPLACE FUNCTION context_package_append(tenant text, at timestamptz, entries policy_audit[]) RETURNS void
@@ -981,16 +979,38 @@ BEGIN
 END
 $$;
 
+-- The nodes of these refs, without the content of those longer than "longest" characters; of what was said a beginning
+-- of whole words stands for it then. What is stated of a session is none.
+CREATE OR REPLACE FUNCTION context_package_nodes(tenant text, refs text[], longest integer)
+RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+BEGIN
+    PERFORM context_memory_tenant(tenant);
+    RETURN QUERY
+        SELECT CASE WHEN u.ref IS NULL THEN n.node
+               ELSE n.node || jsonb_build_object('quality', u.quality, 'reuse', u.reuse) END
+        FROM (
+            SELECT * FROM context_knowledge_nodes(
+                tenant, ARRAY(SELECT r FROM unnest(refs) AS r WHERE r NOT LIKE 'session:%'), longest)
+            UNION ALL
+            SELECT CASE WHEN length(s.node ->> 'content') <= longest THEN s.node ELSE s.node || jsonb_build_object(
+                'content', NULL,
+                'projections', ARRAY[regexp_replace(left(s.node ->> 'content', longest), '\s\S*$', '')]) END
+            FROM context_knowledge_said(tenant, refs) AS s (node)
+        ) AS n (node)
+        LEFT JOIN context_package_usefulness(tenant, refs, now()) AS u ON u.ref = n.node ->> 'ref';
+END
+$$;
+
 SELECT context_builder_guard(
     '^context_package_',
     '^context_package_(begin|finish|fail|latest|listing|audit|claim|release|lease|rebuild|rate|usefulness|erase|maintain|'
-    'anchors|audit_state|audit_rows|audit_told|events_waiting|events_take|events_done)$',
+    'anchors|nodes|audit_state|audit_rows|audit_told|events_waiting|events_take|events_done)$',
     '{context_build_requests,context_packages,policy_decisions,policy_audit,context_package_uses,context_package_heads,'
     'context_package_contents,context_package_erasures,context_package_keys,context_package_leases,context_package_feedback,'
     'context_source_ratings,context_source_usefulness,policy_audit_heads,policy_audit_anchors,context_package_events,context_package_retention}',
     inlined => '^context_package_(audit_line|left|about|session|day)$');
 
-SELECT context_builder_by_index('^context_package_(usefulness|audit_rows|listing)$');
+SELECT context_builder_by_index('^context_package_(usefulness|nodes|audit_rows|listing)$');
 
 -- A page in the order of the index: of a table not analyzed yet it would else sort all rows for each page.
 DO $$

@@ -114,8 +114,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 1000 AS $$
     SELECT coalesce(array_agg(hashtextextended(tenant || E'\x1f' || w.word, 0)), '{}') FROM unnest(words) AS w (word)
 $$;
 
+-- What is new waits in a list, which a search looks through, until that is larger than 64 kB and all of it is sorted in at
+-- once: a call touches each word's entry once, not once for each memory.
 CREATE INDEX IF NOT EXISTS context_memories_keys ON context_memories
-    USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate = off);
+    USING gin (context_memory_keys(tenant_id, tsvector_to_array(words))) WITH (fastupdate = on, gin_pending_list_limit = 64);
 
 -- The query's words that some memory of the tenant has, the rarest first, each with BM25's inverse document frequency.
 CREATE OR REPLACE FUNCTION context_memory_terms(tenant text, query text)
@@ -165,11 +167,6 @@ BEGIN
                   AND m.said_at < coalesce((filter ->> 'until')::timestamptz, 'infinity') LIMIT enough) AS of_times));
 END
 $$;
-
-DROP FUNCTION IF EXISTS
-    context_memory_by_words(text, text[], double precision[], text[], text[], text, integer),
-    context_memory_by_embedding(text, text, real[], text, integer),
-    context_memory_full_text(text, text, text, integer, jsonb);
 
 -- The best hits by words, scored by BM25 (k = 1.2, b = 0.4), among the memories that have one of the "rare" words; with
 -- "common" words also among some that have the first two of these, and some that have the first without the second.
@@ -328,8 +325,6 @@ BEGIN
     RETURN hits;
 END
 $$;
-
-DROP FUNCTION IF EXISTS context_memory_fuse(context_memory_hit[], context_memory_hit[], double precision);
 
 -- Full-text and vector hits as one list by reciprocal rank (Cormack et al. 2009), the former weighing "words" times; one
 -- list alone keeps its own scores.
