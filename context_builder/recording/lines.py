@@ -94,11 +94,12 @@ class Encoder:
                 return self._line("charged", now, {"task": task_name, "usage": usage})
             case TaskStarted(kind, task):
                 return self._line("task_started", now, {"kind": kind, **self._described(task)})
-            case TaskFinished(task, result, usage):
+            case TaskFinished(task, result, usage, reason):
                 if id(task) not in self._tasks:  # started before the recording began anew
                     return b""
                 number, _ = self._tasks.pop(id(task))
-                return self._line("task_finished", now, {"task": number, "result": result, "usage": usage})
+                told = {"task": number, "result": result, "usage": usage}
+                return self._line("task_finished", now, told | ({"reason": reason} if reason else {}))
             case PhaseChanged(phase):
                 return self._line("phase_changed", now, {"phase": phase})
 

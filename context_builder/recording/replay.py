@@ -128,7 +128,8 @@ class Player:
         kind, task = self._under_way.pop(line.more["task"])
         result = line.more["result"]
         if result is None:
-            self._conversation.fail(task, line.at, usage=read_usage(line.more.get("usage")))
+            usage, reason = read_usage(line.more.get("usage")), line.more.get("reason", "")
+            self._conversation.fail(task, line.at, usage=usage, reason=reason)
         else:
             self._conversation.finish(task, read_result(kind, result), line.at)
 

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Final
 
 import orjson
 import structlog
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
+from mcp.types import CallToolResult, InputRequiredResult
+from pydantic import AliasChoices, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from redis.asyncio import Redis
 
@@ -29,6 +30,7 @@ from context_builder.server.routes.memories import found_memories
 from context_builder.server.routes.sessions import check_messages
 from context_builder.server.seen_session import SeenSession, seen_session
 from context_builder.server.services import Services
+from context_builder.server.tool_arguments import given_arguments
 from context_builder.server.trace import current_trace
 from context_builder.session.client import JsonObject, SessionClient
 from context_builder.session.keys import SESSION_ID_RULE, validate_session_id
@@ -48,17 +50,8 @@ def _named(name: str, **described: Any) -> Any:
     return Field(validation_alias=AliasChoices(to_camel(name), name), **described)
 
 
-def _from_text(value: object) -> object:
-    """Return an array that was sent as text, as some clients do; the library reads it for Python names alone."""
-    return orjson.loads(value) if isinstance(value, str) and value.startswith("[") else value
-
-
 SessionName = Annotated[str, _named("session_id", description="The session's id, such as monday.")]
-MessageName = Annotated[
-    str,
-    BeforeValidator(lambda given: str(given) if isinstance(given, int) else given),
-    Field(description="The message's number, or its id such as id:12."),
-]
+MessageName = Annotated[str, Field(description="The message's number, or its id such as id:12.")]
 PackageName = Annotated[str, _named("context_package_id", description="The package's id, such as cpk_01J….")]
 
 
@@ -147,7 +140,7 @@ class AgentTools:
         intent: Annotated[str, Field(description="What the context is for.")],
         token_budget: Annotated[int, _named("token_budget", description="Most tokens of the prompt.")] = 4_000,
         project_id: Annotated[str, _named("project_id")] = "",
-        session_ids: Annotated[tuple[str, ...], BeforeValidator(_from_text), _named("session_ids")] = (),
+        session_ids: Annotated[tuple[str, ...], _named("session_ids")] = (),
         pinned: tuple[str, ...] = (),
         task_id: Annotated[str, _named("task_id")] = "",
     ) -> dict[str, Any]:
@@ -234,10 +227,27 @@ def _told() -> Iterator[None]:
         raise ToolError(internal_error().detail) from None
 
 
+class _LenientServer(MCPServer[Any]):
+    """Reads arguments as models write them, and tells what is wrong with one in a line."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises :class:`ToolError`, which names the argument that is wrong, and quotes none."""
+        tool = self._tool_manager.get_tool(name)
+        given = given_arguments(arguments, tool.parameters) if tool is not None else arguments
+        try:
+            return await super().call_tool(name, given, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(invalid(error.__cause__.errors()).detail) from None
+            raise
+
+
 def agent_server(services: Services, caller: Callable[[], Caller]) -> MCPServer[Any]:
     """Return the MCP server, whose library logs nothing: it would quote arguments, and set up logging of its own."""
     logging.getLogger().addHandler(logging.NullHandler())
-    server: MCPServer[Any] = MCPServer(NAME, instructions=_INSTRUCTIONS, version=__version__, log_level="CRITICAL")
+    server = _LenientServer(NAME, instructions=_INSTRUCTIONS, version=__version__, log_level="CRITICAL")
     tools = AgentTools(services, caller)
     for tool in (
         tools.build_context,

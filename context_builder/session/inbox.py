@@ -75,7 +75,7 @@ class Inbox:
 
     ``waiting`` deliveries were in the input at the latest commit; ``highest_number`` is the highest message number
     among those taken in, ``last_id`` the id that was given last. ``arrived`` is set when there may be something in the
-    input; without it, a blocking read waits.
+    input; without it, a blocking read waits. Without room, nothing is read.
     """
 
     def __init__(
@@ -94,6 +94,15 @@ class Inbox:
         self.waiting = 0
         self.highest_number = MAX_NUMBER
         self.last_id = 0
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+
+    def make_room(self, *, has_room: bool) -> None:
+        """Read on while there is room for more messages; else leave them in the input."""
+        if has_room:
+            self._has_room.set()
+        else:
+            self._has_room.clear()
 
     def expect(self, waiting: int) -> None:
         """Note how many deliveries are in the input; none once the session is left."""
@@ -104,6 +113,7 @@ class Inbox:
     async def feed(self, deliver: Callable[[Batch], None]) -> None:
         """Deliver batches for ever, reconnecting around the read."""
         while True:
+            await self._has_room.wait()
             async for attempt in until_available():
                 with attempt:
                     batch = await self._next()

@@ -66,11 +66,14 @@ class TaskStarted:
 
 @value
 class TaskFinished:
-    """Tells that a started task ended with ``result``, or with none; ``usage`` is what it cost without a result."""
+    """Tells that a started task ended with ``result``; or with none, and then why, unless nobody was asked, and at what
+    cost (``usage``).
+    """
 
     task: AnalysisTask
     result: AnalysisResult | None
     usage: Usage | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

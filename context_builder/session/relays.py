@@ -36,7 +36,7 @@ LONGEST_TAKE_BACK: Final = 10.0
 
 
 class Relays:
-    """Runs the relay to the archive and, where there is a ``memory``, the one to it; neither waits for the other.
+    """Runs the relays to the ``archive`` and to the ``memory``, of those that there are; neither waits for the other.
 
     With ``feeds``, a message feed remembers what is said at once, in a memory that supports it.
     """
@@ -44,7 +44,7 @@ class Relays:
     def __init__(
         self,
         store: SessionStore,
-        archive: Archive,
+        archive: Archive | None,
         memory: TenantMemory | None,
         clock: Clock,
         happened: Callable[[DeadLettered | Charged], None],
@@ -54,12 +54,12 @@ class Relays:
         self._feed = (
             message_feed(store, memory, clock, happened) if memory and feeds and memory.supports_message_feed else None
         )
-        self._archiver = archive_relay(store.outbox, archive, clock, happened)
+        self._archiver = archive_relay(store.outbox, archive, clock, happened) if archive else None
         self._rememberer = memory_relay(store.memory_outbox, memory, clock, happened, self._feed) if memory else None
 
     def each(self) -> list[OutboxRelay]:
         """Return the relays there are."""
-        return [self._archiver, *([self._rememberer] if self._rememberer else [])]
+        return [relay for relay in (self._archiver, self._rememberer) if relay is not None]
 
     def running(self) -> list[Callable[[], Coroutine[None, None, None]]]:
         """Return what is to run beside the session, each for ever."""
@@ -68,7 +68,7 @@ class Relays:
     @property
     def undelivered(self) -> int:
         """Return how many summaries waited for the archive at the last commit."""
-        return self._archiver.waiting
+        return self._archiver.waiting if self._archiver else 0
 
     @property
     def unremembered(self) -> int:
@@ -77,7 +77,8 @@ class Relays:
 
     def committed(self, committed: Committed, received: Sequence[BufferedMessage] = ()) -> None:
         """Take note of a commit: what waits in the outboxes after it, and the messages that are new in it."""
-        self._archiver.expect(committed.undelivered)
+        if self._archiver:
+            self._archiver.expect(committed.undelivered)
         if self._rememberer:
             self._rememberer.expect(committed.unremembered)
         if self._feed:

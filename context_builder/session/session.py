@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import structlog
@@ -60,11 +60,12 @@ class SessionDependencies:
     """Holds what a session works with, shared by all sessions of a process.
 
     ``last_resort`` answers when a failing analyst cannot be waited for. ``memory`` is fed when the rules say so.
+    Without an ``archive`` or a ``memory``, nothing is put aside for it.
     """
 
     analyst: Analyst
     last_resort: Analyst
-    archive: Archive
+    archive: Archive | None
     count_tokens: Callable[[str], int]
     clock: Clock = field(default_factory=SystemClock)
     memory: TenantMemory | None = None
@@ -91,7 +92,11 @@ class Session:
         self.session_id = session_id
         self.ready = asyncio.Event()
         self.told_to_stop = asyncio.Event()
-        self._rules = rules
+        self._rules = rules = replace(
+            rules,
+            archives=rules.archives and dependencies.archive is not None,
+            feed_memory=rules.feed_memory and dependencies.memory is not None,
+        )
         self._count_tokens = dependencies.count_tokens
         self._clock = dependencies.clock
         self._tenant_id = dependencies.memory.tenant_id if dependencies.memory else ""
@@ -361,12 +366,12 @@ class Session:
                 self._apply(Charged(task_of(event.task), usage))
         elif isinstance(event, TaskOutcome):
             if event.result is None:
-                self.conversation.fail(event.task, now, event.retry_after, event.usage)
+                self.conversation.fail(event.task, now, event.retry_after, event.usage, event.reason)
             else:
                 self.conversation.finish(event.task, event.result, now)
             if (event.usage if event.result is None else event.result.usage) is not NO_USAGE:
                 show_totals(self.session_id, self.conversation.usage_totals)
-            self._recorder.happened(TaskFinished(event.task, event.result, event.usage), now)
+            self._recorder.happened(TaskFinished(event.task, event.result, event.usage, event.reason), now)
         elif isinstance(event, Charged):
             self.conversation.charge(event.task, event.usage)
             show_totals(self.session_id, self.conversation.usage_totals)
@@ -395,6 +400,7 @@ class Session:
         self._must_commit = False
         self._hosted.committing()
         committed = await self._committer.commit(self.conversation, batches, publish=publish)
+        self._inbox.make_room(has_room=self.conversation.has_room)
         if struck:
             await self._record_anew()
         for batch in batches:

@@ -14,6 +14,12 @@ from scripts.campaign.tokens import tokens_in
 from scripts.campaign.world import World
 
 
+def hostile_name(begins: str, number: int) -> str:
+    """Return a session's id as some listener may write it."""
+    forms = ("{}-{}", "{}:{}", "{}@{}.org", "flöte-{}-{}", "वर्ग:{}:{}", "{}:{}:input")
+    return forms[number % len(forms)].format(begins, number)
+
+
 class Account:
     """Holds a session, its listener, and what is known of its messages; ``crowded`` sessions do without the model."""
 

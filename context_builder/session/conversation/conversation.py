@@ -25,6 +25,7 @@ from context_builder.costs import Usage
 from context_builder.session.config import SessionConfig
 from context_builder.session.conversation.changes import Changes
 from context_builder.session.conversation.domain_tracker import DomainTracker
+from context_builder.session.conversation.failing import FailingTasks
 from context_builder.session.conversation.keyword_batches import KeywordBatches
 from context_builder.session.conversation.memory_batch import StruckMessage, memory_batch
 from context_builder.session.conversation.responses import Responses
@@ -73,6 +74,7 @@ class Conversation:
         self.responses = Responses(rules.consilience_max, rules.buffer_max_bytes)
         self.analysts: dict[str, str | None] = {"keywords": None, "domains": None, "summary": None}
         self.usage_totals = UsageTotals()
+        self.failing = FailingTasks()
         self.received = 0
         self.dead_letters = 0
         self.undeliverable: dict[Receiver, int] = dict.fromkeys(RECEIVERS, 0)
@@ -189,16 +191,26 @@ class Conversation:
             self._fold_compaction(task, result, now)
         else:
             raise TypeError(f"{type(result).__name__} does not answer {type(task).__name__}")
+        if not _is_stopgap(task, result) and self.failing.succeeded(task_of(task)):
+            self._changes.mark()
         self._charge(task, result.usage)
 
     def fail(
-        self, task: AnalysisTask, now: Instant, retry_after: float | None = None, usage: Usage | None = None
+        self,
+        task: AnalysisTask,
+        now: Instant,
+        retry_after: float | None = None,
+        usage: Usage | None = None,
+        reason: str = "",
     ) -> None:
         """Note that a task failed; it is handed out again after a while, a summary when that is worth it.
 
-        ``usage`` is what it cost all the same.
+        ``usage`` is what it cost all the same. Without a ``reason`` nobody was asked, so nothing new is known to fail.
         """
         self._under_way.pop(id(task), None)
+        if reason:
+            self.failing.failed(task_of(task), now, reason, usage)
+            self._changes.mark()
         if usage is not None:
             self._charge(task, usage)
         if isinstance(task, KeywordTask):
@@ -369,6 +381,11 @@ class Conversation:
         return not (self.buffer.entries or self.buffer.pending or self._summary_scheduler.to_look_at)
 
     @property
+    def has_room(self) -> bool:
+        """Return whether more messages may be taken in; what waits for its summary is bounded."""
+        return self.buffer.pending_bytes() < self.rules.pending_max_bytes
+
+    @property
     def is_settled(self) -> bool:
         """Return whether no message waits to be summarized but the newest that a summary is to leave."""
         waiting = self.buffer.pending or self._summary_scheduler.to_look_at
@@ -452,7 +469,8 @@ class Conversation:
         self._changes.put_summary(self.summary)
         self.last_summary = now
         self._may_compact = True
-        self._changes.archive(self.summary.row(self.session_id, entries, self.domain_tracker.topic.active))
+        if self.rules.archives:
+            self._changes.archive(self.summary.row(self.session_id, entries, self.domain_tracker.topic.active))
         if self.rules.feed_memory:
             said = () if task.again else entries
             self._changes.remember(
@@ -467,3 +485,8 @@ class Conversation:
         self.summary.compact(task.request.points, result, now)
         self._changes.replace_sources(earlier, self.summary.sources)
         self._changes.put_summary(self.summary)
+
+
+def _is_stopgap(task: AnalysisTask, result: AnalysisResult) -> bool:
+    """Return whether the last resort made the result, which says nothing of what fails."""
+    return isinstance(task, SummaryTask) and isinstance(result, SummaryResult) and (task.last_resort or result.degraded)

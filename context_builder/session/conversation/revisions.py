@@ -156,7 +156,8 @@ class Revisions:
         told, self._told = self._told, _Told()
         if told.since is not None:
             row = self._summary.next_row(self._session_id, topic, told.since, strikes=bool(told.struck))
-            changes.archive(row)
+            if self._rules.archives:
+                changes.archive(row)
             changes.put_summary(self._summary)
         if not self._rules.feed_memory:
             return

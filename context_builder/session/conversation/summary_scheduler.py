@@ -225,7 +225,11 @@ class SummaryScheduler:
         return SummaryPart(entries, from_pending=from_pending, last_resort=self._cannot_wait())
 
     def _cannot_wait(self) -> bool:
-        """Return whether a failing model is waited for no longer: much waits, or the session closes."""
+        """Return whether a failing model is waited for no longer: much waits, or the session closes; nor one that
+        works, but is too slow for what is said.
+        """
+        if self._buffer.pending_bytes() > self._rules.pending_max_bytes / 2:
+            return True
         return self._triggers.summary_failures > 0 and (self._closing or self._too_much_waits())
 
     def _too_much_waits(self) -> bool:

@@ -7,8 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from context_builder.clock import Instant
-from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.buffered_message import BYTES_PER_TOKEN, BufferedMessage
 from context_builder.session.messages.publication import Publication
+
+BYTES_BESIDE_TEXT: Final = 256
+"""About so much a pending message takes beside its text: names, times, keywords and Redis' own."""
 
 RECENT: Final = 10
 """Newest messages that are at hand, short, after they have left the buffer."""
@@ -153,6 +156,10 @@ class Buffer:
     def waiting_tokens(self) -> int:
         """Return the estimated tokens of all messages that are not summarized."""
         return self.pending_tokens + sum(entry.estimated_tokens for entry in self._order)
+
+    def pending_bytes(self) -> int:
+        """Return the estimated size of the pending list."""
+        return self.pending_tokens * BYTES_PER_TOKEN + self.pending * BYTES_BESIDE_TEXT
 
     def overflow(self) -> list[BufferedMessage]:
         """Remove the entries that no longer fit, oldest first; they now count as pending."""

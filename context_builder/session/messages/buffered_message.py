@@ -13,7 +13,6 @@ from context_builder.analysis.chunking import excerpt
 from context_builder.clock import Instant
 from context_builder.quoting import LONGEST_NAME
 from context_builder.session.messages.message import Message, identity_of, stamp_of
-from context_builder.timestamps import epoch
 
 BYTES_PER_TOKEN: Final = 3
 """Of talk; ``o200k_base`` takes four of English and at least three of any other language that was tried."""
@@ -189,13 +188,12 @@ class BufferedMessage:
     def decode(cls, encoded: bytes, now: Instant) -> BufferedMessage:
         """Return the entry that :meth:`encode` wrote, its age carried over by the wall clock."""
         fields = orjson.loads(encoded)
-        time = fields.get("time")  # absent in what earlier versions wrote
         message = Message(
             text=fields["text"],
             speaker=fields["speaker"],
             number=fields["message_number"],
             timestamp=fields["timestamp"],
-            time=_read(fields) if time is None else time,
+            time=fields["time"],
             identity=b"",
             confidence=fields["confidence"],
             consilience=fields["type"] == "consilience",
@@ -218,9 +216,3 @@ def blank(entry_id: int, now: Instant) -> tuple[bytes, bytes]:
     """Return how the JSON of a message begins that waits in the pending list, and what keeps its place there."""
     message = Message(text="", speaker="", number=None, timestamp=now.iso(), time=now.wall, identity=b"")
     return b'{"id":%d,' % entry_id, BufferedMessage(entry_id, message, now).encode()
-
-
-def _read(fields: Mapping[str, Any]) -> float:
-    arrived: float = fields["buffer_entry_time"]
-    time = epoch(fields["timestamp"], near=arrived)
-    return arrived if time is None else time

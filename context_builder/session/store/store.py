@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 import orjson
@@ -19,6 +19,7 @@ from context_builder.session.store.delivery import WHOLE_BYTES
 from context_builder.session.store.lease import describe, has_died, is_forgotten
 from context_builder.session.store.lineage import Lineage
 from context_builder.session.store.list_reader import ListRead, ListReader
+from context_builder.session.store.oldest_delivery import ANSWER_TIMEOUT, OldestDelivery
 from context_builder.session.store.outbox import Outbox
 from context_builder.session.store.scripts import BoundScript, script
 from context_builder.session.store.state_patch import StatePatch, StoredState
@@ -30,9 +31,6 @@ END_REQUEST: Final = "end"
 
 NEWEST: Final = 2000
 """So many of what was put into a list last are read when a session is continued."""
-
-ANSWER_TIMEOUT: Final = 1.5
-"""Seconds that an answer may take which is always fast: a connection that died without a word is then replaced."""
 
 SLOWEST: Final = 1_000_000
 """Bytes a second; what sends more is given more time."""
@@ -66,6 +64,7 @@ class SessionStore:
         self._published: StoredState | None = None
         self._revision = 0
         self.lineage = Lineage(self._nonce.encode())
+        self._oldest = OldestDelivery(client, self.keys.input)
         self._list_reader = list_reader or ListReader(client)
         self._commit_script = script(client, "commit")
         self._commit = self._bound_commit()
@@ -168,10 +167,8 @@ class SessionStore:
         return self._lease
 
     async def next_input(self, seconds: int) -> bytes | None:
-        """Wait for the oldest delivery and return it. It stays: it is moved to its own place."""
-        async with translated(seconds + ANSWER_TIMEOUT):
-            source = target = self.keys.input
-            return cast("bytes | None", await self._client.blmove(source, target, seconds, "RIGHT", "RIGHT"))
+        """Wait for the oldest delivery and return it. It stays in the list."""
+        return await self._oldest.wait(seconds)
 
     async def read_input(self) -> ListRead:
         """Return the oldest deliveries, oldest first; they stay in the list until a commit acknowledges them.
