@@ -115,15 +115,15 @@ class ConversationContext:
             return False
         index = MessageIndex(self.session_id, self._index, self._conversation.last_id)
         event = index.take(taken)
+        if isinstance(event, Message):
+            self._conversation.receive([event], now)
+        elif event is not None:
+            self._conversation.revise([event], now)
         self._index |= index.changed
         if taken.identity:
             self._seen.add(taken.identity)
         if event is None:
             return False
-        if isinstance(event, Message):
-            self._conversation.receive([event], now)
-        else:
-            self._conversation.revise([event], now)
         await self._find_keywords()
         self._settle()
         return True
