@@ -21,7 +21,11 @@ from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
-TOOLS = {"build_context", "get_context", "search_memory", "session_state", "explain_point", "send_message"}
+TOOLS = {"build_context", "get_context", "search_memory", "session_state", "explain_point", "send_message"} | {
+    "correct_message",
+    "rename_speaker",
+    "strike_message",
+}
 
 
 class Agent:

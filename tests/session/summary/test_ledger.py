@@ -85,7 +85,7 @@ def test_a_sentence_that_stands_as_it_was_said_has_its_speakers_name() -> None:
     said = DraftPoint("I'll order it tomorrow.", (Quote(2, "Fine, I'll order it tomorrow"),), ACTION)
     named = DraftPoint("Bob here, all is well.", (Quote(2, "Bob here, all is well."),))
     made = ledger(said, named, about=entries(message(1), message(2, speaker="Bob")))
-    assert made.render() == "To do:\n- Bob: I'll order it tomorrow.\nSaid:\n- Bob here, all is well."
+    assert made.render() == "To do:\n- Bob: I'll order it tomorrow (2023-11-15).\nSaid:\n- Bob here, all is well."
 
 
 def test_a_doubt_that_could_not_be_cleared_up_is_said() -> None:
