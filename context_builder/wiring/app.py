@@ -26,7 +26,8 @@ from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.host.host import SessionHost, open_host
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
-from context_builder.storage.redis import answers, check_server, client_for, host_url
+from context_builder.storage.redis import answers, check_server, client_for, host_url, server_info
+from context_builder.storage.redis_durability import evicted_by
 from context_builder.storage.urls import printable
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
@@ -61,6 +62,9 @@ class App:
         """Raise the error that makes this Redis unfit for a session; the session itself waits for an absent one."""
         with suppress(StoreUnavailable):
             await check_server(self.redis)
+            policy = (await server_info(self.redis)).get("maxmemory_policy", "noeviction")
+            if policy != "noeviction":
+                log.warning("redis.evicts", redis=self.redis_is.what, policy=policy, lost=evicted_by(str(policy)))
 
     @asynccontextmanager
     async def beside(self, settings: Settings) -> AsyncIterator[App]:
