@@ -18,7 +18,7 @@ from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.archive.archive import Archive
 from context_builder.engines.redis import STANDARD_PORT, RedisEngine, is_embedded
-from context_builder.errors import ArchiveError, EngineError, StoreError, StoreUnavailable
+from context_builder.errors import ArchiveError, EngineError, MemoryStoreError, StoreError, StoreUnavailable
 from context_builder.memory.joining import JoiningMemory
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.folder import file_name
@@ -51,7 +51,7 @@ class App:
     dependencies: SessionDependencies
     warm_up: Callable[[], Coroutine[Any, Any, None]]
     """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
-    the archive, the embedded embedding engine."""
+    the archive, the embedded embedding engine; and embeds what is left of an earlier process, or of another model."""
     redis_is: Described
     model_is: Described
     archive_is: Described
@@ -133,6 +133,8 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
                     await archive.check()
             if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
+                with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
+                    await memory.embed_missing(settings.memory.tenant_id)
 
         yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
 
