@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from context_builder.analysis.analyst import Analyst
 from context_builder.analysis.text.process import AnalysisProcess
 from context_builder.archive.archive import Archive
-from context_builder.errors import ArchiveError, StoreUnavailable
+from context_builder.errors import ArchiveError, MemoryStoreError, StoreUnavailable
 from context_builder.memory.joining import JoiningMemory
 from context_builder.memory.memory import MemoryStore, TenantMemory
 from context_builder.recording.folder import file_name
@@ -24,7 +24,8 @@ from context_builder.recording.writer import FileRecorder, RecordingWriter
 from context_builder.session.host.host import SessionHost, open_host
 from context_builder.session.session import Session, SessionDependencies
 from context_builder.settings.settings import Settings
-from context_builder.storage.redis import check_server
+from context_builder.storage.redis import check_server, server_info
+from context_builder.storage.redis_durability import evicted_by
 from context_builder.tokens.counter import ENCODING
 from context_builder.wiring.analysts import analysts
 from context_builder.wiring.embedded import Described, start_embeddings
@@ -48,7 +49,7 @@ class App:
     dependencies: SessionDependencies
     warm_up: Callable[[], Coroutine[Any, Any, None]]
     """Loads, off the loop, what would hold up the first use: the model's client, the tokenizer's vocabulary,
-    the archive, the embedded embedding engine."""
+    the archive, the embedded embedding engine; and embeds what is left of an earlier process, or of another model."""
     redis_is: Described
     model_is: Described
     archive_is: Described
@@ -59,6 +60,9 @@ class App:
         """Raise the error that makes this Redis unfit for a session; the session itself waits for an absent one."""
         with suppress(StoreUnavailable):
             await check_server(self.redis)
+            policy = (await server_info(self.redis)).get("maxmemory_policy", "noeviction")
+            if policy != "noeviction":
+                log.warning("redis.evicts", redis=self.redis_is.what, policy=policy, lost=evicted_by(str(policy)))
 
     @asynccontextmanager
     async def beside(self, settings: Settings) -> AsyncIterator[App]:
@@ -127,6 +131,8 @@ async def open_app(settings: Settings, *, many: bool = False) -> AsyncIterator[A
                     await archive.check()
             if settings.session.feed_memory and memory is not None:
                 await start_embeddings(settings)
+                with suppress(MemoryStoreError):  # what is remembered next tries again, and tells
+                    await memory.embed_missing(settings.memory.tenant_id)
 
         yield App(settings, redis, redis_url, parts, warm_up, redis_is, model_is, archive_is, memory_is, recordings)
 
