@@ -42,6 +42,26 @@ def configure(
     set_on_retry_hooks([_tell_of_retry])
 
 
+def leave_to_logging() -> None:
+    """Hand events to :mod:`logging`, as libraries do, unless the program has configured structlog: none is shown until
+    the program shows what the loggers below ``context_builder`` say, and nothing goes to standard output.
+    """
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.contextvars.merge_contextvars,
+            _EXCEPTIONS,
+            structlog.processors.LogfmtRenderer(key_order=["event"], bool_as_flag=False),
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
+    for name in ("context_builder", "stamina"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+
+
 def _tell_of_retry(details: RetryDetails) -> None:
     if details.retry_num % RETRIES_PER_LINE == 1:
         so_far = {"vain_tries": details.retry_num} if details.retry_num > 1 else {}
