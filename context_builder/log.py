@@ -15,7 +15,7 @@ from context_builder.log_sink import LogSink
 _MOST_CAUSES: Final = 10
 
 RETRIES_PER_LINE: Final = 60
-"""Of so many vain tries in a row only the first is told: what stays away does not fill the log."""
+"""Of so many failed attempts in a row only the first is logged: what stays away does not fill the log."""
 
 
 def configure(
@@ -64,7 +64,7 @@ def leave_to_logging() -> None:
 
 def _tell_of_retry(details: RetryDetails) -> None:
     if details.retry_num % RETRIES_PER_LINE == 1:
-        so_far = {"vain_tries": details.retry_num} if details.retry_num > 1 else {}
+        so_far = {"failed_attempts": details.retry_num} if details.retry_num > 1 else {}
         structlog.get_logger(__name__).warning("retrying", error=_reason(details.caused_by), **so_far)
 
 
