@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
@@ -148,7 +149,7 @@ def _redis_check(server: SessionServer, name: str) -> Callable[[], Awaitable[Che
 
 async def _database(services: Services, tenant_id: str) -> Check:
     began = time.perf_counter()
-    await services.knowledge.quality(tenant_id, [])
+    await services.knowledge.ping(tenant_id)
     return Check("Database", "good", f"answers in {1000 * (time.perf_counter() - began):.1f} ms")
 
 
@@ -197,6 +198,7 @@ async def _fleet(servers: SessionServers) -> FleetStatus | None:
     """Return the workers that told of their load lately, with what they run; None without any."""
     if find_spec("docket") is None:
         return None
+    await asyncio.to_thread(import_module, "context_builder.fleet.status")  # others are answered meanwhile
     from context_builder.fleet.sleepers import SLEEPERS
     from context_builder.fleet.status import FleetStatus, status_of
     from context_builder.fleet.worker import WORKLOAD
