@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Protocol, Self, TypeVar
 
 import structlog
 
@@ -23,13 +23,17 @@ from context_builder.assembly.prompt.cache import ContextCache
 from context_builder.assembly.prompt.fitting import Draft, Fitting, Selection
 from context_builder.assembly.ranking.scoring import deduplicate, ranked, score_candidates
 from context_builder.assembly.ranking.signals import RankingQuery, RankingSignal, ranking_signals, similarity
-from context_builder.assembly.redaction_policy import RedactionPolicy
+from context_builder.assembly.redaction_policy import RedactionPolicy, redacting_while
 from context_builder.assembly.retrieval.retriever import AskStrategy, RetrievalResult, Retriever
 from context_builder.assembly.retrieval.source import RetrievalQuery
 from context_builder.assembly.turn import spoken
 from context_builder.clock import Clock
 
 log = structlog.get_logger(__name__)
+
+REDACTION_SECONDS: Final = 5.0
+"""Seconds in which a prompt for others has to be redacted. What is not done then is withheld; what is done is
+remembered for the next prompt."""
 
 
 class Cacheable(Protocol):
@@ -154,7 +158,9 @@ class Pipeline:
             if self._access is None:
                 assembled = self.assembled(request, retrieved, now)
             else:  # other tenants' callers wait on the same loop
-                assembled = await asyncio.to_thread(self.assembled, request, retrieved, now)
+                until = self._clock.now().monotonic + REDACTION_SECONDS
+                with redacting_while(lambda: self._clock.now().monotonic <= until):
+                    assembled = await asyncio.to_thread(self.assembled, request, retrieved, now)
             request.finish(assembled, retrieved, now)
             with span("recording"):
                 self._record(assembled, request.limit)

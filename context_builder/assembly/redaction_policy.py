@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Final
@@ -23,6 +25,19 @@ _CACHED_CHARS: Final = 4_000_000
 _LONGEST_CACHED: Final = 1_000_000
 _OWN_CHARS: Final = 200
 """What a remembered text takes beside its characters."""
+
+
+_HAS_TIME: Final[ContextVar[Callable[[], bool]]] = ContextVar("has_time", default=lambda: True)
+
+
+@contextmanager
+def redacting_while(has_time: Callable[[], bool]) -> Iterator[None]:
+    """Let policies redact while there is time; after that they withhold texts that they have not seen before."""
+    token = _HAS_TIME.set(has_time)
+    try:
+        yield
+    finally:
+        _HAS_TIME.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +132,8 @@ class RedactionPolicy:
         return replace(turn, user_message=redacted.shown, altered=redacted.altered, withheld=redacted.text is None)
 
     def _ask(self, text: str) -> RedactedText:
+        if not _HAS_TIME.get()():
+            return RedactedText(None, "withheld: there was no time left to redact it")
         try:
             text = visible(text)  # as it will be shown: what hides a secret from the redactor is gone there, too
             redacted = self._redactor.redact(text)

@@ -6,13 +6,20 @@ import asyncio
 import math
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from context_builder.cli.command import SESSION_ID, confirm, no_session, run, settings_for, settings_in_force
-from context_builder.errors import MemoryRejected, MemoryUnavailable, RecordingError, StoreUnavailable
+from context_builder.errors import (
+    ArchiveUnavailable,
+    ForgottenInPart,
+    MemoryRejected,
+    MemoryUnavailable,
+    StoreUnavailable,
+)
 
 if TYPE_CHECKING:
     from context_builder.archive.archive import Archive
@@ -30,6 +37,8 @@ SMALLEST_STEP: Final = 100
 
 LOST_BY_REDIS: Final = 3.0
 """Seconds within which a Redis that writes to disk every second may still lose what it was told, should power fail."""
+
+AGAIN: Final = "run forget again later"
 
 
 def forget(
@@ -66,33 +75,41 @@ async def _forget(session_id: str) -> None:
         await delivered.forget()  # first: if the archive or the memory is away, nothing is deleted yet
         owner = await catalog.owner(session_id)
         places = await catalog.recordings(session_id)
-        late = ""
         before = await catalog.mark(session_id)
+        left: list[str] = []
         for other in tenants:  # packages that show what was said may be cached there
             if other.name != settings.redis.server_name:
                 try:
                     await SessionRegistry(other.redis).forget(session_id)
                 except StoreUnavailable as error:
-                    again = "packages that show what was said may be cached there; run forget again once it is back"
-                    raise StoreUnavailable(f"{other.name}: {error}; {again}") from None
+                    left.append(
+                        f"{other.name}: {error}; packages that show what was said may be cached there: "
+                        "run forget again once it is back"
+                    )
         keys = await catalog.forget(session_id)
+        late = ""
         if owner is not None:  # it notices with its next commit; until then it may still deliver something
             typer.echo(f"Waiting until {describe(owner)} leaves …", err=True)
-            if not (has_died(owner) or await is_left(catalog, session_id, settings.session.lease)):
-                risk = "it will not restore the session, but may still deliver what it was delivering"
-                late = f"{describe(owner)} did not say that it has left; {risk}: run forget again later"
-            await delivered.forget()
+            if not has_died(owner):
+                late = await why_late(catalog, session_id, describe(owner), settings.session.lease)
+            await delivered.forget_again()
         recording = recording_of(session_id, settings)
         was_recorded = recording is not None and delete(recording)
         if keys:
             typer.echo(f"Watching {LOST_BY_REDIS:g} s that Redis does not bring it back …", err=True)
-            await stay_forgotten(catalog, session_id, before)
+            try:
+                await stay_forgotten(catalog, session_id, before)
+            except StoreUnavailable as error:
+                left.append(f"{error}; it may bring the session back: {AGAIN}")
             if owner is not None:  # what was on its way may have come meanwhile
-                await delivered.forget()
+                await delivered.forget_again()
     if recording is not None:
         places.discard(place_of(recording))
-    elsewhere = {place for place in places if not _was_deleted_by(None if late else owner, place)}
-    if delivered.refusal is None and not (keys or delivered.rows or delivered.memories or was_recorded):
+    left += [f"what the memory holds of it stays: {delivered.refusal}"] if delivered.refusal else []
+    elsewhere = sorted(place for place in places if not _was_deleted_by(None if late else owner, place))
+    left += [f"it was recorded elsewhere, too: delete {', '.join(elsewhere)}"] if elsewhere else []
+    left += [why for why in (late, delivered.failure) if why]
+    if not (left or keys or delivered.rows or delivered.memories or was_recorded):
         raise no_session(session_id)
     if was_recorded:
         typer.echo(f"Deleted the recording {recording}.")
@@ -100,12 +117,25 @@ async def _forget(session_id: str) -> None:
         f"Forgot session {session_id}: {keys} Redis keys, {delivered.rows} archived summaries and "
         f"{delivered.memories} memories deleted."
     )
-    if delivered.refusal is not None:
-        raise MemoryRejected(f"what the memory holds of session {session_id} stays: {delivered.refusal}")
-    if elsewhere:
-        raise RecordingError(f"session {session_id} was recorded elsewhere, too: delete {', '.join(sorted(elsewhere))}")
-    if late:
-        raise StoreUnavailable(late)
+    if left:
+        listed = " ".join(f"({number}) {why}." for number, why in enumerate(left, 1))
+        raise ForgottenInPart(f"something of session {session_id} is left, or may be: {listed}")
+
+
+async def why_late(catalog: SessionRegistry, session_id: str, owner: str, within: float) -> str:
+    """Wait until the owner has learnt that the session was forgotten; why something may still come, else nothing."""
+    from context_builder.session.store.lease import is_forgotten
+
+    for _ in range(math.ceil(within / LOOK_AGAIN)):
+        with suppress(StoreUnavailable):
+            mark = await catalog.owner(session_id)
+            if mark is None or not is_forgotten(mark):
+                return ""
+            if mark.get("in_part"):
+                return f"{owner} could not take back what it was delivering: {AGAIN}"
+        await asyncio.sleep(LOOK_AGAIN)
+    risk = "it will not restore the session, but may still deliver what it was delivering"
+    return f"{owner} did not say that it has left; {risk}: {AGAIN}"
 
 
 def _was_deleted_by(owner: Mapping[str, Any] | None, place: str) -> bool:
@@ -116,24 +146,6 @@ def _was_deleted_by(owner: Mapping[str, Any] | None, place: str) -> bool:
     if host == socket.gethostname():
         return not Path(path).exists()
     return owner is not None and owner.get("host") == host
-
-
-async def is_left(catalog: SessionRegistry, session_id: str, within: float) -> bool:
-    """Wait until the owner has learnt that the session was forgotten; false when it has not ``within`` seconds, or
-    could not take back what it was delivering.
-
-    An owner that does not commit within the time of a lease stands still or is dead.
-    """
-    from context_builder.session.store.lease import is_forgotten
-
-    for _ in range(math.ceil(within / LOOK_AGAIN)):
-        owner = await catalog.owner(session_id)
-        if owner is None or not is_forgotten(owner):
-            return True
-        if owner.get("in_part"):
-            return False
-        await asyncio.sleep(LOOK_AGAIN)
-    return False
 
 
 async def stay_forgotten(catalog: SessionRegistry, session_id: str, before: bytes | None) -> None:
@@ -148,24 +160,38 @@ async def stay_forgotten(catalog: SessionRegistry, session_id: str, before: byte
 
 
 class Delivered:
-    """Deletes what archive and memory hold of a session; ``rows`` and ``memories`` count what was deleted."""
+    """Deletes what archive and memory hold of a session; ``rows`` and ``memories`` count what was deleted.
 
-    def __init__(self, session_id: str, archive: Archive, memory: TenantMemory | None) -> None:
+    ``refusal`` is the memory's, which deletes nothing; ``failure`` tells what was away when it was to be done again.
+    """
+
+    def __init__(self, session_id: str, archive: Archive | None, memory: TenantMemory | None) -> None:
         self._session_id = session_id
         self._archive = archive
         self._memory = memory
         self.rows = self.memories = 0
         self.refusal: MemoryRejected | None = None
+        self.failure = ""
 
     async def forget(self) -> None:
         """Delete it everywhere; a memory that refuses for good does not stop the rest."""
-        await self._archive.check()
+        if self._archive is not None:
+            await self._archive.check()
         if self._memory is not None:
             try:
                 await self._forget_memories(self._memory)
             except MemoryRejected as error:
                 self.refusal = error
-        self.rows += await self._archive.forget(self._session_id)
+        if self._archive is not None:
+            self.rows += await self._archive.forget(self._session_id)
+
+    async def forget_again(self) -> None:
+        """Delete what came meanwhile; what is away now does not stop the rest."""
+        self.failure = ""
+        try:
+            await self.forget()
+        except (ArchiveUnavailable, MemoryUnavailable) as error:
+            self.failure = f"{error}; what was delivered last may be there: {AGAIN}"
 
     async def _forget_memories(self, memory: TenantMemory) -> None:
         """Delete all memories at once, or in steps where they are too many to be deleted in time."""

@@ -98,13 +98,13 @@ async def _telling(settings: Settings, stop: asyncio.Event) -> AsyncIterator[Non
 @asynccontextmanager
 async def _hosting(settings: Settings, opened: OpenServices) -> AsyncIterator[None]:
     """Answer over gRPC too, where a port is set for that."""
-    if settings.server.grpc_port is None:
+    services, host, port = opened.services, settings.server.host, settings.server.grpc_port
+    if port is None:
         yield
         return
     from context_builder.server.grpc.serving import serving_grpc
 
-    authenticator = opened.services.authenticator
-    async with serving_grpc(opened.hosted, authenticator, settings.server.host, settings.server.grpc_port):
+    async with serving_grpc(opened.hosted, services.authenticator, services.shares, host, port):
         yield
 
 

@@ -28,8 +28,8 @@ SLEEPS_EARLY: Final = 10.0
 
 
 OWNERS_FIRST: Final = 3.0
-"""Seconds after Redis is back in which nobody takes a session: its owner may have to restore what Redis lost, and
-a machine on which much starts again is slow."""
+"""Seconds after another Redis is back in which nobody takes a session: its owner may have to restore what Redis lost,
+and a machine on which much starts again is slow. One that was full, or could not be reached, has lost nothing."""
 
 
 class RunResult(Enum):
@@ -65,6 +65,7 @@ class SessionRunner:
         self._early: set[Session] = set()
         self._left = asyncio.Condition()
         self._is_open = self._has_been_open = False
+        self._history: tuple[object, object] | None = None
 
     def __contains__(self, session_id: str) -> bool:
         """Return whether the session is run here, or waited for."""
@@ -128,19 +129,24 @@ class SessionRunner:
         Raises redis-py's ``ConnectionError`` when Redis is away, for docket, which tries again.
         """
         try:
-            wait = OWNERS_FIRST if self._has_been_open else OWNERS_FIRST - await self._served_for()
+            wait = await self._time_for_owners()
         except StoreUnavailable as error:
             raise ConnectionLost(str(error)) from None
         except StoreError:  # a user of this Redis may not be allowed to ask
-            wait = 0.0
+            wait = OWNERS_FIRST if self._has_been_open else 0.0
         await asyncio.sleep(wait)
         self._is_open = self._has_been_open = True
 
-    async def _served_for(self) -> float:
-        """Return how many seconds ago Redis began to serve sessions that there are."""
+    async def _time_for_owners(self) -> float:
+        """Return how many seconds owners need yet: none in the Redis that was there before, or has long been there."""
         async with translated():
-            info: dict[str, Any] = await self._redis.info("server")
-            return float(info.get("uptime_in_seconds", inf)) if await self._redis.exists(SESSIONS) else inf
+            server: dict[str, Any] = await self._redis.info("server")
+            replication: dict[str, Any] = await self._redis.info("replication")
+            has_sessions = await self._redis.exists(SESSIONS)
+        before, self._history = self._history, (server.get("run_id"), replication.get("master_replid"))
+        if self._has_been_open:
+            return 0.0 if self._history == before else OWNERS_FIRST
+        return OWNERS_FIRST - float(server.get("uptime_in_seconds", inf)) if has_sessions else 0.0
 
     def hand_over(self) -> None:
         """Let every session leave once Redis has all of it, however long that is away, and take no more."""

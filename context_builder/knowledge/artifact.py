@@ -20,13 +20,20 @@ ENTITY_REFS: Final = ("session:", "person:", "task:")
 """Refs that begin so are known by their edges: where something was said or decided, by whom, and for what."""
 
 _REF: Final = re.compile(r"[A-Za-z0-9:._/@-]{1,512}")
+_SESSION: Final = r"[A-Za-z0-9._:@+~=,\-\u0080-\ud7ff\ue000-\U0010ffff]{1,128}"
+_OF_A_SESSION: Final = re.compile(rf"session:{_SESSION}|(?:point|message):{_SESSION}/[0-9]{{1,18}}")
+"""Refs made of a session's id, which may have letters of any script; SQL makes them in ``context_session_point``."""
+
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def check_ref(ref: str) -> str:
-    """Return the ref itself. Raises :class:`ValueError` unless it is 1 to 512 of ``A-Z a-z 0-9 : . _ / @ -``."""
-    if _REF.fullmatch(ref) is None:
-        raise ValueError("a ref is 1 to 512 characters of A-Z a-z 0-9 : . _ / @ -")
+    """Return the ref itself.
+
+    Raises :class:`ValueError` unless it is 1 to 512 of ``A-Z a-z 0-9 : . _ / @ -``, or made of the id of a session.
+    """
+    if _REF.fullmatch(ref) is None and _OF_A_SESSION.fullmatch(ref) is None:
+        raise ValueError("a ref is 1 to 512 characters of A-Z a-z 0-9 : . _ / @ -, or session: and a session's id")
     return ref
 
 

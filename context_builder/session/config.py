@@ -47,6 +47,8 @@ class SessionConfig:
         "FEED_MEMORY",
         "Store messages and points in the long-term memory. true or false",
     )
+    archives: bool = True
+    """Whether summaries are put in the archive's outbox; a session without an archive has it false."""
     pending_max: Count = setting(
         5000,
         "PENDING_MAX_MESSAGES",
@@ -57,6 +59,12 @@ class SessionConfig:
         "PENDING_MAX_TOKENS",
         "Maximum tokens, of three bytes each, that wait for a failing model; beyond this, plain text analysis "
         "summarizes them. tokens",
+    )
+    pending_max_bytes: Count = setting(
+        16 * 1024 * 1024,
+        "PENDING_MAX_BYTES",
+        "Maximum size, estimated, of the messages that wait for a summary; beyond this, what is pushed stays in the "
+        "input, and beyond half of it, plain text analysis summarizes though the model works. bytes",
     )
     domain_messages: Count = setting(
         5, "DOMAIN_INFERENCE_INTERVAL", "New messages that start a domain inference. messages"

@@ -16,10 +16,11 @@ from contextlib import asynccontextmanager, suppress
 from context_builder.cli.signals import stopping_signals
 from scripts.campaign.deck import Decks
 from scripts.campaign.faults import FAULTS, decks, inflict
+from scripts.campaign.fleet import PATIENCE as FLEET_PATIENCE
 from scripts.campaign.fleet import FleetPlan, run_fleet
 from scripts.campaign.fleet_faults import FLEET_FAULTS, befall
 from scripts.campaign.fleet_faults import deck as fleet_deck
-from scripts.campaign.lane import Lane, Plan
+from scripts.campaign.lane import PATIENCE, Lane, Plan
 from scripts.campaign.mutant import MUTATIONS
 from scripts.campaign.redis_host import RedisHost
 from scripts.campaign.tally import Tally
@@ -67,6 +68,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help="no fault but this one")
     parser.add_argument("--workers", type=int, default=3, help="with --fleet: workers (3)")
     parser.add_argument("--sessions", type=int, default=60, help="with --fleet: sessions (60)")
+    parser.add_argument(
+        "--patience", type=float, help="seconds within which all must recover; more on a busy machine (40; a fleet: 60)"
+    )
     parser.add_argument("--seed", default=str(time.time_ns() % 1_000_000), help="repeats a run's choices")
     built = parser.add_mutually_exclusive_group()
     parser.add_argument("--fleet", action="store_true", help="three workers, 60 sessions and two Redis servers")
@@ -114,6 +118,7 @@ async def _campaign(options: argparse.Namespace, tally: Tally) -> None:
         deadline=time.monotonic() + options.minutes * 60,
         mutation=options.mutation,
         hosted=options.hosted,
+        patience=options.patience or PATIENCE,
     )
     sessions = itertools.count(1)
 
@@ -145,6 +150,7 @@ async def _fleet_campaign(options: argparse.Namespace, tally: Tally) -> None:
         deadline=time.monotonic() + options.minutes * 60,
         workers=options.workers,
         sessions=options.sessions,
+        patience=options.patience or FLEET_PATIENCE,
     )
     async with World.opened(1) as world, _told(tally):
         await run_fleet(world, tally, plan, fleet_deck(options.seed, _faults(options)), befall)

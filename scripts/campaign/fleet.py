@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 
-from scripts.campaign.account import Account
+from scripts.campaign.account import Account, hostile_name
 from scripts.campaign.audit import Places
 from scripts.campaign.daemon import ROOT, SETTINGS, Daemon, command
 from scripts.campaign.deck import Deck
@@ -52,13 +52,16 @@ class FleetPlan:
     sessions: int = 60
     servers: int = 2
     mutation: str | None = None
+    patience: float = PATIENCE
 
 
 class FleetSession(Account):
     """One session of the fleet."""
 
+    patience = PATIENCE
+
     async def published_again(self) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while (await self.places()).is_being_published:
             if time.monotonic() > deadline:
                 raise Stuck(f"{self.session_id} publishes what is no longer in its buffer")
@@ -74,11 +77,6 @@ class FleetWorkerProcess:
         self.daemon = daemon
 
 
-def hostile_name(number: int) -> str:
-    """Return a session's id as some listener may write it."""
-    return ("fleet-{}", "fleet:{}", "fleet@{}.org", "flöte-{}", "वर्ग:{}", "fleet:{}:input")[number % 6].format(number)
-
-
 class Fleet:
     """Workers, sessions and servers; what a fault reaches."""
 
@@ -87,16 +85,18 @@ class Fleet:
         self.hosts = hosts
         self.tally = tally
         self.rng = random.Random(f"{plan.seed}/fleet/faults")
+        self._plan = plan
         self.sessions = [self._session(number) for number in range(plan.sessions)]
         self.workers: list[FleetWorkerProcess] = []
         self.watch = OwnershipWatch([(host, [one.session_id for one in self.on(host)]) for host in hosts], tally)
         self.bystanders: set[int] = set()
-        self._plan = plan
 
     def _session(self, number: int) -> FleetSession:
         talk = random.Random(f"{self._seed(number)}/talk")
         host = self.hosts[number % len(self.hosts)]
-        return FleetSession(self.world, host, self.tally, hostile_name(number), talk, crowded=False)
+        session = FleetSession(self.world, host, self.tally, hostile_name("fleet", number), talk, crowded=False)
+        session.patience = self._plan.patience
+        return session
 
     def _seed(self, number: int) -> str:
         return f"{self.tally.seed}/{number}"
@@ -205,14 +205,14 @@ class Fleet:
 
     async def wait(self, predicate: Callable[[], Awaitable[bool]], what: Callable[[], str], *, poll: float) -> None:
         """Until ``predicate`` holds. Raises :class:`Stuck`."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._plan.patience
         while True:
             with suppress(RedisError, OSError):  # a server was killed, and is being started
                 if await predicate():
                     return
             if time.monotonic() > deadline:
                 words = "\n".join(one.daemon.last_words()[-600:] for one in self.workers)
-                raise Stuck(f"waited {PATIENCE:g} s in vain until {what()}; the workers said last:\n{words}")
+                raise Stuck(f"waited {self._plan.patience:g} s in vain until {what()}; the workers said last:\n{words}")
             await asyncio.sleep(poll)
 
     async def audit(self, context: str) -> None:
@@ -236,10 +236,10 @@ class Fleet:
         return [(session, await session.audit(context)) for session in self.sessions]
 
     async def _worked_off(self, session: FleetSession) -> None:
-        before, deadline = -1, time.monotonic() + PATIENCE
+        before, deadline = -1, time.monotonic() + self._plan.patience
         while left := await session.left():
             if left != before:
-                before, deadline = left, time.monotonic() + PATIENCE
+                before, deadline = left, time.monotonic() + self._plan.patience
             if time.monotonic() > deadline:
                 seen = self.watch.owned[session.session_id]
                 raise Stuck(f"{session.session_id}, run by {seen.pid}, has {left} left to summarize or deliver")
@@ -251,7 +251,7 @@ class Fleet:
             await self.ready(worker)
             worker.daemon.signal(signal.SIGTERM)
         for worker in self.workers:
-            if await worker.daemon.ended(PATIENCE) != 0:
+            if await worker.daemon.ended(self._plan.patience) != 0:
                 said = f"it said last:\n{worker.daemon.last_words()}"
                 self.tally.note(f"{worker.name}: exit status {worker.daemon.status} after SIGTERM; {said}")
 

@@ -13,13 +13,16 @@ from scripts.campaign.daemon import LEASE
 from scripts.campaign.lane import Lane
 
 _AWAY: Final = "PostgreSQL at "
-"""How ``forget`` begins to say that the archive or the memory cannot be reached, before it has deleted anything."""
+"""What ``forget`` says of an archive or a memory that cannot be reached."""
 
 _NOTHING_LEFT: Final = "no session"
 """What it says when an attempt that failed late had deleted everything."""
 
-_ADVICE: Final = "run forget again later"
+_UNANSWERED: Final = "did not say that it has left"
 """What ``forget`` says when an owner did not answer that may yet deliver something."""
+
+_TAKES_BACK_LATER: Final = "could not take back"
+"""What it says of an owner that answered while the archive was away."""
 
 
 async def forgotten(lane: Lane) -> None:
@@ -43,7 +46,7 @@ async def forgotten_while_frozen(lane: Lane) -> None:
     await asyncio.sleep(lane.rng.choice((lane.rng.uniform(0, LEASE), LEASE + 0.5)))
     async with lane.listener.silent():
         delivers = (await lane.places()).undelivered > 0
-        is_advised = await _forget(lane)
+        is_advised = await _forget(lane, of_frozen=True)
         await _nothing_is_left(lane, "it was forgotten")
         _begin_anew(lane)
         lane.daemon = lane.new_daemon()
@@ -58,18 +61,24 @@ async def forgotten_while_frozen(lane: Lane) -> None:
     await lane.revive()
 
 
-async def _forget(lane: Lane, *, again: bool = False) -> bool:
-    """As people do, who try again when archive or memory is away. Whether they are told to do so again, should the
-    owner wake up."""
-    status, said = await _forget_once(lane)
+async def _forget(lane: Lane, *, again: bool = False, of_frozen: bool = False) -> bool:
+    """As people do, who try again when archive or memory is away. Whether they are told to do so once more, should an
+    owner wake up, which only one that stands still may cause.
+    """
+    is_advised = False
     until = time.monotonic() + lane.patience
-    while status != 0 and _AWAY in said and time.monotonic() < until:
-        await asyncio.sleep(0.5)
-        again = True
+    while True:
         status, said = await _forget_once(lane)
-    if status != 0 and _ADVICE not in said and not (again and _NOTHING_LEFT in said):
+        is_advised |= _UNANSWERED in said
+        is_temporary = _AWAY in said or _TAKES_BACK_LATER in said
+        if status == 0 or not is_temporary or time.monotonic() > until:
+            break
+        again = True
+        await asyncio.sleep(0.5)
+    is_excused = (of_frozen and is_advised) or (again and _NOTHING_LEFT in said)
+    if (status != 0 and not is_excused) or (is_advised and not of_frozen):
         lane.tally.note(f"{lane.session_id}: forget ended with status {status}: {said}")
-    return _ADVICE in said
+    return is_advised
 
 
 async def _forget_once(lane: Lane) -> tuple[int | None, str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 
 from context_builder.errors import ContextBuilderError
-from scripts.campaign.account import Account
+from scripts.campaign.account import Account, hostile_name
 from scripts.campaign.audit import Places
 from scripts.campaign.daemon import CROWDED, ROOT, SETTINGS, Daemon, command
 from scripts.campaign.deck import Decks
@@ -47,6 +47,7 @@ class Plan:
     deadline: float
     mutation: str | None
     hosted: bool = False
+    patience: float = PATIENCE
 
 
 class Lane(Account):
@@ -55,10 +56,10 @@ class Lane(Account):
     def __init__(self, world: World, host: RedisHost, tally: Tally, plan: Plan, session: int, decks: Decks) -> None:
         crowded = plan.mutation is None and session % 3 == 2
         talk = random.Random(f"{plan.seed}/{session}/talk")
-        super().__init__(world, host, tally, f"faults-{session}", talk, crowded=crowded)
+        super().__init__(world, host, tally, hostile_name("faults", session), talk, crowded=crowded)
         self.decks = decks
         self.rng = random.Random(f"{plan.seed}/{session}/faults")
-        self.patience = PATIENCE if plan.mutation is None else MUTANTS_PATIENCE
+        self.patience = plan.patience if plan.mutation is None else MUTANTS_PATIENCE
         self.kills = 0
         self.killed_at: float | None = None
         self._plan = plan
@@ -68,6 +69,7 @@ class Lane(Account):
         """Talk under faults, then let everything recover, then account for every message."""
         self.daemon = self.new_daemon()
         self.open_listener()
+        self.listener.revises = self._revises
         try:
             await self.revive()
             await self._suffer(inflict)
@@ -79,6 +81,11 @@ class Lane(Account):
         finally:
             for daemon in self._daemons:
                 await daemon.kill()
+
+    @property
+    def _revises(self) -> bool:
+        """Whether what was said is corrected and struck: not where it cannot be told where each message is."""
+        return self._plan.mutation is None and not self.crowded
 
     @property
     def link(self) -> Link:

@@ -8,7 +8,7 @@ from context_builder.assembly import SemanticSearchStrategy
 from context_builder.assembly.access import Access, AccessQuestion, Ruling
 from context_builder.assembly.candidate import Candidate
 from context_builder.memory.memory import Memory
-from context_builder.testing import InMemoryStore
+from context_builder.testing import InMemoryStore, ManualClock
 from tests.assembly.turns import Brain
 
 ANSWER = {
@@ -60,3 +60,25 @@ async def test_a_policy_that_fails_denies_everything(builder):
     context = await builder(somabrain=Brain(ANSWER), access_policy=Failing()).build_for_turn({"user_message": "kelp?"})
     assert context.snippets == []
     assert {one.outcome for one in context.receipts} == {"denied"}
+
+
+class Slow:
+    """Takes two seconds for each text."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+
+    def redact(self, text: str) -> str:
+        self.clock.advance(2)
+        return text
+
+
+async def test_what_there_is_no_time_left_to_redact_is_withheld_the_oldest_first(builder):
+    clock = ManualClock()
+    build = builder(access_policy=Policy(), redactor=Slow(clock), clock=clock).build_for_turn
+    history = [{"role": "user", "content": f"message {number}"} for number in range(9)]
+    turn = {"user_message": "kelp?", "history": history, "tenant_id": "lab"}
+    context = await build(turn, max_prompt_tokens=4_000)
+    shown = [one["content"] for one in context.messages if "message" in one["content"]]
+    assert shown == ["message 7", "message 8"], "the newest"
+    assert "withheld: there was no time left to redact it" in {one.reason for one in context.receipts}

@@ -1,11 +1,14 @@
-"""Forgetting what was delivered: all of it, or none while something is away; what cannot be deleted is told."""
+"""Forgetting: all of it, or none while something is away; all that is left is told, in one error."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import pytest
+from redis import Redis
+from typer.testing import CliRunner
 
+from context_builder.cli import app
 from context_builder.cli.forget import Delivered
 from context_builder.errors import ArchiveUnavailable, CannotForget, MemoryUnavailable
 from context_builder.memory.memory import Memory, MemoryFilter, TenantMemory
@@ -14,6 +17,7 @@ from context_builder.memory.somabrain import SomaBrainClient
 from context_builder.memory.somabrain_store import SomaBrainStore
 from context_builder.testing import InMemoryArchive, InMemoryStore
 from tests.archive.rows import summary
+from tests.services.redis_server import RedisServer
 
 SAID = [Memory("monday:1", "hello", session_id="monday"), Memory("tuesday:1", "hello", session_id="tuesday")]
 
@@ -77,3 +81,40 @@ async def test_a_session_with_very_many_memories_is_forgotten_in_steps(archive: 
     await delivered.forget()
     assert delivered.memories == 3_000
     assert [*memory.kept["lab"]] == ["tuesday:1"]
+
+
+async def test_what_is_away_when_it_is_deleted_again_does_not_hide_the_rest(
+    archive: InMemoryArchive, memory: InMemoryStore
+) -> None:
+    delivered = Delivered("monday", archive, TenantMemory(memory, "lab"))
+    await delivered.forget()
+    archive.failure = ArchiveUnavailable("the archive is away")
+    await delivered.forget_again()
+    assert delivered.failure.startswith("the archive is away; ")
+    archive.failure = None
+    await delivered.forget_again()
+    assert delivered.failure == ""
+
+
+@pytest.mark.engines
+def test_all_that_is_left_is_named_at_once(redis_server: RedisServer, migrated_url: str) -> None:
+    with Redis.from_url(redis_server.url) as redis:
+        redis.flushall()
+        redis.set("context_builder:monday:owner", '{"token": 1, "pid": 7, "host": "elsewhere"}')
+        redis.sadd("context_builder:monday:recordings", "elsewhere:/var/monday.jsonl", "lab-3:/var/monday.jsonl")
+    env = {
+        "CONTEXT_BUILDER_REDIS_URLS": f"{redis_server.url} redis://127.0.0.1:1",
+        "CONTEXT_BUILDER_DATABASE_URL": migrated_url,
+        "CONTEXT_BUILDER_SA01_SOMA_BASE_URL": "http://127.0.0.1:1",
+        "CONTEXT_BUILDER_LEASE_TIME": "1.1",
+    }
+    result = CliRunner().invoke(app, ["forget", "monday", "--yes"], env=env)
+    assert result.exit_code == 1, result.stderr
+    for left in (
+        "127.0.0.1:1/0: Redis is not available",
+        "what the memory holds of it stays: ",
+        "delete elsewhere:/var/monday.jsonl, lab-3:/var/monday.jsonl",
+        "process 7 on elsewhere did not say that it has left",
+    ):
+        assert left in result.stderr, result.stderr
+    assert "Forgot session monday: " in result.stdout

@@ -48,9 +48,11 @@ async def built(client: httpx.AsyncClient, intent: str = "plans", **asked: Any) 
 
 
 def told(package: Any) -> dict[str, Any]:
-    """What a package tells, but for ids, times, its intent, and what depends on how rare words are in the tenant."""
-    changing = {"recency": 0, "semantic": 0}
-    sources = [{**one, "signals": {**one["signals"], **changing}, "score": 0} for one in package["sources"]]
+    """What a package tells, but for ids, times and its intent."""
+    sources = [
+        {**one, "signals": {**one["signals"], "recency": 0}, "score": round(one["score"], 4)}
+        for one in package["sources"]
+    ]
     return {
         "sources": sources,
         "coverage": package["coverage"],

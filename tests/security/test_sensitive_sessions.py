@@ -44,10 +44,10 @@ def state_of(session_id: str) -> str:
     )
 
 
-@pytest.fixture
-async def session(api: ApiServer, redis: Redis) -> AsyncIterator[str]:
+@pytest.fixture(params=["monday", "Café:7@acme"])
+async def session(request: pytest.FixtureRequest, api: ApiServer, redis: Redis) -> AsyncIterator[str]:
     """A session in which a password was said, published and remembered."""
-    name = f"monday-{uuid4().hex[:8]}"
+    name = f"{request.param}-{uuid4().hex[:8]}"
     await redis.set(f"context_builder:{name}:state", state_of(name))
     await redis.zadd(SESSIONS, {name: AT.timestamp()})
     memory = PostgresMemory(api.database_url)

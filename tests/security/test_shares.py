@@ -12,6 +12,9 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from context_builder.errors import KnowledgeUnavailable
+from context_builder.knowledge.grpc import clients
+from context_builder.knowledge.grpc.channel import ServiceChannel
 from context_builder.server.access.caller import Role
 from context_builder.server.asgi.shares import BURST, ShareLimits, Shares
 from context_builder.server.problem import Problem
@@ -99,6 +102,22 @@ async def test_builds_of_one_tenant_do_not_hold_up_anothers(api: ApiServer, redi
         over.set()
         await asyncio.gather(*crowd)
     assert median(beside) < 0.75 + 20 * alone  # forty calls that went first would take several seconds
+
+
+@pytest.mark.engines
+async def test_calls_of_grpc_count_too(small: ApiServer) -> None:
+    channel = ServiceChannel(small.grpc_url, small.new_key(Role.ADMIN, tenant="grpc").secret, 30.0)
+    redaction = clients.RemoteRedaction(channel)
+    told = ""
+    for _ in range(2 * int(BURST * RATE)):
+        try:
+            await redaction.redact(["hello"])
+        except KnowledgeUnavailable as error:
+            told = str(error)
+            break
+    await channel.close()
+    assert told
+    assert (await calls(small, small.key(Role.READER, tenant="third"), 1))[0].status_code == 200
 
 
 def test_a_share_comes_back_as_time_goes_by() -> None:

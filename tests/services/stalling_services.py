@@ -68,11 +68,16 @@ async def stalling_services() -> AsyncIterator[StallingServices]:
 
 
 async def _serve(port: int) -> None:
+    from context_builder.server.asgi.shares import ShareLimits, Shares
     from context_builder.server.grpc.serving import serving_grpc
 
     one: Any = _Stalling()
     async with serving_grpc(
-        KnowledgeServices(one, one, one, one, one), cast(Authenticator, _Anybody()), LOOPBACK, port
+        KnowledgeServices(one, one, one, one, one),
+        cast(Authenticator, _Anybody()),
+        Shares(ShareLimits()),
+        LOOPBACK,
+        port,
     ):
         print("serving", flush=True)
         await asyncio.Event().wait()

@@ -129,3 +129,26 @@ async def understood(live: Live, number: int) -> bool:
     end = await live.redis.getrange(KEYS.state, -2500, -1)
     _, found, after = end.rpartition(b'"message_number":%d,' % number)
     return bool(found) and b'"keywords":[]' not in after
+
+
+async def test_what_waits_for_summaries_is_bounded_and_the_rest_stays_in_the_input(
+    live: Live, slow: SlowSummarizer
+) -> None:
+    bound = {"buffer_max_bytes": ROOM, "pending_max_bytes": 60_000, "summary_input": 20, "read_batch": 1}
+    session = await live.start(**bound)
+    for number in range(1, 13):
+        await live.push(long(number))
+    await wait_until(lambda: is_full(live), "what waits is as much as may wait")
+    await live.stop(session)
+    assert 0 < await live.redis.llen(KEYS.pending) <= 4
+    assert await live.redis.llen(KEYS.input) >= 6
+    session = await live.start(**bound)
+    assert await live.redis.llen(KEYS.pending) <= 4
+    slow.may_summarize.set()
+    await live.until("all came", received_messages=12, pending_messages=0)
+    live.clock.advance(121)
+    await live.until("all are summarized", message_count=12, pending_messages=0, covers_messages=[1, 12])
+
+
+async def is_full(live: Live) -> bool:
+    return await live.redis.llen(KEYS.pending) >= 3 and await live.redis.llen(KEYS.input) >= 6

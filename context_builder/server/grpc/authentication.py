@@ -1,4 +1,4 @@
-"""A gRPC call is authenticated before its message is read; it may ask only about the credential's tenant."""
+"""A gRPC call is authenticated and counted before its message is read, and may ask about its own tenant only."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from context_builder.errors import KnowledgeUnavailable
 from context_builder.knowledge.grpc.servicers import CALLING_TENANT
 from context_builder.server.access.authenticator import Authenticator
 from context_builder.server.access.caller import Caller, Role
+from context_builder.server.asgi.shares import Shares
+from context_builder.server.problem import Problem
 
 NEEDED_ROLE: Final = Role.ADMIN
 """Of knowledge everything is answered, undecided and unredacted, what is restricted too, which by HTTP is for admins
@@ -21,10 +23,14 @@ _SCHEME: Final = "bearer "
 
 
 class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
-    """Lets a call through whose metadata has one ``authorization`` that holds, of a caller with the role it takes."""
+    """Lets a call through whose metadata has one ``authorization`` that holds, of a caller with the role it takes.
 
-    def __init__(self, authenticator: Authenticator) -> None:
+    Callers and tenants have the shares that they have over HTTP.
+    """
+
+    def __init__(self, authenticator: Authenticator, shares: Shares) -> None:
         self._authenticator = authenticator
+        self._shares = shares
 
     async def intercept_service(
         self,
@@ -39,8 +45,29 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
             return _refusing(grpc.StatusCode.UNAUTHENTICATED, "a valid credential is needed: authorization: Bearer …")
         if not caller.may(NEEDED_ROLE):
             return _refusing(grpc.StatusCode.PERMISSION_DENIED, f"this takes the role {NEEDED_ROLE.value}")
+        try:
+            self._shares.count_call(caller.tenant_id, caller.sub)
+        except Problem as problem:
+            return _refusing(grpc.StatusCode.UNAVAILABLE, str(problem.detail))
         CALLING_TENANT.set(caller.tenant_id)
-        return await continuation(handler_call_details)
+        return self._in_turn(await continuation(handler_call_details), caller.tenant_id)
+
+    def _in_turn(self, handler: Any, tenant: str) -> Any:
+        """Return the handler of a call that is answered when it is the tenant's turn."""
+        if handler is None:
+            return None
+
+        async def answer(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            try:
+                await self._shares.begin(tenant)
+            except Problem as problem:
+                await context.abort(grpc.StatusCode.UNAVAILABLE, str(problem.detail))
+            try:
+                return await handler.unary_unary(request, context)
+            finally:
+                self._shares.end(tenant)
+
+        return grpc.unary_unary_rpc_method_handler(answer, handler.request_deserializer, handler.response_serializer)
 
     async def _caller(self, call: grpc.HandlerCallDetails) -> Caller | None:
         shown = [value for name, value in call.invocation_metadata or () if name == "authorization"]

@@ -12,13 +12,20 @@ from context_builder.knowledge.grpc.channel import MAX_MESSAGE
 from context_builder.knowledge.grpc.servicers import add_services
 from context_builder.knowledge.services import KnowledgeServices
 from context_builder.server.access.authenticator import Authenticator
+from context_builder.server.asgi.shares import Shares
 from context_builder.server.grpc.authentication import AuthenticationInterceptor
 from context_builder.server.serving import GRACE
 
 
 @asynccontextmanager
 async def serving_grpc(
-    services: KnowledgeServices, authenticator: Authenticator, host: str, port: int, *, max_message: int = MAX_MESSAGE
+    services: KnowledgeServices,
+    authenticator: Authenticator,
+    shares: Shares,
+    host: str,
+    port: int,
+    *,
+    max_message: int = MAX_MESSAGE,
 ) -> AsyncIterator[None]:
     """Serve as long as the context lasts; calls under way may take ``GRACE`` seconds more.
 
@@ -29,7 +36,7 @@ async def serving_grpc(
         ("grpc.max_receive_message_length", max_message),
         ("grpc.max_send_message_length", max_message),
     )
-    server = grpc.aio.server(interceptors=(AuthenticationInterceptor(authenticator),), options=options)
+    server = grpc.aio.server(interceptors=(AuthenticationInterceptor(authenticator, shares),), options=options)
     add_services(server, services)
     address = f"[{host}]" if ":" in host else host
     try:

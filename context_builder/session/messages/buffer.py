@@ -7,8 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from context_builder.clock import Instant
-from context_builder.session.messages.buffered_message import BufferedMessage
+from context_builder.session.messages.buffered_message import BYTES_PER_TOKEN, BufferedMessage
 from context_builder.session.messages.publication import Publication
+
+BYTES_BESIDE_TEXT: Final = 256
+"""About so much a pending message takes beside its text: names, times, keywords and Redis' own."""
 
 RECENT: Final = 10
 """Newest messages that are at hand, short, after they have left the buffer."""
@@ -154,6 +157,10 @@ class Buffer:
         """Return the estimated tokens of all messages that are not summarized."""
         return self.pending_tokens + sum(entry.estimated_tokens for entry in self._order)
 
+    def pending_bytes(self) -> int:
+        """Return the estimated size of the pending list."""
+        return self.pending_tokens * BYTES_PER_TOKEN + self.pending * BYTES_BESIDE_TEXT
+
     def overflow(self) -> list[BufferedMessage]:
         """Remove the entries that no longer fit, oldest first; they now count as pending."""
         outside = self._order[: self._first]
@@ -194,6 +201,19 @@ class Buffer:
             self._pinned -= leaving
             for entry in left:
                 self._let_go(entry)
+
+    def revised(self, entry: BufferedMessage) -> None:
+        """Note that an entry says something else than before."""
+        (self._without_keywords.add if entry.needs_keywords else self._without_keywords.discard)(entry.id)
+        self.touched([entry])
+
+    def strike(self, entry_id: int) -> BufferedMessage | None:
+        """Let nothing of a message be left here; return it, if it was in the buffer."""
+        entry = self.entries.get(entry_id)
+        self.remove([entry_id] if entry else ())
+        for departed in [one for one in self.departed if one.id == entry_id]:
+            self.departed.remove(departed)
+        return entry
 
     def _let_go(self, entry: BufferedMessage) -> None:
         del self.entries[entry.id]

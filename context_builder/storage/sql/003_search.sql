@@ -378,21 +378,27 @@ $$;
 
 -- How relevant the best of these memories is: the fourth root of its share in the weight of the query's eight rarest words.
 -- The root, because one telling word of several is much. A word that no memory has is as rare as can be, so that a
--- query about something else finds nothing relevant; where no memory has any of the words, relevance is 0.
+-- query about something else finds nothing relevant; where no memory has any of the words, relevance is 0. A word that
+-- few memories have, and none of these, counts as one that none has: who may not see the few does not learn of them.
 CREATE OR REPLACE FUNCTION context_memory_relevance(tenant text, query text, ids text[]) RETURNS float8
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     terms   text[];
     weights float8[];
     whole   float8;
+    seen    text[] := ARRAY(SELECT DISTINCT l.lexeme FROM context_memories AS m, unnest(m.words) AS l
+                            WHERE m.tenant_id = tenant AND m.id = ANY (ids));
 BEGIN
     SELECT array_agg(a.word), array_agg(a.weight), sum(a.weight) FILTER (WHERE a.place <= 8) INTO terms, weights, whole
     FROM (
         SELECT w.word, w.weight, row_number() OVER (ORDER BY w.weight DESC, w.word) AS place
         FROM (
-            SELECT a.word, ln(1 + (greatest(t.memories - coalesce(f.memories, 0), 0) + 0.5) / (coalesce(f.memories, 0) + 0.5)) AS weight
+            SELECT a.word, ln(1 + (greatest(t.memories - known.memories, 0) + 0.5) / (known.memories + 0.5)) AS weight
             FROM context_memory_totals AS t, unnest(tsvector_to_array(to_tsvector('english', left(query, 10000)))) AS a (word)
             LEFT JOIN context_memory_frequencies AS f ON f.tenant_id = tenant AND f.word = a.word
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN f.memories >= 50 OR a.word = ANY (seen) THEN coalesce(f.memories, 0) ELSE 0 END
+            ) AS known (memories)
             WHERE t.tenant_id = tenant
         ) AS w ORDER BY place LIMIT 32
     ) AS a;

@@ -515,7 +515,7 @@ $$;
 -- beside the patterns: a bound in a pattern makes it many times slower.
 CREATE OR REPLACE FUNCTION context_session_point(session text, id text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE WHEN starts_with(id, session || ':point:') AND length(session) <= 128 AND session ~ '^[A-Za-z0-9._-]+$'
+    SELECT CASE WHEN starts_with(id, session || ':point:') AND length(session) <= 128 AND session !~ '[\x01-\x2a/;<>?\x5b-\x5e\x60\x7b-\x7d\x7f]'
                 THEN substring(substr(id, length(session) + 8, 19) FROM '^([0-9]+):')::bigint END
 $$;
 
@@ -647,10 +647,10 @@ RETURNS SETOF jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 BEGIN
     PERFORM context_memory_tenant(tenant);
     RETURN QUERY WITH w AS MATERIALIZED (
-        SELECT u.ref, split_part(u.ref, ':', 1) AS kind, split_part(split_part(u.ref, ':', 2), '/', 1) AS session,
+        SELECT u.ref, split_part(u.ref, ':', 1) AS kind, split_part(substr(u.ref, strpos(u.ref, ':') + 1), '/', 1) AS session,
                split_part(u.ref, '/', 2)::bigint AS number
         FROM unnest(refs) AS u (ref)
-        WHERE u.ref ~ '^(point|message):[A-Za-z0-9._-]+/[0-9]+$' AND length(split_part(u.ref, '/', 2)) <= 18
+        WHERE u.ref ~ '^(point|message):[^\x01-\x2a/;<>?\x5b-\x5e\x60\x7b-\x7d\x7f]+/[0-9]+$' AND length(split_part(u.ref, '/', 2)) <= 18
     )
     SELECT DISTINCT ON (w.ref) jsonb_build_object(
         'ref', w.ref, 'version', 0, 'kind', CASE m.kind WHEN 'point' THEN coalesce(m.metadata ->> 'point', 'claim') ELSE m.kind END,

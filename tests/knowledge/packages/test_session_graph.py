@@ -234,3 +234,17 @@ async def test_the_audit_shows_where_and_by_whom_something_was_said_to_those_who
     assert entities - left == {"person:Cyd"}
     await lab.memory.forget("lab", filter=MemoryFilter(session_id="monday"))
     assert (await shown())[1] == set()
+
+
+@pytest.mark.parametrize("session", ["room:42", "ann@acme", "café", "वर्ग:7", "a+b~c=d,e", "x:point:1"])
+async def test_a_session_of_any_id_is_a_source_and_as_sensitive_as_it_is_stated(lab: Lab, session: str) -> None:
+    said = [message(1, "Whistles are heard at night.", session), point(1, "Whistles are events.", session=session)]
+    await lab.memory.remember("lab", said)
+    await lab.memory.embed_missing("lab")
+    scope = {"sessionIds": [session]}
+    built = await lab.build("whistles", scope=scope)
+    assert {one.ref for one in built.sources} == {f"point:{session}/1", f"message:{session}/1"}
+    await lab.put(f"session:{session}", "Between us.", sensitivity="restricted")
+    assert (await lab.build("whistles", scope=scope)).sources == ()
+    await lab.memory.forget("lab", filter=MemoryFilter(session_id=session))
+    assert await lab.store.nodes("lab", [f"point:{session}/1", f"message:{session}/1"], 1_000) == {}

@@ -7,7 +7,7 @@ import time
 import pytest
 from structlog.testing import capture_logs
 
-from context_builder.cli.forget import is_left
+from context_builder.cli.forget import why_late
 from context_builder.errors import ArchiveDataRejected, LeaseLost
 from context_builder.session.client import Ended, SessionClient
 from context_builder.session.keys import FENCE, FORGOTTEN, SESSIONS, SUMMARY_SEQS, Keys
@@ -208,7 +208,7 @@ async def test_an_owner_that_learns_that_its_session_was_forgotten_is_seen_to_ha
     await live.say(1)
     await live.shows(1)
     await catalog.forget("monday")
-    assert await is_left(catalog, "monday", within=5)
+    assert not await why_late(catalog, "monday", "process 1", within=5)
     with pytest.raises(LeaseLost, match="forgotten"):
         await live.gone(session)
     assert await catalog.owner("monday") is None
@@ -219,7 +219,7 @@ async def test_an_owner_that_stands_still_is_not_waited_for_beyond_its_lease(
 ) -> None:
     await live.redis.set(KEYS.owner, b'{"token": 1, "pid": 1, "host": "elsewhere"}')
     await catalog.forget("monday")
-    assert not await is_left(catalog, "monday", within=0.1)
+    assert "process 1 did not say" in await why_late(catalog, "monday", "process 1", within=0.1)
 
 
 async def test_an_owner_that_was_asked_to_end_is_waited_for_without_a_word(
@@ -306,7 +306,7 @@ async def test_who_forgot_a_session_in_part_is_told_so_and_who_began_it_anew_kee
     with pytest.raises(LeaseLost):
         await live.gone(session)
     assert await catalog.owner("monday") == {"token": 0, "forgotten": True, "in_part": True}
-    assert not await is_left(catalog, "monday", 1.0)
+    assert "could not take back" in await why_late(catalog, "monday", "process 1", 1.0)
     anew = await live.start()
     lease = await live.redis.get(KEYS.owner)
     await session._store.forgotten_in_part()
