@@ -24,7 +24,9 @@ def read_results(message: Message, stream: Stream) -> Iterator[Utterance]:
     request = inner(message, "metadata").get("request_id")
     place, channels = _channel(message.get("channel_index"))
     transcript = str(alternatives[0].get("transcript")) if alternatives else ""
-    new = stream.is_new("deepgram", str(request), place, str(message.get("start")), transcript)
+    start = message.get("start")
+    began = float(start) if isinstance(start, int | float) else str(start)
+    new = stream.is_new("deepgram", str(request), place, began, transcript)
     if alternatives and new:
         stream.hold(place, _said(alternatives[0], place if channels > 1 else None))
     if message.get("speech_final") is True or message.get("from_finalize") is True or stream.is_long(place):
